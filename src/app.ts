@@ -1,0 +1,116 @@
+import { Cron } from "croner";
+import type { Config } from "./config.ts";
+import { messageOf, SdsError } from "./domain/error.ts";
+import { listHandler } from "./http/api.ts";
+import { intakeHandler } from "./http/intake.ts";
+import { Keyring } from "./http/keyring.ts";
+import { platformHandler } from "./http/platform.ts";
+import { httpApp } from "./http/server.ts";
+import type { Log } from "./log.ts";
+import { Door } from "./mirror/door.ts";
+import { platformVerifier } from "./platform/verify.ts";
+import { openStore, type Store } from "./store/store.ts";
+
+/** What the program takes from outside itself; tests put others in their place. */
+export interface Surroundings {
+  now: () => number;
+  random: (bytes: number) => Uint8Array;
+  log: Log;
+}
+
+export interface App {
+  store: Store;
+  /** Answers a request without a socket. */
+  handle(request: Request): Promise<Response>;
+  /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
+  start(): Promise<string>;
+  /** Takes no more work, ends what runs, writes what is pending. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** The platform sends a webhook again for four hours, and at times a day late. */
+const REMEMBER_WEBHOOKS = 7 * 24 * 3_600_000;
+/** How long one look at the database speaks for /readyz, so that asking often costs nothing. Milliseconds. */
+const READY_FOR = 1_000;
+
+/** Puts the program together. */
+export async function openApp(config: Config, { now, random, log }: Surroundings): Promise<App> {
+  const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
+  const door = new Door(store.mirror, now);
+  const keyring = new Keyring(store.keys, now, log);
+  const readiness = new Readiness(store, now);
+  const server = httpApp(
+    {
+      list: listHandler(store.pages, keyring),
+      intake: intakeHandler(store.shops, door),
+      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, door, log, now),
+      notReady: () => readiness.reason(),
+    },
+    log,
+  );
+  const jobs = [
+    job("* * * * * *", "write when keys were last used", () => keyring.writeUses(), log),
+    job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
+    job("0 0 * * * *", "forget old webhooks", () => store.mirror.forgetWebhooks(now() - REMEMBER_WEBHOOKS), log),
+  ];
+  let stopped: Promise<void> | undefined;
+
+  async function stop(): Promise<void> {
+    readiness.stopping = true;
+    for (const each of jobs) each.stop();
+    if (server.server !== null) await server.stop();
+    await door.drain();
+    await keyring.writeUses({ all: true });
+    await store.close();
+  }
+
+  return {
+    store,
+    handle: async (request) => server.handle(request),
+    async start() {
+      try {
+        server.listen({ hostname: config.host, port: config.port });
+      } catch (thrown) {
+        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, { cause: thrown });
+      }
+      for (const each of jobs) each.resume();
+      const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+      return `http://${host}:${server.server?.port}`;
+    },
+    stop() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+/** A job that never runs twice at once and never ends the program: what it throws is logged, and the next tick tries again. */
+function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {
+  const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
+  return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
+}
+
+class Readiness {
+  stopping = false;
+  private readonly store: Store;
+  private readonly now: () => number;
+  private checkedAt = Number.NEGATIVE_INFINITY;
+  private failure: string | undefined;
+
+  constructor(store: Store, now: () => number) {
+    this.store = store;
+    this.now = now;
+  }
+
+  async reason(): Promise<string | undefined> {
+    if (this.stopping) return "The program is stopping.";
+    if (this.now() - this.checkedAt >= READY_FOR) {
+      this.checkedAt = this.now();
+      this.failure = await this.store.check().then(
+        () => undefined,
+        () => "The database cannot be written.",
+      );
+    }
+    return this.failure;
+  }
+}

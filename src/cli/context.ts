@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import { type Config, readConfig } from "../config.ts";
+import { SdsError } from "../domain/error.ts";
+import { parseDomain, type Shop } from "../domain/shop.ts";
+import { openStore, type Store } from "../store/store.ts";
+
+export function randomBytes(n: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(n));
+}
+
+/** The configuration as `--data` and the environment have it. */
+export function configOf(command: Command): Config {
+  return readConfig(command.optsWithGlobals(), process.env);
+}
+
+/** Runs one command on the store and closes it, whatever happens. */
+export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
+  const { data, masterKeyFile } = configOf(command);
+  const store = await openStore({ folder: data, masterKeyFile, busyTimeout: 30_000, random: randomBytes });
+  try {
+    return await run(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** @throws SdsError `not_found` */
+export async function findShop(store: Store, domain: string): Promise<Shop> {
+  const shop = await store.shops.find(parseDomain(domain));
+  if (shop === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
+  return shop;
+}
+
+/** The shop that `--shop` names, or the only one there is. */
+export async function chooseShop(store: Store, domain: string | undefined): Promise<Shop> {
+  if (domain !== undefined) return findShop(store, domain);
+  const [shop, ...others] = await store.shops.list();
+  if (shop === undefined) throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");
+  if (others.length > 0) throw new SdsError("invalid", `there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`);
+  return shop;
+}
+
+export const SHOP_OPTION = ["--shop <domain>", "the shop; may be left out where there is only one"] as const;
+export const JSON_OPTION = ["--json", "print JSON"] as const;
+
+/** The same for every command, so that nobody has to look for it. */
+export function example(...lines: string[]): string {
+  return `\nExample:\n${lines.map((line) => `  $ ${line}`).join("\n")}\n`;
+}

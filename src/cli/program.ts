@@ -1,0 +1,54 @@
+import { Command, CommanderError } from "commander";
+import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
+import { example } from "./context.ts";
+import { addDemoCommand } from "./demo.ts";
+import { addImportCommand } from "./import.ts";
+import { addIntakeCommands } from "./intake.ts";
+import { addKeyCommands } from "./key.ts";
+import { tell } from "./print.ts";
+import { addServeCommand } from "./serve.ts";
+import { addShopCommands } from "./shop.ts";
+import { addVersionCommand } from "./version.ts";
+
+/** Exit statuses of contract.md 3; every code that is not here is a failure. */
+const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
+
+/** Runs a command line. @returns the exit status; whatever is wrong was said in one line on stderr */
+export async function run(argv: readonly string[]): Promise<number> {
+  try {
+    await buildProgram().parseAsync(argv, { from: "user" });
+    return 0;
+  } catch (thrown) {
+    // Said already, or help that was asked for.
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    tell(`sds: ${messageOf(thrown).replaceAll(/\s*\n\s*/g, " ")}`);
+    return thrown instanceof SdsError ? (EXIT[thrown.code] ?? 1) : 1;
+  }
+}
+
+function buildProgram(): Command {
+  const program = new Command("sds")
+    .description(
+      "Subscription Data Service: a read-only API, signed webhooks and workflow triggers\nover a local mirror of a shop's customers, subscriptions and orders.",
+    )
+    .option("--data <dir>", "folder of the database and the key file (env SDS_DATA, default ./data)")
+    .addHelpText("after", example("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve"))
+    .exitOverride()
+    .configureOutput({ outputError: (text) => tell(oneLine(text)) });
+  addServeCommand(program);
+  addDemoCommand(program);
+  addShopCommands(program);
+  addKeyCommands(program);
+  addImportCommand(program);
+  addIntakeCommands(program);
+  addVersionCommand(program);
+  return program;
+}
+
+/** commander says `error: …` and puts its suggestion on a line of its own. */
+function oneLine(text: string): string {
+  return `sds: ${text
+    .replace(/^error: /, "")
+    .trim()
+    .replaceAll(/\s*\n\s*/g, " ")}`;
+}

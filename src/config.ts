@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { messageOf, SdsError } from "./domain/error.ts";
+import { LOG_LEVELS, type LogLevel } from "./log.ts";
+
+/** Everything that can be set, checked and frozen. contract.md 6 is the table. */
+export interface Config {
+  data: string;
+  host: string;
+  port: number;
+  masterKeyFile: string;
+  /** One client secret of the platform's app a line; null where no platform is connected. */
+  platformSecretFile: string | null;
+  logLevel: LogLevel;
+}
+
+export interface Flags {
+  data?: string;
+  host?: string;
+  port?: string;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** Flag over environment over default. @throws SdsError `invalid` naming the setting */
+export function readConfig(flags: Flags, env: Environment): Config {
+  const data = resolve(nonEmpty("--data", flags.data) ?? nonEmpty("SDS_DATA", env["SDS_DATA"]) ?? "./data");
+  return Object.freeze({
+    data,
+    host: readHost(flags, env),
+    port: readPort(flags, env),
+    masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
+    platformSecretFile: readSecretFile(env),
+    logLevel: readLogLevel(env),
+  });
+}
+
+function nonEmpty(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || value.trim() !== "") return value;
+  throw new SdsError("invalid", `${name} is empty`);
+}
+
+function readHost(flags: Flags, env: Environment): string {
+  return nonEmpty("--host", flags.host) ?? nonEmpty("SDS_HOST", env["SDS_HOST"]) ?? "127.0.0.1";
+}
+
+function readPort(flags: Flags, env: Environment): number {
+  const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new SdsError("invalid", `${name} is "${text}": it must be a port from 0 to 65535`);
+}
+
+function readLogLevel(env: Environment): LogLevel {
+  const text = env["SDS_LOG"] ?? "info";
+  const level = LOG_LEVELS.find((known) => known === text);
+  if (level !== undefined) return level;
+  throw new SdsError("invalid", `SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
+}
+
+function readSecretFile(env: Environment): string | null {
+  const path = nonEmpty("SDS_PLATFORM_SECRET_FILE", env["SDS_PLATFORM_SECRET_FILE"]);
+  if (path === undefined) return null;
+  try {
+    if (readFileSync(path, "utf8").trim() !== "") return resolve(path);
+  } catch (thrown) {
+    throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secret, one a line`);
+}

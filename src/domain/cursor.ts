@@ -1,0 +1,26 @@
+import { isoUtc } from "./time.ts";
+
+/** Where a page ended: the sort date (epoch milliseconds) and the id of its last row. */
+export interface Position {
+  at: number;
+  id: string;
+}
+
+const CURSOR = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~([a-z]{3}_[a-z2-7]{24})$/;
+
+/** `<ISO date>~<id>`, service.md "Pagination rules". */
+export function formatCursor(position: Position): string {
+  return `${isoUtc(position.at)}~${position.id}`;
+}
+
+/**
+ * @returns undefined for anything `formatCursor` could not have written. Whether it names a row of this shop and this
+ * resource only the store can say.
+ */
+export function parseCursor(text: string): Position | undefined {
+  const match = CURSOR.exec(text);
+  if (match === null) return undefined;
+  const [, date = "", id = ""] = match;
+  const at = Date.parse(date);
+  return !Number.isNaN(at) && isoUtc(at) === date ? { at, id } : undefined;
+}

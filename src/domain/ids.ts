@@ -1,0 +1,47 @@
+import { CryptoHasher } from "bun";
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+const ID_LENGTH = 24;
+
+/** Lower-case base32 (the alphabet of RFC 4648, section 6) of the first 15 bytes: 24 characters, 120 bits. */
+function base32(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5 && text.length < ID_LENGTH) {
+      bits -= 5;
+      text += BASE32[(held >> bits) & 31];
+    }
+    held &= 0xff;
+  }
+  return text;
+}
+
+/**
+ * Internal ids are a function of shop domain and platform identity, so that a mirror rebuilt from nothing has the same ones
+ * (contract.md 1.9). The parts are joined by NUL, which none of them can contain.
+ */
+function derive(prefix: string, ...identity: (string | number)[]): string {
+  return prefix + base32(new CryptoHasher("sha256").update(identity.join("\0")).digest());
+}
+
+export function customerId(domain: string, gid: string): string {
+  return derive("cus_", domain, "customer", gid);
+}
+
+export function subscriptionId(domain: string, gid: string): string {
+  return derive("sub_", domain, "subscription", gid);
+}
+
+/** An order's identity is its contract, source and cycle number: a declined attempt has no platform order yet. */
+export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
+  return derive("ord_", domain, "order", contractGid, source, cycleNumber);
+}
+
+/** An id that means nothing, such as `key_…`, from 15 random bytes. */
+export function randomId(prefix: string, random: (bytes: number) => Uint8Array): string {
+  return prefix + base32(random(15));
+}

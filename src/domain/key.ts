@@ -1,0 +1,39 @@
+import { CryptoHasher } from "bun";
+
+/** What the program keeps of an API key: never the key. Times in epoch milliseconds. */
+export interface ApiKey {
+  id: string;
+  label: string;
+  fingerprint: string;
+  createdAt: number;
+  lastUsedAt: number | null;
+  legacy: boolean;
+}
+
+const KEY = /^cad_pk_[0-9a-f]{48}$/;
+const BEARER = /^[Bb][Ee][Aa][Rr][Ee][Rr] (cad_pk_[0-9a-f]{48})$/;
+const FINGERPRINT_LENGTH = "cad_pk_".length + 8;
+
+/** `cad_pk_` and 48 hexadecimal digits from 24 random bytes, service.md "API key". */
+export function generateKey(random: (bytes: number) => Uint8Array): string {
+  return `cad_pk_${random(24).toHex()}`;
+}
+
+export function isKey(text: string): boolean {
+  return KEY.test(text);
+}
+
+/** The key in an Authorization header, or undefined for any other form (contract.md 1.4). */
+export function keyFromHeader(header: string | null): string | undefined {
+  return header === null ? undefined : BEARER.exec(header)?.[1];
+}
+
+/** SHA-256, the only form in which a key is stored. A key has 192 random bits, so neither salt nor stretching adds anything. */
+export function hashKey(key: string): Uint8Array {
+  return new CryptoHasher("sha256").update(key).digest();
+}
+
+/** The first characters of a key, enough to tell keys apart and useless to an attacker. */
+export function fingerprintOf(key: string): string {
+  return key.slice(0, FINGERPRINT_LENGTH);
+}

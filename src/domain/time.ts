@@ -1,0 +1,19 @@
+const UTC_DATE = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+00:00)$/;
+
+/**
+ * Reads an ISO 8601 date in UTC; digits beyond the millisecond are cut off.
+ * @returns epoch milliseconds, or undefined for any other form and for a date that is in no calendar: `new Date` would roll
+ * 30 February over without a word, so a date counts only if it prints as it was written.
+ */
+export function parseUtc(text: string): number | undefined {
+  const match = UTC_DATE.exec(text);
+  if (match === null) return undefined;
+  const written = `${match[1]}.${(match[2] ?? "").slice(0, 3).padEnd(3, "0")}Z`;
+  const ms = Date.parse(written);
+  return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
+}
+
+/** The one form in which dates leave the program: millisecond precision and a trailing Z. */
+export function isoUtc(ms: number): string {
+  return new Date(ms).toISOString();
+}

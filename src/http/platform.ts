@@ -1,0 +1,63 @@
+import { SdsError } from "../domain/error.ts";
+import type { Log } from "../log.ts";
+import type { Door } from "../mirror/door.ts";
+import { type Intent, readWebhook } from "../platform/payload.ts";
+import type { Verifier } from "../platform/verify.ts";
+import type { ShopStore } from "../store/shops.ts";
+import { decodeUtf8, readBody } from "./body.ts";
+import { respond } from "./respond.ts";
+
+const MAX_BODY = 5 * 1024 * 1024;
+const MAX_WEBHOOK_ID = 200;
+
+export type PlatformHandler = (request: Request) => Promise<Response>;
+
+/**
+ * POST /platform/webhooks: the platform's own webhooks, answered 200 once what they say is committed. A genuine one that is of no
+ * use here is answered 200 too: the platform gives up on an endpoint that keeps refusing.
+ */
+export function platformHandler(verify: Verifier, shops: ShopStore, door: Door, log: Log, now: () => number): PlatformHandler {
+  return async (request) => {
+    const body = await readBody(request, MAX_BODY);
+    const { headers } = request;
+    if (!(await verify(body, headers.get("x-shopify-hmac-sha256")))) {
+      throw new SdsError("unauthorized", "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.");
+    }
+    const topic = headers.get("x-shopify-topic") ?? "";
+    const domain = headers.get("x-shopify-shop-domain") ?? "";
+    const webhookId = headers.get("x-shopify-webhook-id") ?? "";
+    const fields = { topic: topic.slice(0, 100), shop: domain.slice(0, 253), webhookId: webhookId.slice(0, MAX_WEBHOOK_ID) };
+
+    const triggeredAt = Date.parse(headers.get("x-shopify-triggered-at") ?? "") || now();
+    const intent = readWebhook({ topic, text: decodeUtf8(body) ?? "", triggeredAt });
+    const shop = await shops.find(domain);
+    if (shop === undefined) log.info("a platform webhook is for a shop that is not here", fields);
+    else await carryOut(intent, shop, webhookId, fields);
+    return respond(200, "{}", { "Cache-Control": "no-store" });
+  };
+
+  async function carryOut(intent: Intent, shop: { id: number; domain: string }, webhookId: string, fields: Record<string, string>): Promise<void> {
+    switch (intent.do) {
+      case "apply": {
+        const known = webhookId !== "" && webhookId.length <= MAX_WEBHOOK_ID ? { webhookId } : {};
+        const applied = await door.submit({ shop, records: [intent.record], ...known });
+        if ("refused" in applied) log.warn("a platform webhook could not be applied", { ...fields, reason: applied.refused.reason });
+        return;
+      }
+      case "remove_shop":
+        // The header is not covered by the signature, the body is.
+        if (intent.domain !== undefined && intent.domain !== shop.domain) {
+          log.warn("a shop/redact names another shop than its header", fields);
+          return;
+        }
+        await shops.remove(shop.domain);
+        log.info("the shop was removed as the platform asked", fields);
+        return;
+      case "note_data_request":
+        log.info("a customer's data was requested", { ...fields, customer: intent.customer });
+        return;
+      case "ignore":
+        log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { Elysia } from "elysia";
+import { messageOf, SdsError } from "../domain/error.ts";
+import { RESOURCES } from "../domain/resources.ts";
+import type { Log } from "../log.ts";
+import type { ListHandler } from "./api.ts";
+import type { IntakeHandler } from "./intake.ts";
+import type { PlatformHandler } from "./platform.ts";
+import { newRequestId, respond, respondError } from "./respond.ts";
+
+export interface Routes {
+  list: ListHandler;
+  intake: IntakeHandler;
+  platform: PlatformHandler;
+  /** Resolves to why the program can't take work now, or to undefined if it can. */
+  notReady: () => Promise<string | undefined>;
+}
+
+/** Bodies are bounded by the handlers, which answer in JSON; beyond this Bun answers by itself. */
+const MAX_REQUEST_BODY = 64 * 1024 * 1024;
+
+/** Everything outside the API that is served, with the methods it takes. */
+const METHODS: Record<string, readonly string[]> = {
+  "/intake": ["POST"],
+  "/platform/webhooks": ["POST"],
+  "/healthz": ["GET", "HEAD"],
+  "/readyz": ["GET", "HEAD"],
+};
+const API_METHODS = ["GET"];
+
+/**
+ * The routes as one Elysia app. The guard and the error handler are registered before the routes, for hooks hold only for what comes
+ * after them; both answer with whole responses, so that every answer is JSON.
+ */
+export function httpApp(routes: Routes, log: Log) {
+  return new Elysia({
+    strictPath: true,
+    serve: {
+      // Two programs on one port would share its requests without a word.
+      reusePort: false,
+      development: false,
+      maxRequestBodySize: MAX_REQUEST_BODY,
+      error: (thrown) => respondToThrown(thrown, log),
+    },
+  })
+    .onRequest(({ request }) => refuseMethod(request))
+    .onError({ as: "global" }, ({ code, error }) => (code === "NOT_FOUND" ? notFound() : respondToThrown(error, log)))
+    .get("/api/v1/subscriptions", ({ request }) => routes.list("subscriptions", request))
+    .get("/api/v1/customers", ({ request }) => routes.list("customers", request))
+    .get("/api/v1/orders", ({ request }) => routes.list("orders", request))
+    .post("/intake", ({ request }) => routes.intake(request), { parse: "none" })
+    .post("/platform/webhooks", ({ request }) => routes.platform(request), { parse: "none" })
+    .get("/healthz", () => health())
+    .get("/readyz", async () => {
+      const reason = await routes.notReady();
+      return reason === undefined ? health() : respondError(new SdsError("unavailable", reason));
+    });
+}
+
+function health(): Response {
+  return respond(200, '{"status":"ok"}', { "Cache-Control": "no-store" });
+}
+
+/** The method is judged before path and key (contract.md 1.1). */
+function refuseMethod({ method, url }: Request): Response | undefined {
+  const path = pathOf(url);
+  const allowed = path === "/api" || path.startsWith("/api/") ? API_METHODS : METHODS[path];
+  if (allowed === undefined || allowed.includes(method)) return undefined;
+  const allow = allowed.join(", ");
+  return respondError(new SdsError("method_not_allowed", `Only ${allow} is allowed here.`), { Allow: allow });
+}
+
+/** As Elysia's router reads it: neither decoded nor normalised, for paths are exact. */
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return url.slice(start, end === -1 ? undefined : end);
+}
+
+function notFound(): Response {
+  return respondError(new SdsError("not_found", `There is nothing here. The API has ${RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ")}.`));
+}
+
+function respondToThrown(thrown: unknown, log: Log): Response {
+  if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
+    return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
+  }
+  const requestId = newRequestId();
+  log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
+  return respondError(new SdsError("internal", "Something went wrong on our side. It is safe to try again."), {}, requestId);
+}

@@ -1,0 +1,39 @@
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+type Fields = Record<string, string | number | boolean | null | undefined>;
+
+export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
+
+/** The last net, not the first: nobody is meant to log these. Keys, secrets, platform tokens, e-mail addresses. */
+const PRIVATE = /cad_pk_\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
+
+function redact(text: string): string {
+  return text.replaceAll(PRIVATE, "[redacted]");
+}
+
+export interface LogTarget {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** What a stranger sent must not steer the terminal that shows it; line ends and tabs of a stack may stay. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "?");
+}
+
+/** One JSON object a line, or readable text where a person watches. */
+export function createLog(level: LogLevel, target: LogTarget, now: () => number): Log {
+  const least = LOG_LEVELS.indexOf(level);
+  const writer =
+    (at: LogLevel) =>
+    (message: string, fields: Fields = {}) => {
+      if (LOG_LEVELS.indexOf(at) < least) return;
+      const time = new Date(now()).toISOString();
+      const line = target.isTTY
+        ? printable([time.slice(11, 23), at.padEnd(5), message, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)].join(" "))
+        : JSON.stringify({ time, level: at, message, ...fields });
+      target.write(`${redact(line)}\n`);
+    };
+  return { debug: writer("debug"), info: writer("info"), warn: writer("warn"), error: writer("error") };
+}

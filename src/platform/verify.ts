@@ -1,0 +1,36 @@
+import { readFileSync, statSync } from "node:fs";
+import { importSecret } from "../domain/signature.ts";
+
+export type Verifier = (body: Uint8Array<ArrayBuffer>, header: string | null) => Promise<boolean>;
+
+/** 32 bytes in base64. */
+const HMAC = /^[A-Za-z0-9+/]{43}=$/;
+
+/**
+ * Checks X-Shopify-Hmac-Sha256: base64 HMAC-SHA256 of the raw body with the app's client secret. For an hour after a rotation
+ * either secret can have signed, so the file has one a line, and it is read again whenever it changes.
+ * @param path null where no platform is connected: then nothing is genuine
+ */
+export function platformVerifier(path: string | null): Verifier {
+  let readAt: number | undefined;
+  let keys: CryptoKey[] = [];
+
+  async function currentKeys(file: string): Promise<CryptoKey[]> {
+    const { mtimeMs } = statSync(file);
+    if (mtimeMs === readAt) return keys;
+    const secrets = readFileSync(file, "utf8")
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "");
+    keys = await Promise.all(secrets.map(importSecret));
+    readAt = mtimeMs;
+    return keys;
+  }
+
+  return async (body, header) => {
+    if (path === null || header === null || !HMAC.test(header)) return false;
+    const given = Uint8Array.fromBase64(header);
+    const checks = (await currentKeys(path)).map((key) => crypto.subtle.verify("HMAC", key, given, body));
+    return (await Promise.all(checks)).includes(true);
+  };
+}

@@ -1,0 +1,83 @@
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { messageOf, SdsError } from "../domain/error.ts";
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+
+/** Seals secrets with AES-256-GCM under the master key. What a secret is for is bound in: sealed as one thing, it opens as no other. */
+export interface Vault {
+  /** Tells one master key from another and nothing else about it. */
+  fingerprint: string;
+  seal(secret: string, purpose: string): Promise<Uint8Array>;
+  /** @throws SdsError `failed` if it was sealed with another key, for another purpose, or was changed */
+  open(sealed: Uint8Array, purpose: string): Promise<string>;
+}
+
+/**
+ * @param expected fingerprint of the key that sealed what is already stored. A key that is missing then is never made anew:
+ * it would make every secret unreadable.
+ * @throws SdsError `failed`
+ */
+export async function openVault(path: string, expected: string | undefined, random: (bytes: number) => Uint8Array): Promise<Vault> {
+  const bytes = readKey(path) ?? (expected === undefined ? makeKey(path, random(KEY_BYTES)) : undefined);
+  if (bytes === undefined) throw new SdsError("failed", `the master key ${path} is missing, and stored secrets need it: put it back from your backup`);
+  const fingerprint = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex();
+  if (expected !== undefined && fingerprint !== expected) {
+    throw new SdsError("failed", `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`);
+  }
+  const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
+  const settings = (nonce: Uint8Array<ArrayBuffer>, purpose: string) => ({ name: "AES-GCM", iv: nonce, additionalData: Buffer.from(purpose) });
+  return {
+    fingerprint,
+    async seal(secret, purpose) {
+      const nonce = Uint8Array.from(random(NONCE_BYTES));
+      const sealed = await crypto.subtle.encrypt(settings(nonce, purpose), key, Buffer.from(secret));
+      return Buffer.concat([nonce, new Uint8Array(sealed)]);
+    },
+    async open(sealed, purpose) {
+      const nonce = Uint8Array.from(sealed.subarray(0, NONCE_BYTES));
+      try {
+        const secret = await crypto.subtle.decrypt(settings(nonce, purpose), key, Uint8Array.from(sealed.subarray(NONCE_BYTES)));
+        return Buffer.from(secret).toString();
+      } catch (thrown) {
+        throw new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, { cause: thrown });
+      }
+    },
+  };
+}
+
+function readKey(path: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!existsSync(path)) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  if (/^[0-9a-f]{64}$/.test(text)) return Uint8Array.fromHex(text);
+  throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
+}
+
+/** Whole or not at all, and the first of several programs wins: a finished file is linked into its place. */
+function makeKey(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const draft = `${path}.${process.pid}.new`;
+  try {
+    const file = openSync(draft, "wx", 0o600);
+    writeSync(file, `${bytes.toHex()}\n`);
+    fsyncSync(file);
+    closeSync(file);
+    try {
+      linkSync(draft, path);
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "EEXIST") throw thrown;
+    }
+    unlinkSync(draft);
+    const folder = openSync(dirname(path), "r");
+    fsyncSync(folder);
+    closeSync(folder);
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot make the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  return readKey(path) as Uint8Array<ArrayBuffer>;
+}

@@ -1,0 +1,199 @@
+import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { connect } from "node:net";
+import type { PageBody } from "../support/app.ts";
+import { Program } from "../support/program.ts";
+import { customer, gid, order, subscription } from "../support/records.ts";
+
+const DOMAIN = "alpha.myshopify.com";
+
+async function shopWithKey(program: Program) {
+  await program.json(["shop", "add", DOMAIN]);
+  const { key, id } = await program.json<{ key: string; id: string }>(["key", "create", "--label", "Warehouse"]);
+  const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
+  return { key, id, secret };
+}
+
+function signed(body: string, secret: string): RequestInit {
+  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };
+}
+
+async function read(url: string, resource: string, key: string): Promise<PageBody["data"]> {
+  const response = await fetch(`${url}/api/v1/${resource}?limit=250`, { headers: { Authorization: `Bearer ${key}` } });
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  return ((await response.json()) as PageBody).data;
+}
+
+/** Writes bytes to a socket and gives back all that is answered. */
+function raw(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname, () => socket.end(text));
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    socket.on("end", () => resolve(Buffer.concat(chunks).toString()));
+    socket.on("error", reject);
+  });
+}
+
+test("a change comes in by intake and by import, and is read by key", async () => {
+  const program = new Program();
+  const { key, secret } = await shopWithKey(program);
+  const server = await program.serve();
+
+  const body = [customer(1, { email: "ada@example.com" }), subscription(1)].map((record) => JSON.stringify(record)).join("\n");
+  const response = await fetch(`${server.url}/intake`, signed(body, secret));
+  expect({ status: response.status, body: await response.json() }).toEqual({ status: 202, body: { accepted: 2 } });
+  expect(await program.json(["import", "-"], { stdin: `${JSON.stringify(order(1, 1))}\n` })).toEqual({ read: 1, changed: 1, events: 0 });
+
+  expect(await read(server.url, "customers", key)).toMatchObject([{ shopifyId: gid.customer(1), email: "ada@example.com", subscriptionCount: 1 }]);
+  expect(await read(server.url, "subscriptions", key)).toMatchObject([{ shopifyId: gid.contract(1), cyclesCompleted: 1 }]);
+  expect(await read(server.url, "orders", key)).toMatchObject([{ cycleNumber: 1, totalCents: 1900 }]);
+  expect(await server.stop()).toBe(0);
+});
+
+test("a key revoked by the command line is refused on the very next request", async () => {
+  const program = new Program();
+  const { key, id } = await shopWithKey(program);
+  const server = await program.serve();
+  const status = async () => (await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  expect(await status()).toBe(200);
+  await program.json(["key", "revoke", id]);
+  expect(await status()).toBe(401);
+});
+
+test("a plan changed by the command line holds for the next request", async () => {
+  const program = new Program();
+  const { key } = await shopWithKey(program);
+  const server = await program.serve();
+  await program.json(["shop", "set", DOMAIN, "--plan", "free"]);
+  expect((await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(403);
+});
+
+test("last use is shown after the first request, and a later one is written at shutdown", async () => {
+  const program = new Program();
+  const { key } = await shopWithKey(program);
+  const lastUsedAt = async () => (await program.json<{ lastUsedAt: string | null }[]>(["key", "list"]))[0]?.lastUsedAt ?? "";
+  const server = await program.serve();
+  await read(server.url, "orders", key);
+  const first = await lastUsedAt();
+  expect(first).toMatch(/^\d{4}-.*Z$/);
+  await read(server.url, "orders", key);
+  expect(await lastUsedAt()).toBe(first);
+  await server.stop();
+  expect((await lastUsedAt()) > first).toBe(true);
+});
+
+describe("on a socket", () => {
+  test("every method other than GET is 405 in JSON", async () => {
+    const server = await new Program().serve();
+    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]) {
+      const response = await fetch(`${server.url}/api/v1/orders`, { method });
+      expect([response.status, response.headers.get("allow"), response.headers.get("content-type")]).toEqual([405, "GET", "application/json"]);
+      const text = await response.text();
+      if (method === "HEAD") expect(text).toBe("");
+      else expect(JSON.parse(text).error.code).toBe("method_not_allowed");
+    }
+  });
+
+  test("hostile requests get an answer, and never a 500", async () => {
+    const server = await new Program().serve();
+    const requests = [
+      "GET /api/v1/orders HTTP/1.1\r\nHost: a/b?c\r\n\r\n",
+      "GET /api/v1/orders HTTP/1.1\r\nHost: \r\n\r\n",
+      "GET /api/v1/../v1/orders HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET //api/v1/orders HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET http://other/api/v1/orders HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET /api/v1/orders?cursor=%ff%fe%00 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\xfe\r\n\r\n",
+      "GET /api/v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
+      `GET /api/v1/orders?limit=${"9".repeat(8000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `GET /${"a".repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      "POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{}",
+      "POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
+      "POST /intake HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      "BREW /api/v1/orders HTTP/1.1\r\nHost: x\r\n\r\n",
+      "not http at all\r\n\r\n",
+    ];
+    for (const request of requests) {
+      const answer = await raw(server.url, request);
+      expect(answer).not.toMatch(/^HTTP\/1\.1 5(?!05)/);
+      expect(answer).not.toMatch(/<html/i);
+    }
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+  });
+
+  test("a body above 5 MiB is 413 in JSON, and just below is read", async () => {
+    const program = new Program();
+    const { secret } = await shopWithKey(program);
+    const server = await program.serve();
+    const send = async (size: number) => fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)).padEnd(size), secret));
+    const over = await send(5 * 1024 * 1024 + 1);
+    expect({ status: over.status, body: await over.json() }).toMatchObject({ status: 413, body: { error: { code: "too_large" } } });
+    expect((await send(5 * 1024 * 1024)).status).toBe(202);
+  });
+});
+
+test("what was acknowledged survives kill -9, again and again", async () => {
+  const program = new Program();
+  const { key, secret } = await shopWithKey(program);
+  const acknowledged = new Set<string>();
+  let n = 0;
+  for (let round = 0; round < 4; round += 1) {
+    const server = await program.serve();
+    let killed = false;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!killed) {
+        n += 1;
+        const record = customer(n);
+        const response = await fetch(`${server.url}/intake`, signed(JSON.stringify(record), secret)).catch(() => undefined);
+        if (response?.status === 202) acknowledged.add(record.shopifyId);
+        if (acknowledged.size > 40 * (round + 1) && !killed) {
+          killed = true;
+          await server.stop("SIGKILL");
+        }
+      }
+    });
+    await Promise.all(clients);
+  }
+  const server = await program.serve();
+  const kept = new Set<unknown>();
+  let after = "";
+  do {
+    const response = await fetch(`${server.url}/api/v1/customers?limit=250${after}`, { headers: { Authorization: `Bearer ${key}` } });
+    const { data, page } = (await response.json()) as PageBody;
+    for (const { shopifyId } of data) kept.add(shopifyId);
+    after = page.nextCursor === null ? "" : `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  } while (after !== "");
+  expect(acknowledged.size).toBeGreaterThan(160);
+  expect(acknowledged.isSubsetOf(kept)).toBe(true);
+});
+
+test("two programs do not share a port", async () => {
+  const program = new Program();
+  const server = await program.serve();
+  const { status, stderr } = await new Program().run(["serve", "--port", new URL(server.url).port]);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^sds: cannot listen on 127\.0\.0\.1 port \d+: /);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("the demo prints a key and curl lines that work, and cleans up", async () => {
+  const program = new Program();
+  const server = await program.serve(["demo", "--port", "0"]);
+  const { output } = server;
+  const lines = [...output.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? "");
+  expect(lines).toHaveLength(3);
+  for (const line of lines) {
+    const curl = Bun.spawn(["sh", "-c", `${line} -sS`], { stdout: "pipe" });
+    expect((JSON.parse(await curl.stdout.text()) as PageBody).data).toHaveLength(3);
+  }
+  const key = /API key: (\S+)/.exec(output)?.[1] ?? "";
+  const statuses = async (resource: string) => new Set((await read(server.url, resource, key)).map(({ status }) => status));
+  expect((await statuses("subscriptions")).size).toBe(5);
+  expect((await statuses("orders")).size).toBe(6);
+  const folder = /--data (\S+)/.exec(output)?.[1] ?? "";
+  expect(await Bun.file(`${folder}/sds.db`).exists()).toBe(true);
+  expect(await server.stop("SIGINT")).toBe(0);
+  expect(await Bun.file(`${folder}/sds.db`).exists()).toBe(false);
+});

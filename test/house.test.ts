@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { Glob } from "bun";
+
+const SRC = join(import.meta.dir, "../src");
+
+/** Imports go down: a file may import from its own folder and from lower floors, never from a neighbour on its own floor. */
+const FLOORS: Record<string, number> = { domain: 0, store: 1, mirror: 2, platform: 3, delivery: 3, http: 4, cli: 5 };
+/** Files beside the folders, each as if it were a folder of its own. */
+const FILES: Record<string, number> = { "log.ts": 0, "config.ts": 1, "app.ts": 4.5, "main.ts": 6 };
+
+interface SourceFile {
+  path: string;
+  text: string;
+  imports: { from: string; typeOnly: boolean }[];
+}
+
+const sources: SourceFile[] = await Promise.all(
+  [...new Glob("**/*.ts").scanSync(SRC)].sort().map(async (path) => {
+    const text = await Bun.file(join(SRC, path)).text();
+    const imports = [...text.matchAll(/^(?:import|export)\b(?<type> type)?[^;]*?from "(?<from>[^"]+)"/gm)].map(({ groups }) => ({
+      from: groups?.["from"] ?? "",
+      typeOnly: groups?.["type"] !== undefined,
+    }));
+    return { path, text, imports };
+  }),
+);
+
+function part(path: string): string {
+  return path.split("/")[0] ?? "";
+}
+
+function floor(name: string): number {
+  const found = FLOORS[name] ?? FILES[name];
+  if (found === undefined) throw new Error(`${name} has no floor: give it one in house.test.ts and README.md`);
+  return found;
+}
+
+test("imports only go down", () => {
+  const upward = sources.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ from }) => from.startsWith("."))
+      .map(({ from }) => join(path, "..", from))
+      .filter((target) => !target.startsWith("..") && part(target) !== part(path))
+      .filter((target) => floor(part(target)) >= floor(part(path)))
+      .map((target) => `${path} -> ${target}`),
+  );
+  expect(upward).toEqual([]);
+});
+
+test("the database stays in store/", () => {
+  const outside = sources.filter(
+    ({ path, imports }) => part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
+  );
+  // version asks SQLite in memory for its version, and touches no data.
+  expect(outside.map(({ path }) => path)).toEqual(["cli/version.ts"]);
+});
+
+test("only mirror/ applies records", () => {
+  const callers = sources.filter(({ path, text }) => /\.applyRecords\(/.test(text) && part(path) !== "mirror");
+  expect(callers.map(({ path }) => path)).toEqual([]);
+});
+
+test("domain/ has no clock, no randomness and no input or output", () => {
+  const forbidden = /\bDate\.now\(|\bnew Date\(\)|Math\.random\(|getRandomValues|randomUUID|\bfetch\(|process\.|node:|setTimeout|console\./;
+  expect(sources.filter(({ path, text }) => part(path) === "domain" && forbidden.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test("SQL never asks the clock", async () => {
+  const sql = [...new Glob("**/*.sql").scanSync(SRC)].map((path) => join(SRC, path));
+  const texts = [...sources.map(({ text }) => text), ...(await Promise.all(sql.map((path) => Bun.file(path).text())))];
+  expect(texts.filter((text) => /CURRENT_TIMESTAMP|strftime\(|unixepoch\(|datetime\('now/i.test(text))).toEqual([]);
+});
+
+test("files are short and their names say something", () => {
+  expect(sources.filter(({ text }) => text.split("\n").length > 300).map(({ path }) => path)).toEqual([]);
+  expect(sources.filter(({ path }) => /(^|\/)(utils?|helpers?|common|types?|manager|service|misc)(\.ts|\/)/.test(path)).map(({ path }) => path)).toEqual([]);
+});
+
+test("nothing is left open, switched off or printed past the log", () => {
+  const marks = /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
+  expect(sources.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,165 @@
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { importSecret } from "../../src/domain/signature.ts";
+import { START, type TestApp, temporaryFolder, testApp } from "../support/app.ts";
+import { customer, gid } from "../support/records.ts";
+
+const SECRET = "the-app-client-secret";
+const BOB = "gid://shopify/Customer/706405506930370084";
+
+async function platformApp(secrets = SECRET) {
+  const file = join(temporaryFolder(), "secret");
+  writeFileSync(file, secrets);
+  const test = await testApp({ SDS_PLATFORM_SECRET_FILE: file });
+  return { ...test, file };
+}
+
+function sample(name: string): Promise<string> {
+  return Bun.file(join(import.meta.dir, "../support/platform-webhooks", `${name}.json`)).text();
+}
+
+interface Sent {
+  topic: string;
+  body: string;
+  id?: string;
+  domain?: string;
+  secret?: string;
+  headers?: Record<string, string>;
+}
+
+let lastId = 0;
+
+async function send({ request }: Pick<TestApp, "request">, { topic, body, id, domain = "alpha.myshopify.com", secret = SECRET, headers = {} }: Sent) {
+  const bytes = Uint8Array.from(Buffer.from(body));
+  const hmac = new Uint8Array(await crypto.subtle.sign("HMAC", await importSecret(secret), bytes)).toBase64();
+  lastId += 1;
+  return request("/platform/webhooks", {
+    method: "POST",
+    body: bytes,
+    headers: {
+      "X-Shopify-Hmac-Sha256": hmac,
+      "X-Shopify-Topic": topic,
+      "X-Shopify-Shop-Domain": domain,
+      "X-Shopify-Webhook-Id": id ?? `webhook-${lastId}`,
+      "X-Shopify-Triggered-At": new Date(START).toISOString(),
+      ...headers,
+    },
+  });
+}
+
+test("the platform's sample customer comes out of the API", async () => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  for (const topic of ["customers/create", "customers/update"]) {
+    expect((await send(test, { topic, body: await sample(topic.replace("/", "__")) })).status).toBe(200);
+  }
+  const rows = await all("customers");
+  expect(rows).toHaveLength(1);
+  expect(rows[0]).toMatchObject({ shopifyId: BOB, email: "bob@biller.com", firstName: "Bob", lastName: "Biller", marketingConsent: false });
+});
+
+test("consent is taken for the exact id, which only the raw text has", async () => {
+  const test = await platformApp();
+  const { shop, all } = await test.addShop();
+  await test.app.store.mirror.applyRecords([{ shop, records: [customer(1, { shopifyId: BOB })] }], START);
+  const text = (await sample("customers_email_marketing_consent__update")).replace("706405506930370000", "706405506930370084");
+  const body = (state: string) => text.replace("not_subscribed", state);
+  await send(test, { topic: "customers_email_marketing_consent/update", body: body("subscribed") });
+  expect(await all("customers")).toMatchObject([{ shopifyId: BOB, marketingConsent: true }]);
+  await send(test, { topic: "customers_email_marketing_consent/update", body: body("unsubscribed") });
+  expect(await all("customers")).toMatchObject([{ shopifyId: BOB, marketingConsent: false }]);
+});
+
+test("a webhook that comes again is known by its id, and an older one does not undo a newer one", async () => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  const text = await sample("customers__update");
+  const renamed = (name: string, at: string) => text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
+  await send(test, { topic: "customers/update", body: renamed("Second", "2026-01-02T00:00:00-05:00"), id: "a" });
+  await send(test, { topic: "customers/update", body: renamed("Third", "2026-01-03T00:00:00-05:00"), id: "a" });
+  await send(test, { topic: "customers/update", body: renamed("First", "2026-01-01T00:00:00-05:00"), id: "b" });
+  expect(await all("customers")).toMatchObject([{ firstName: "Second" }]);
+});
+
+test("customers/redact empties e-mail and names and keeps the row", async () => {
+  const test = await platformApp();
+  const { shop, all } = await test.addShop();
+  const person = customer(191167, { email: "john@example.com", firstName: "John", lastName: "Doe", creditsCents: 5 });
+  await test.app.store.mirror.applyRecords([{ shop, records: [person] }], START);
+  expect((await send(test, { topic: "customers/redact", body: await sample("customers__redact") })).status).toBe(200);
+  expect(await all("customers")).toMatchObject([{ shopifyId: gid.customer(191167), email: null, firstName: null, lastName: null, creditsCents: 5 }]);
+});
+
+test("customers/data_request is logged, the person by number alone", async () => {
+  const test = await platformApp();
+  await test.addShop();
+  expect((await send(test, { topic: "customers/data_request", body: await sample("customers__data_request") })).status).toBe(200);
+  expect(test.logged.join("")).toContain(gid.customer(191167));
+  expect(test.logged.join("")).not.toContain("john");
+});
+
+test("shop/redact removes the shop, and no other than its body names", async () => {
+  const test = await platformApp();
+  await test.addShop("alpha.myshopify.com");
+  await test.addShop("beta.myshopify.com");
+  const text = await sample("shop__redact");
+  const domains = async () => (await test.app.store.shops.list()).map(({ domain }) => domain);
+  expect((await send(test, { topic: "shop/redact", body: text.replace("{shop}", "beta") })).status).toBe(200);
+  expect(await domains()).toEqual(["alpha.myshopify.com", "beta.myshopify.com"]);
+  expect((await send(test, { topic: "shop/redact", body: text.replace("{shop}", "alpha") })).status).toBe(200);
+  expect(await domains()).toEqual(["beta.myshopify.com"]);
+  // As the platform's own test tool sends it.
+  expect((await send(test, { topic: "shop/redact", body: text, domain: "beta.myshopify.com" })).status).toBe(200);
+  expect(await domains()).toEqual([]);
+});
+
+test.each([
+  ["another topic", "subscription_contracts/update", undefined],
+  ["no topic", "", "{}"],
+  ["a shop that is not here", "customers/update", undefined],
+  ["a payload that is no object", "customers/update", "[]"],
+  ["a payload that is no JSON", "customers/update", "bob@biller.com"],
+  ["a customer without an id", "customers/update", "{}"],
+  ["a customer with an id of another kind", "customers/update", '{"admin_graphql_api_id":"gid://shopify/Order/1"}'],
+  ["a redaction of nobody", "customers/redact", '{"customer":{}}'],
+  ["consent of nobody", "customers_email_marketing_consent/update", '{"customer_id":1.5e30}'],
+])("%s is answered 200, logged, and changes nothing", async (name, topic, body) => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  const domain = name === "a shop that is not here" ? "gamma.myshopify.com" : "alpha.myshopify.com";
+  const response = await send(test, { topic, body: body ?? (await sample(topic.replace("/", "__"))), domain });
+  expect(response.status).toBe(200);
+  expect(await all("customers")).toEqual([]);
+  expect(test.logged.filter((line) => line.includes("platform webhook"))).toHaveLength(1);
+  expect(test.logged.join("")).not.toContain("bob");
+});
+
+test("either of two secrets may have signed, and the file is read again when it changes", async () => {
+  const test = await platformApp("new-secret\nold-secret\n");
+  await test.addShop();
+  const body = await sample("customers__update");
+  const status = async (secret: string) => (await send(test, { topic: "customers/update", body, secret })).status;
+  expect([await status("new-secret"), await status("old-secret"), await status("newer-secret")]).toEqual([200, 200, 401]);
+  writeFileSync(test.file, "newer-secret");
+  expect([await status("newer-secret"), await status("old-secret")]).toEqual([200, 401]);
+});
+
+test.each([
+  ["no signature", ""],
+  ["hex", "0".repeat(64)],
+  ["no base64", "!".repeat(44)],
+  ["short", "AAAA"],
+])("%s is 401 and changes nothing", async (_name, hmac) => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  const response = await send(test, { topic: "customers/update", body: await sample("customers__update"), headers: { "X-Shopify-Hmac-Sha256": hmac } });
+  expect(response.status).toBe(401);
+  expect(await all("customers")).toEqual([]);
+});
+
+test("where no platform is connected nothing is genuine", async () => {
+  const test = await testApp();
+  await test.addShop();
+  expect((await send(test, { topic: "customers/update", body: await sample("customers__update"), secret: "anything" })).status).toBe(401);
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { apply, type PageBody, testApp } from "../support/app.ts";
+import { order, subscription } from "../support/records.ts";
+
+/** Few dates, so that many rows share one. */
+const date = fc.integer({ min: 1, max: 4 }).map((day) => `2026-01-0${day}T00:00:00.000Z`);
+
+test("a walk at any page size, while rows are inserted and changed, returns each row that existed at its start exactly once", async () => {
+  const walks = fc.record({
+    dates: fc.array(date, { minLength: 1, maxLength: 40 }),
+    limit: fc.integer({ min: 1, max: 12 }),
+    // What happens between two pages: an insert with this date, or a change of the row with this number.
+    meanwhile: fc.array(fc.oneof(date, fc.nat({ max: 39 })), { maxLength: 30 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(walks, async ({ dates, limit, meanwhile }) => {
+      const { app, addShop } = await testApp();
+      const { shop, get } = await addShop();
+      const rows = dates.map((startedAt, n) => subscription(n + 1, { startedAt }));
+      await apply(app, shop, rows);
+      const existed = new Set(rows.map(({ shopifyId }) => shopifyId));
+
+      const seen: unknown[] = [];
+      let inserted = 1000;
+      let cursor: string | null = "";
+      while (cursor !== null) {
+        const after: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+        const { data, page } = (await (await get(`/api/v1/subscriptions?limit=${limit}${after}`)).json()) as PageBody;
+        expect(data.length).toBeLessThanOrEqual(limit);
+        seen.push(...data.map(({ shopifyId }) => shopifyId));
+        cursor = page.nextCursor;
+        const next = meanwhile.shift();
+        if (typeof next === "string") {
+          inserted += 1;
+          await apply(app, shop, [subscription(inserted, { startedAt: next })]);
+        } else if (next !== undefined)
+          await apply(app, shop, [subscription((next % rows.length) + 1, { status: "PAUSED", startedAt: "2020-01-01T00:00:00.000Z" })]);
+      }
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(new Set(seen.filter((gid) => existed.has(gid as string)))).toEqual(existed);
+      await app.stop();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("two shops never see each other, whatever one does with the other's cursors", async () => {
+  const { app, addShop } = await testApp();
+  const alpha = await addShop("alpha.myshopify.com");
+  const beta = await addShop("beta.myshopify.com");
+  const records = Array.from({ length: 20 }, (_, n) => [subscription(n + 1), order(n + 1, 1)]).flat();
+  await apply(app, alpha.shop, records);
+  await apply(app, beta.shop, records.slice(0, 22));
+  for (const resource of ["subscriptions", "customers", "orders"]) {
+    const ids = async ({ all }: typeof alpha) => new Set((await all(resource, 3)).map(({ id }) => id));
+    const [ofAlpha, ofBeta] = [await ids(alpha), await ids(beta)];
+    expect([ofAlpha.size, ofBeta.size]).toEqual([20, 11]);
+    expect(ofAlpha.isDisjointFrom(ofBeta)).toBe(true);
+    const { page } = (await (await alpha.get(`/api/v1/${resource}?limit=1`)).json()) as PageBody;
+    expect((await beta.get(`/api/v1/${resource}?cursor=${page.nextCursor}`)).status).toBe(400);
+    expect((await beta.get(`/api/v1/${resource}?shop=alpha.myshopify.com&limit=250`)).status).toBe(200);
+  }
+});
+
+test("no text as cursor, limit, path or key gives a 500", async () => {
+  const { app, addShop, request } = await testApp();
+  const { shop, get } = await addShop();
+  await apply(app, shop, [subscription(1)]);
+  const text = fc.oneof(fc.string({ unit: "binary" }), fc.string(), fc.constant("2026-01-01T00:00:00.000Z~sub_"));
+  await fc.assert(
+    fc.asyncProperty(text, text, async (cursor, limit) => {
+      const encoded = new URLSearchParams([
+        ["cursor", cursor],
+        ["limit", limit],
+      ]);
+      expect([200, 400]).toContain((await get(`/api/v1/subscriptions?${encoded}`)).status);
+      const raw = `${cursor}&limit=${limit}`.replaceAll(/[^\x21-\x7e]|#/g, "%");
+      expect([200, 400]).toContain((await get(`/api/v1/subscriptions?cursor=${raw}`)).status);
+      expect([200, 400, 401, 404]).toContain((await get(`/api/v1/${raw}`)).status);
+      const header = cursor.replaceAll(/[^\x20-\x7e\x80-\xff]/g, "");
+      expect((await request("/api/v1/subscriptions", { headers: { Authorization: header } })).status).toBe(401);
+    }),
+    { numRuns: 300 },
+  );
+});

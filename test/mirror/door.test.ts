@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { Door } from "../../src/mirror/door.ts";
+import type { Applied, MirrorStore, Submission } from "../../src/store/mirror.ts";
+import { customer } from "../support/records.ts";
+
+const shop = { id: 1, domain: "alpha.myshopify.com" };
+
+/** Records which submissions share a commit. */
+class Commits implements MirrorStore {
+  readonly groups: number[] = [];
+  failNext = false;
+
+  async applyRecords(submissions: readonly Submission[]): Promise<Applied[]> {
+    this.groups.push(submissions.length);
+    if (this.failNext) {
+      this.failNext = false;
+      throw new Error("disk full");
+    }
+    return submissions.map(({ records }) => ({ accepted: records.length, changed: 0 }));
+  }
+
+  async forgetWebhooks(): Promise<void> {}
+}
+
+test("what waits at the same time shares a commit, and each is answered", async () => {
+  const commits = new Commits();
+  const door = new Door(commits, Date.now);
+  const answers = await Promise.all([1, 2, 3].map((n) => door.submit({ shop, records: [customer(n), customer(n + 10)] })));
+  expect(commits.groups).toEqual([3]);
+  expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0 }));
+});
+
+test("a commit stays bounded, and a submission that is larger by itself has one of its own", async () => {
+  const commits = new Commits();
+  const door = new Door(commits, Date.now);
+  const many = Array.from({ length: 1500 }, (_, n) => customer(n));
+  await Promise.all([
+    door.submit({ shop, records: many }),
+    door.submit({ shop, records: many }),
+    door.submit({ shop, records: [...many, ...many] }),
+    door.submit({ shop, records: [] }),
+  ]);
+  expect(commits.groups).toEqual([1, 1, 1, 1]);
+});
+
+test("a failed commit is told to all that were in it and to nobody after", async () => {
+  const commits = new Commits();
+  const door = new Door(commits, Date.now);
+  commits.failNext = true;
+  const failed = await Promise.allSettled([door.submit({ shop, records: [] }), door.submit({ shop, records: [] })]);
+  expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await door.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0 });
+});
+
+test("drain waits for what was submitted", async () => {
+  const door = new Door(new Commits(), Date.now);
+  let answered = false;
+  void door.submit({ shop, records: [] }).then(() => {
+    answered = true;
+  });
+  await door.drain();
+  await Promise.resolve();
+  expect(answered).toBe(true);
+});

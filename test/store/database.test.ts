@@ -1,0 +1,111 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { getTableColumns, getTableName } from "drizzle-orm";
+import * as schema from "../../src/store/schema.ts";
+import { openStore } from "../../src/store/store.ts";
+import { randomBytes, temporaryFolder } from "../support/app.ts";
+
+function open(folder: string) {
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeout: 2_000, random: randomBytes });
+}
+
+async function made(): Promise<string> {
+  const folder = join(temporaryFolder(), "data");
+  await (await open(folder)).close();
+  return folder;
+}
+
+function look<T>(folder: string, run: (db: Database) => T): T {
+  const db = new Database(join(folder, "sds.db"));
+  try {
+    return run(db);
+  } finally {
+    db.close();
+  }
+}
+
+test("folder, database and key are their owner's alone", async () => {
+  const folder = await made();
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  expect(statSync(join(folder, "master.key")).mode & 0o777).toBe(0o600);
+});
+
+test("the log is WAL", async () => {
+  const folder = await made();
+  expect(look(folder, (db) => db.query("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
+});
+
+test("all tables are STRICT, and the mirror's are clustered by the order in which they are read", async () => {
+  const folder = await made();
+  const tables = look(folder, (db) =>
+    db.query<{ name: string; strict: number; wr: number }, []>("SELECT name, strict, wr FROM pragma_table_list WHERE schema = 'main'").all(),
+  );
+  const ours = tables.filter(({ name }) => !name.startsWith("sqlite_"));
+  expect(ours.filter(({ strict }) => strict === 0)).toEqual([]);
+  expect(ours.filter(({ wr }) => wr === 0).map(({ name }) => name)).toEqual(["shops"]);
+});
+
+test("drizzle's schema has the columns that the migrations made", async () => {
+  const folder = await made();
+  for (const table of Object.values(schema)) {
+    const name = getTableName(table);
+    const described = Object.values(getTableColumns(table)).map(({ name, notNull }) => ({ name, notnull: notNull ? 1 : 0 }));
+    const real = look(folder, (db) => db.query(`SELECT name, ("notnull" OR pk > 0) AS "notnull" FROM pragma_table_info('${name}')`).all());
+    expect({ name, columns: described }).toEqual({ name, columns: real as typeof described });
+  }
+});
+
+test("a newer database is refused and left as it was", async () => {
+  const folder = await made();
+  look(folder, (db) => db.run("PRAGMA user_version = 99"));
+  const before = await Bun.file(join(folder, "sds.db")).bytes();
+  expect(open(folder)).rejects.toThrow("was written by a newer sds (schema 99");
+  expect(await Bun.file(join(folder, "sds.db")).bytes()).toEqual(before);
+});
+
+test("another program's database is refused and left as it was", async () => {
+  const folder = temporaryFolder();
+  look(folder, (db) => db.run("CREATE TABLE theirs (a)"));
+  const before = await Bun.file(join(folder, "sds.db")).bytes();
+  expect(open(folder)).rejects.toThrow("is a database of another program");
+  expect(await Bun.file(join(folder, "sds.db")).bytes()).toEqual(before);
+});
+
+test("a file that is no database is refused", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "sds.db"), "not a database, but long enough to have a header that could be one".repeat(20));
+  expect(open(folder)).rejects.toThrow(/cannot open the database .*sds\.db: file is not a database/);
+});
+
+test("a folder that cannot be one is refused", async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "file"), "");
+  expect(open(join(folder, "file"))).rejects.toThrow("cannot use the data folder");
+  expect(open(join(folder, "file", "below"))).rejects.toThrow("cannot use the data folder");
+});
+
+test("a lost or another master key is refused, for it would make stored secrets unreadable", async () => {
+  const folder = await made();
+  const key = join(folder, "master.key");
+  const kept = await Bun.file(key).text();
+  await Bun.file(key).delete();
+  expect(open(folder)).rejects.toThrow("is missing, and stored secrets need it");
+  writeFileSync(key, `${"0".repeat(64)}\n`);
+  expect(open(folder)).rejects.toThrow("is not the one that stored secrets were encrypted with");
+  writeFileSync(key, "short");
+  expect(open(folder)).rejects.toThrow("it should hold 64 hexadecimal digits");
+  writeFileSync(key, kept);
+  await (await open(folder)).close();
+});
+
+test("many openings at once make one schema and one key", async () => {
+  const folder = join(temporaryFolder(), "data");
+  mkdirSync(folder);
+  const stores = await Promise.all(Array.from({ length: 8 }, () => open(folder)));
+  for (const [index, store] of stores.entries()) await store.shops.add({ domain: `s${index}.example.com`, plan: "pro", currency: "USD" }, 0);
+  for (const store of stores)
+    expect(await store.shops.intakeSecret("s0.example.com")).toEqual((await stores[0]?.shops.intakeSecret("s0.example.com")) as never);
+  for (const store of stores) await store.close();
+});

@@ -1,0 +1,117 @@
+import { afterEach } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, openApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { randomId } from "../../src/domain/ids.ts";
+import { fingerprintOf, generateKey, hashKey } from "../../src/domain/key.ts";
+import type { MirrorRecord } from "../../src/domain/records.ts";
+import type { Plan, Shop } from "../../src/domain/shop.ts";
+import { importSecret, signBody } from "../../src/domain/signature.ts";
+import { createLog } from "../../src/log.ts";
+
+/** The day on which tests begin, unless they say otherwise. */
+export const START = Date.parse("2026-03-01T12:00:00.000Z");
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Runs after the test, whatever becomes of it; the latest first. */
+export function afterTest(cleanup: () => unknown): void {
+  cleanups.push(cleanup);
+}
+
+/** A folder that the test's end removes. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "sds-test-"));
+  afterTest(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function randomBytes(n: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(n));
+}
+
+/** A clock that moves when it is told to. */
+class Clock {
+  ms = START;
+  readonly now = () => this.ms;
+}
+
+interface TestShop {
+  shop: Shop;
+  key: string;
+  keyId: string;
+  /** GETs with the shop's key. */
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  /** All rows of a resource, page by page. */
+  all(resource: string, limit?: number): Promise<Record<string, unknown>[]>;
+  /** POSTs to the intake, signed. */
+  intake(body: unknown, options?: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> }): Promise<Response>;
+}
+
+export interface TestApp {
+  app: App;
+  clock: Clock;
+  folder: string;
+  /** What was logged, a line each. */
+  logged: string[];
+  addShop(domain?: string, plan?: Plan): Promise<TestShop>;
+  request(path: string, init?: RequestInit): Promise<Response>;
+}
+
+/** The whole program in a fresh folder, with a clock of its own and without a socket. */
+export async function testApp(env: Record<string, string> = {}): Promise<TestApp> {
+  const folder = temporaryFolder();
+  const clock = new Clock();
+  const logged: string[] = [];
+  const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
+  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), { now: clock.now, random: randomBytes, log });
+  afterTest(() => app.stop());
+  const request = (path: string, init?: RequestInit) => app.handle(new Request(`http://sds.test${path}`, init));
+
+  async function addShop(domain = "alpha.myshopify.com", plan: Plan = "pro"): Promise<TestShop> {
+    const shop = await app.store.shops.add({ domain, plan, currency: "USD" }, clock.now());
+    const key = generateKey(randomBytes);
+    const keyId = randomId("key_", randomBytes);
+    const entry = { id: keyId, label: "Test", fingerprint: fingerprintOf(key), createdAt: clock.now(), lastUsedAt: null, legacy: false };
+    await app.store.keys.add(shop.id, entry, hashKey(key));
+    const get = (path: string, headers: Record<string, string> = {}) => request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
+
+    async function all(resource: string, limit = 250): Promise<Record<string, unknown>[]> {
+      const rows: Record<string, unknown>[] = [];
+      let query = `limit=${limit}`;
+      while (query !== "") {
+        const { data, page } = (await (await get(`/api/v1/${resource}?${query}`)).json()) as PageBody;
+        rows.push(...data);
+        query = page.nextCursor === null ? "" : `limit=${limit}&cursor=${encodeURIComponent(page.nextCursor)}`;
+      }
+      return rows;
+    }
+
+    async function intake(body: unknown, { raw, headers = {} }: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> } = {}) {
+      const bytes = Uint8Array.from(Buffer.from(raw ?? JSON.stringify(body)));
+      const secret = (await app.store.shops.intakeSecret(domain))?.secret ?? "";
+      const signature = await signBody(await importSecret(secret), bytes);
+      return request("/intake", { method: "POST", body: bytes, headers: { "X-Service-Shop": domain, "X-Service-Signature": signature, ...headers } });
+    }
+
+    return { shop, key, keyId, get, all, intake };
+  }
+
+  return { app, clock, folder, logged, addShop, request };
+}
+
+/** Puts records into the mirror, past the door's grouping. */
+export async function apply(app: App, shop: Shop, records: MirrorRecord[], now = START): Promise<void> {
+  const [applied] = await app.store.mirror.applyRecords([{ shop, records }], now);
+  if (applied === undefined || "refused" in applied) throw new Error(`refused: ${JSON.stringify(applied)}`);
+}
+
+export interface PageBody {
+  data: Record<string, unknown>[];
+  page: { limit: number; nextCursor: string | null };
+}

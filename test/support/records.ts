@@ -1,0 +1,62 @@
+import type { CancelFlowRecord, CustomerRecord, OrderRecord, RewardRecord, SubscriptionRecord } from "../../src/domain/records.ts";
+import type { LineItem } from "../../src/domain/resources.ts";
+
+export const gid = {
+  customer: (n: number | string) => `gid://shopify/Customer/${n}`,
+  contract: (n: number | string) => `gid://shopify/SubscriptionContract/${n}`,
+  order: (n: number | string) => `gid://shopify/Order/${n}`,
+};
+
+export const line: LineItem = {
+  variantId: "gid://shopify/ProductVariant/11",
+  productId: "gid://shopify/Product/12",
+  title: "House blend",
+  quantity: 2,
+  unitPriceCents: 1250,
+};
+
+export function customer(n: number, fields: Partial<CustomerRecord> = {}): CustomerRecord {
+  return { type: "customer", shopifyId: gid.customer(n), ...fields };
+}
+
+export function subscription(n: number, fields: Partial<SubscriptionRecord> = {}): SubscriptionRecord {
+  return {
+    type: "subscription",
+    shopifyId: gid.contract(n),
+    customer: gid.customer(n),
+    status: "ACTIVE",
+    interval: "MONTH",
+    intervalCount: 1,
+    sellingPlanId: "gid://shopify/SellingPlan/3",
+    lines: [line],
+    nextBillingDate: "2026-02-01T00:00:00.000Z",
+    startedAt: "2026-01-01T00:00:00.000Z",
+    ...fields,
+  };
+}
+
+/** A renewal of contract n. */
+export function order(n: number, cycleNumber: number, fields: Partial<OrderRecord> = {}): OrderRecord {
+  return {
+    type: "order",
+    subscription: gid.contract(n),
+    source: "recurring",
+    cycleNumber,
+    shopifyId: gid.order(n * 1000 + cycleNumber),
+    status: "PAID",
+    lines: [line],
+    subtotalCents: 2500,
+    discountCents: 500,
+    creditsCents: 100,
+    billedAt: "2026-02-01T00:00:00.000Z",
+    ...fields,
+  };
+}
+
+export function reward(id: string, fields: Partial<RewardRecord> = {}): RewardRecord {
+  return { type: "reward", id, source: "streak", customer: gid.customer(1), milestone: 5, ...fields };
+}
+
+export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): CancelFlowRecord {
+  return { type: "cancel_flow", id, subscription: gid.contract(1), reason_id: "price", offer_type: null, accepted: false, saved: false, ...fields };
+}
