@@ -1,5 +1,8 @@
 import { Cron } from "croner";
 import type { Config } from "./config.ts";
+import type { Resolve } from "./delivery/address.ts";
+import { deliverer } from "./delivery/deliverer.ts";
+import { Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { listHandler } from "./http/api.ts";
 import { intakeHandler } from "./http/intake.ts";
@@ -15,11 +18,14 @@ import { openStore, type Store } from "./store/store.ts";
 export interface Surroundings {
   now: () => number;
   random: (bytes: number) => Uint8Array;
+  fetch: typeof fetch;
+  resolve: Resolve;
   log: Log;
 }
 
 export interface App {
   store: Store;
+  sender: Sender;
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
@@ -30,15 +36,20 @@ export interface App {
 
 /** The platform sends a webhook again for four hours, and at times a day late. */
 const REMEMBER_WEBHOOKS = 7 * 24 * 3_600_000;
+/** contract.md 2.10. */
+const KEEP_DELIVERED = 30 * 24 * 3_600_000;
 /** How long one look at the database speaks for /readyz, so that asking often costs nothing. Milliseconds. */
 const READY_FOR = 1_000;
 
 /** Puts the program together. */
-export async function openApp(config: Config, { now, random, log }: Surroundings): Promise<App> {
+export async function openApp(config: Config, { now, random, fetch, resolve, log }: Surroundings): Promise<App> {
   const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
-  const door = new Door(store.mirror, now);
+  const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout: config.deliveryTimeout });
+  const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
+  const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
+  const door = new Door(store.mirror, now, () => sender.wake());
   const keyring = new Keyring(store.keys, now, log);
-  const readiness = new Readiness(store, now);
+  const readiness = new Readiness(store, sender, now);
   const server = httpApp(
     {
       list: listHandler(store.pages, keyring),
@@ -51,6 +62,8 @@ export async function openApp(config: Config, { now, random, log }: Surroundings
   const jobs = [
     job("* * * * * *", "write when keys were last used", () => keyring.writeUses(), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
+    job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
+    job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
     job("0 0 * * * *", "forget old webhooks", () => store.mirror.forgetWebhooks(now() - REMEMBER_WEBHOOKS), log),
   ];
   let stopped: Promise<void> | undefined;
@@ -60,12 +73,14 @@ export async function openApp(config: Config, { now, random, log }: Surroundings
     for (const each of jobs) each.stop();
     if (server.server !== null) await server.stop();
     await door.drain();
+    await sender.stop();
     await keyring.writeUses({ all: true });
     await store.close();
   }
 
   return {
     store,
+    sender,
     handle: async (request) => server.handle(request),
     async start() {
       try {
@@ -93,12 +108,14 @@ function job(pattern: string, name: string, run: () => Promise<void>, log: Log):
 class Readiness {
   stopping = false;
   private readonly store: Store;
+  private readonly sender: Sender;
   private readonly now: () => number;
   private checkedAt = Number.NEGATIVE_INFINITY;
   private failure: string | undefined;
 
-  constructor(store: Store, now: () => number) {
+  constructor(store: Store, sender: Sender, now: () => number) {
     this.store = store;
+    this.sender = sender;
     this.now = now;
   }
 
@@ -111,6 +128,6 @@ class Readiness {
         () => "The database cannot be written.",
       );
     }
-    return this.failure;
+    return this.failure ?? (this.sender.failing ? "Deliveries cannot be recorded." : undefined);
   }
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type EgressAllow, parseEgressAllow } from "./domain/endpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
+import { parseDuration } from "./domain/time.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
 /** Everything that can be set, checked and frozen. contract.md 6 is the table. */
@@ -11,6 +13,14 @@ export interface Config {
   masterKeyFile: string;
   /** One client secret of the platform's app a line; null where no platform is connected. */
   platformSecretFile: string | null;
+  /** Milliseconds after each attempt of a delivery but the last. */
+  retryWaits: readonly number[];
+  /** Milliseconds that an attempt takes at most. */
+  deliveryTimeout: number;
+  /** Attempts at once, in all and for one shop. */
+  deliveryConcurrency: number;
+  deliveryPerShop: number;
+  egressAllow: EgressAllow;
   logLevel: LogLevel;
 }
 
@@ -31,6 +41,11 @@ export function readConfig(flags: Flags, env: Environment): Config {
     port: readPort(flags, env),
     masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
     platformSecretFile: readSecretFile(env),
+    retryWaits: Object.freeze((env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim()))),
+    deliveryTimeout: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
+    deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
+    deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
+    egressAllow: readEgressAllow(env["SDS_EGRESS_ALLOW"] ?? ""),
     logLevel: readLogLevel(env),
   });
 }
@@ -48,6 +63,27 @@ function readPort(flags: Flags, env: Environment): number {
   const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new SdsError("invalid", `${name} is "${text}": it must be a port from 0 to 65535`);
+}
+
+const MAX_DURATION = 86_400_000;
+
+function readDuration(name: string, text: string): number {
+  const duration = parseDuration(text);
+  if (duration !== undefined && duration > 0 && duration <= MAX_DURATION) return duration;
+  throw new SdsError("invalid", `${name} has "${text}" in it: it must be a duration up to a day, like 500ms, 10s, 2m or 1h`);
+}
+
+function readCount(name: string, text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) > 0) return Number(text);
+  throw new SdsError("invalid", `${name} is "${text}": it must be a whole number from 1 to 99999`);
+}
+
+function readEgressAllow(text: string): EgressAllow {
+  try {
+    return parseEgressAllow(text);
+  } catch (thrown) {
+    throw new SdsError("invalid", `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, { cause: thrown });
+  }
 }
 
 function readLogLevel(env: Environment): LogLevel {

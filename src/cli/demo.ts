@@ -5,14 +5,16 @@ import type { Command } from "commander";
 import { type App, openApp } from "../app.ts";
 import { type Config, readConfig } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
+import { TOPIC_NAMES } from "../domain/event.ts";
 import { randomId } from "../domain/ids.ts";
 import { fingerprintOf, generateKey, hashKey } from "../domain/key.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
-import { createLog } from "../log.ts";
 import { example, randomBytes } from "./context.ts";
 import { DemoLife } from "./demo-life.ts";
+import { type Received, startReceiver } from "./listen.ts";
 import { printLine, tell } from "./print.ts";
 import { untilSignal } from "./serve.ts";
+import { surroundings } from "./surroundings.ts";
 
 const SHOP = "demo.myshopify.com";
 const CUSTOMERS = 150;
@@ -47,7 +49,9 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const post = await intakeClient(app, address);
     const life = new DemoLife(Date.now());
     await post([...life.past(CUSTOMERS)].flat());
-    introduce(folder, address, key);
+    const receiver = startReceiver(0, () => app.store.webhooks.secrets(shop.id), printReceived);
+    await app.store.webhooks.set(shop.id, { url: receiver.url, topics: TOPIC_NAMES }, Date.now());
+    introduce(folder, address, key, receiver.url);
 
     const timer = setInterval(async () => {
       const { title, records } = life.next(Date.now());
@@ -60,6 +64,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     }, SOMETHING_HAPPENS_EVERY);
     await stop;
     clearInterval(timer);
+    await receiver.stop();
     tell("Stopped; the demo's folder is removed.");
   } finally {
     await app.stop();
@@ -67,8 +72,12 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
 }
 
 async function startApp(folder: string, port: string | undefined): Promise<{ app: App; address: string }> {
-  const config: Config = { ...readConfig({ data: folder, host: "127.0.0.1", port: port ?? "8080" }, {}), logLevel: "warn" };
-  const open = (config: Config) => openApp(config, { now: Date.now, random: randomBytes, log: createLog(config.logLevel, process.stderr, Date.now) });
+  // The demo's own receiver is on this machine, so deliveries to it are let through; no variable of the environment counts here.
+  const config = readConfig(
+    { data: folder, host: "127.0.0.1", port: port ?? "8080" },
+    { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
+  );
+  const open = (config: Config) => openApp(config, surroundings(config));
   const app = await open(config);
   try {
     return { app, address: await app.start() };
@@ -87,12 +96,16 @@ async function intakeClient(app: App, address: string): Promise<(records: unknow
   return async (records) => {
     const body = Uint8Array.from(Buffer.from(JSON.stringify(records)));
     const headers = { "X-Service-Shop": SHOP, "X-Service-Signature": await signBody(secret, body) };
-    const response = await fetch(`${address}/intake`, { method: "POST", body, headers, proxy: "" });
+    const response = await fetch(`${address}/intake`, { method: "POST", body, headers, proxy: false });
     if (!response.ok) throw new SdsError("failed", `the intake answered ${response.status}: ${await response.text()}`);
   };
 }
 
-function introduce(folder: string, address: string, key: string): void {
+function printReceived({ genuine, topic, id }: Received): void {
+  tell(`          → received ${topic}, ${genuine ? "signature verified" : "SIGNATURE WRONG"} (${id})`);
+}
+
+function introduce(folder: string, address: string, key: string, receiver: string): void {
   printLine(`
 A demo shop, ${SHOP}, is at ${address} with ${CUSTOMERS} customers and their subscriptions and orders.
 API key: ${key}
@@ -104,6 +117,6 @@ Try, in another terminal:
   curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/orders?limit=3'
 
 Its data is in ${folder}, so commands work on it too: sds --data ${folder} key list
-Something happens every few seconds. Ctrl-C stops the demo and removes its data.
+Something happens every few seconds, and is sent, signed, to a receiver at ${receiver}. Ctrl-C stops the demo and removes its data.
 `);
 }

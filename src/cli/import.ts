@@ -30,7 +30,7 @@ export function addImportCommand(program: Command): void {
       const counts = await withStore(command, async (store) => {
         const shop = await chooseShop(store, options.shop);
         const door = new Door(store.mirror, Date.now);
-        return importLines(stream, new Progress(size, process.stderr), (records) => door.submit({ shop, records }));
+        return importLines(stream, new Progress(size, process.stderr), (records) => door.submit({ shop, records, quiet: options.events !== true }));
       });
       if (options.json) printJson(counts);
       else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
@@ -73,6 +73,7 @@ async function importLines(stream: ReadableStream<Uint8Array>, progress: Progres
     if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);
     counts.read += records.length;
     counts.changed += applied.changed;
+    counts.events += applied.events;
     batch = [];
     progress.update(bytes, counts.read);
   }

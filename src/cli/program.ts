@@ -1,14 +1,17 @@
 import { Command, CommanderError } from "commander";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { example } from "./context.ts";
+import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo.ts";
 import { addImportCommand } from "./import.ts";
 import { addIntakeCommands } from "./intake.ts";
 import { addKeyCommands } from "./key.ts";
+import { addListenCommand } from "./listen.ts";
 import { tell } from "./print.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
 import { addVersionCommand } from "./version.ts";
+import { addWebhookCommands } from "./webhook.ts";
 
 /** Exit statuses of contract.md 3; every code that is not here is a failure. */
 const EXIT: Partial<Record<ErrorCode, number>> = { invalid: 2, bad_record: 2, not_found: 3 };
@@ -41,6 +44,9 @@ function buildProgram(): Command {
   addKeyCommands(program);
   addImportCommand(program);
   addIntakeCommands(program);
+  addWebhookCommands(program);
+  addDeliveryCommands(program);
+  addListenCommand(program);
   addVersionCommand(program);
   return program;
 }

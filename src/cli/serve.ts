@@ -1,24 +1,27 @@
 import type { Command } from "commander";
 import { openApp } from "../app.ts";
-import { createLog } from "../log.ts";
-import { configOf, example, randomBytes } from "./context.ts";
+import { configOf, example } from "./context.ts";
 import { tell } from "./print.ts";
+import { raiseFetchLimit, surroundings } from "./surroundings.ts";
 
 export function addServeCommand(program: Command): void {
   program
     .command("serve")
-    .description("run the API, the intake and everything else")
+    .description("run the API, the intake, the webhook sender and everything else")
     .option("--host <host>", "address to listen on (env SDS_HOST, default 127.0.0.1)")
     .option("--port <port>", "port to listen on, 0 picks one (env SDS_PORT, default 8080)")
     .addHelpText("after", example("sds serve --host 0.0.0.0 --port 8080"))
     .action(async (_options: object, command: Command) => {
       const config = configOf(command);
-      const log = createLog(config.logLevel, process.stderr, Date.now);
-      const app = await openApp(config, { now: Date.now, random: randomBytes, log });
+      raiseFetchLimit(config);
+      const world = surroundings(config);
       const stop = untilSignal();
+      const app = await openApp(config, world);
       try {
-        tell(`listening on ${await app.start()}`);
-        log.info(`stopping on ${await stop}`);
+        const address = await app.start();
+        if (config.egressAllow.length > 0) world.log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
+        tell(`listening on ${address}`);
+        world.log.info(`stopping on ${await stop}`);
       } finally {
         await app.stop();
       }

@@ -17,3 +17,11 @@ export function parseUtc(text: string): number | undefined {
 export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads `500ms`, `10s`, `2m`, `1h` or `30d`. @returns milliseconds, or undefined for any other form */
+export function parseDuration(text: string): number | undefined {
+  const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
+  return match === null ? undefined : Number(match[1]) * UNITS[match[2] as keyof typeof UNITS];
+}

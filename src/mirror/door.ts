@@ -16,12 +16,15 @@ interface Waiting {
 export class Door {
   private readonly store: MirrorStore;
   private readonly now: () => number;
+  private readonly onQueued: () => void;
   private readonly waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
 
-  constructor(store: MirrorStore, now: () => number) {
+  /** @param onQueued is called after a commit that queued deliveries */
+  constructor(store: MirrorStore, now: () => number, onQueued: () => void = () => {}) {
     this.store = store;
     this.now = now;
+    this.onQueued = onQueued;
   }
 
   /** Resolves after the commit; rejects, with nothing kept, if it failed. */
@@ -60,6 +63,7 @@ export class Door {
         this.now(),
       );
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as Applied);
+      if (results.some((applied) => "events" in applied && applied.events > 0)) this.onQueued();
     } catch (thrown) {
       for (const { reject } of group) reject(thrown);
     }

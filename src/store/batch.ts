@@ -1,4 +1,4 @@
-import type { CustomerRow, MirrorView, OccurrenceRow, OrderRow, Row, SubscriptionRow } from "../domain/change.ts";
+import type { CustomerRow, MirrorView, OccurrenceRow, OrderRow, Row, SubscriptionRow } from "../domain/state.ts";
 import type { Rows } from "./rows.ts";
 
 interface Pending {

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../domain/change.ts";
+import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../domain/state.ts";
 import { isoUtc } from "../domain/time.ts";
 
 /** The mirror's tables as rows of the domain. Everything here runs inside the caller's transaction. */
@@ -24,26 +24,44 @@ interface StoredSubscription {
   churn_type: SubscriptionRow["churnType"];
   cycles_given: number;
   renewals: number;
+  last_order_at: number | null;
+  last_order_status: SubscriptionRow["lastOrderStatus"];
 }
 
 interface StoredOrder {
   json: string;
-  attempt_count: number | null;
+  attempt_count: number;
   reason: string | null;
   next_retry_at: number | null;
   retries_exhausted: number | null;
+  declined: number;
+  charged: number;
 }
 
 /** Raw statements: this is where an import spends its time. */
 export function mirrorRows(db: Database): Rows {
   const customer = db.prepare<StoredCustomer, [string]>("SELECT json, profile_as_of, consent_as_of FROM customers WHERE id = ?");
-  const subscription = db.prepare<StoredSubscription, [string]>("SELECT json, revision, churn_type, cycles_given, renewals FROM subscriptions WHERE id = ?");
-  const order = db.prepare<StoredOrder, [string]>("SELECT json, attempt_count, reason, next_retry_at, retries_exhausted FROM orders WHERE id = ?");
+  const subscription = db.prepare<StoredSubscription, [string]>(
+    "SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions WHERE id = ?",
+  );
+  const order = db.prepare<StoredOrder, [string]>(
+    "SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged FROM orders WHERE id = ?",
+  );
   const occurrence = db.prepare<{ 1: number }, [number, string, string]>("SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?");
 
   const writeCustomer = upsert(db, "customers", ["shop_id", "created_at", "id"], ["json", "profile_as_of", "consent_as_of"]);
-  const writeSubscription = upsert(db, "subscriptions", ["shop_id", "started_at", "id"], ["json", "revision", "churn_type", "cycles_given", "renewals"]);
-  const writeOrder = upsert(db, "orders", ["shop_id", "billed_at", "id"], ["json", "attempt_count", "reason", "next_retry_at", "retries_exhausted"]);
+  const writeSubscription = upsert(
+    db,
+    "subscriptions",
+    ["shop_id", "started_at", "id"],
+    ["json", "revision", "churn_type", "cycles_given", "renewals", "last_order_at", "last_order_status"],
+  );
+  const writeOrder = upsert(
+    db,
+    "orders",
+    ["shop_id", "billed_at", "id"],
+    ["json", "attempt_count", "reason", "next_retry_at", "retries_exhausted", "declined", "charged"],
+  );
   const writeOccurrence = upsert(db, "occurrences", ["shop_id", "type", "id"], ["json"]);
 
   return {
@@ -63,6 +81,8 @@ export function mirrorRows(db: Database): Rows {
         churnType: found.churn_type,
         cyclesGiven: found.cycles_given === 1,
         renewals: found.renewals,
+        lastOrderAt: found.last_order_at,
+        lastOrderStatus: found.last_order_status,
       };
     },
 
@@ -76,6 +96,8 @@ export function mirrorRows(db: Database): Rows {
         reason: found.reason,
         nextRetryAt: found.next_retry_at === null ? null : isoUtc(found.next_retry_at),
         retriesExhausted: found.retries_exhausted === null ? null : found.retries_exhausted === 1,
+        declined: found.declined === 1,
+        charged: found.charged === 1,
       };
     },
 
@@ -87,20 +109,22 @@ export function mirrorRows(db: Database): Rows {
       switch (row.kind) {
         case "customer": {
           const { resource, profileAsOf, consentAsOf } = row;
-          writeCustomer.run(shopId, Date.parse(resource.createdAt), resource.id, JSON.stringify(resource), profileAsOf, consentAsOf, changeNumber);
+          const place = [shopId, Date.parse(resource.createdAt), resource.id];
+          writeCustomer.run(...place, JSON.stringify(resource), profileAsOf, consentAsOf, changeNumber);
           return;
         }
         case "subscription": {
-          const { resource, revision, churnType, cyclesGiven, renewals } = row;
-          const json = JSON.stringify(resource);
-          writeSubscription.run(shopId, Date.parse(resource.startedAt), resource.id, json, revision, churnType, cyclesGiven, renewals, changeNumber);
+          const { resource, revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus } = row;
+          const place = [shopId, Date.parse(resource.startedAt), resource.id];
+          const values = [JSON.stringify(resource), revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus];
+          writeSubscription.run(...place, ...values, changeNumber);
           return;
         }
         case "order": {
-          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted } = row;
+          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged } = row;
+          const place = [shopId, Date.parse(resource.billedAt), resource.id];
           const retryAt = nextRetryAt === null ? null : Date.parse(nextRetryAt);
-          const json = JSON.stringify(resource);
-          writeOrder.run(shopId, Date.parse(resource.billedAt), resource.id, json, attemptCount, reason, retryAt, retriesExhausted, changeNumber);
+          writeOrder.run(...place, JSON.stringify(resource), attemptCount, reason, retryAt, retriesExhausted, declined, charged, changeNumber);
           return;
         }
         case "occurrence":

@@ -1,4 +1,6 @@
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { ORDER_STATUSES } from "../domain/resources.ts";
 import { PLANS } from "../domain/shop.ts";
 
 /**
@@ -61,6 +63,8 @@ export const subscriptions = sqliteTable(
     churnType: text("churn_type", { enum: ["voluntary", "involuntary"] }),
     cyclesGiven: integer("cycles_given", { mode: "boolean" }).notNull(),
     renewals: integer().notNull(),
+    lastOrderAt: integer("last_order_at"),
+    lastOrderStatus: text("last_order_status", { enum: ORDER_STATUSES }),
     changeNumber: changeNumber(),
   },
   (table) => [primaryKey({ columns: [table.shopId, table.startedAt, table.id] })],
@@ -73,10 +77,12 @@ export const orders = sqliteTable(
     billedAt: integer("billed_at").notNull(),
     id: text().notNull(),
     json: text().notNull(),
-    attemptCount: integer("attempt_count"),
+    attemptCount: integer("attempt_count").notNull(),
     reason: text(),
     nextRetryAt: integer("next_retry_at"),
     retriesExhausted: integer("retries_exhausted", { mode: "boolean" }),
+    declined: integer({ mode: "boolean" }).notNull(),
+    charged: integer({ mode: "boolean" }).notNull(),
     changeNumber: changeNumber(),
   },
   (table) => [primaryKey({ columns: [table.shopId, table.billedAt, table.id] })],
@@ -102,4 +108,57 @@ export const platformWebhooks = sqliteTable(
     receivedAt: integer("received_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.shopId, table.id] })],
+);
+
+export const webhookEndpoints = sqliteTable("webhook_endpoints", {
+  shopId: shopId().primaryKey(),
+  url: text(),
+  topics: text().notNull(),
+});
+
+export const webhookSecrets = sqliteTable(
+  "webhook_secrets",
+  {
+    shopId: shopId(),
+    version: integer().notNull(),
+    sealed: blob({ mode: "buffer" }).notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.shopId, table.version] })],
+);
+
+export const deliveries = sqliteTable("deliveries", {
+  number: integer().primaryKey({ autoIncrement: true }),
+  id: text().notNull().unique(),
+  shopId: shopId(),
+  kind: text({ enum: DELIVERY_KINDS }).notNull(),
+  topic: text().notNull(),
+  test: integer({ mode: "boolean" }).notNull(),
+  body: text().notNull(),
+  secretVersion: integer("secret_version").notNull(),
+  status: text({ enum: DELIVERY_STATUSES }).notNull(),
+  attempts: integer().notNull().default(0),
+  round: integer().notNull().default(0),
+  nextAttemptAt: integer("next_attempt_at"),
+  claimableAt: integer("claimable_at"),
+  lease: text(),
+  lastStatusCode: integer("last_status_code"),
+  error: text(),
+  createdAt: integer("created_at").notNull(),
+  endedAt: integer("ended_at"),
+});
+
+export const attempts = sqliteTable(
+  "attempts",
+  {
+    delivery: integer()
+      .notNull()
+      .references(() => deliveries.number, { onDelete: "cascade" }),
+    number: integer().notNull(),
+    startedAt: integer("started_at").notNull(),
+    duration: integer().notNull(),
+    statusCode: integer("status_code"),
+    error: text(),
+  },
+  (table) => [primaryKey({ columns: [table.delivery, table.number] })],
 );

@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type BusyTimeout, checkpoint, openDatabase } from "./database.ts";
+import { type DeliveryStore, deliveryStore } from "./deliveries.ts";
 import { type KeyStore, keyStore } from "./keys.ts";
 import { type MirrorStore, mirrorStore } from "./mirror.ts";
 import { type PageStore, pageStore } from "./pages.ts";
 import { type ShopStore, shopStore } from "./shops.ts";
 import { openVault } from "./vault.ts";
+import { type WebhookStore, webhookStore } from "./webhooks.ts";
 
 export interface StoreOptions {
   /** Folder of the database; made if it is missing. */
@@ -25,6 +27,8 @@ export interface Store {
   shops: ShopStore;
   keys: KeyStore;
   mirror: MirrorStore;
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
   pages: PageStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
@@ -45,7 +49,9 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
     return {
       shops: shopStore(typed, vault, random),
       keys: keyStore(typed),
-      mirror: mirrorStore(db),
+      mirror: mirrorStore(db, random),
+      webhooks: webhookStore(db, vault, random),
+      deliveries: deliveryStore(db, random),
       pages: pageStore(db),
       async check() {
         db.transaction(() => db.run("UPDATE facts SET value = value WHERE name = 'master_key'")).immediate();

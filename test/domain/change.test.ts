@@ -1,39 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type CustomerRow, decide, type MirrorView, type OrderRow, type Row, type SubscriptionRow } from "../../src/domain/change.ts";
-import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
-import type { MirrorRecord } from "../../src/domain/records.ts";
+import { customerId } from "../../src/domain/ids.ts";
 import { START } from "../support/app.ts";
+import { MapMirror } from "../support/map-mirror.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 
 const domain = "alpha.myshopify.com";
-
-/** A mirror in a map. */
-class Mirror implements MirrorView {
-  readonly domain = domain;
-  readonly rows = new Map<string, Row>();
-
-  apply(record: MirrorRecord, now = START): Row[] {
-    const decision = decide(this, record, now);
-    if ("refused" in decision) throw new Error(`${decision.refused.field} ${decision.refused.reason}`);
-    for (const row of decision.rows) this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
-    return decision.rows;
-  }
-
-  customer = (id: string) => this.rows.get(id) as CustomerRow | undefined;
-  subscription = (id: string) => this.rows.get(id) as SubscriptionRow | undefined;
-  order = (id: string) => this.rows.get(id) as OrderRow | undefined;
-  hasOccurrence = (type: string, id: string) => this.rows.has(`${type} ${id}`);
-
-  theCustomer = (n: number) => this.customer(customerId(domain, gid.customer(n)))?.resource;
-  theSubscription = (n: number) => this.subscription(subscriptionId(domain, gid.contract(n)))?.resource;
-  theOrder = (n: number, cycle: number) => this.order(orderId(domain, gid.contract(n), "recurring", cycle))?.resource;
-}
-
-function mirrorOf(...records: MirrorRecord[]): Mirror {
-  const mirror = new Mirror();
-  for (const record of records) mirror.apply(record);
-  return mirror;
-}
+const mirrorOf = MapMirror.of;
 
 describe("customer", () => {
   test("absent keeps, null clears", () => {
@@ -44,13 +16,13 @@ describe("customer", () => {
 
   test("what says nothing new changes nothing", () => {
     const mirror = mirrorOf(customer(1, { email: "a@b.c" }));
-    expect(mirror.apply(customer(1, { email: "a@b.c" }), START + 1000)).toEqual([]);
-    expect(mirror.apply(customer(1))).toEqual([]);
+    expect(mirror.apply(customer(1, { email: "a@b.c" }), START + 1000).rows).toEqual([]);
+    expect(mirror.apply(customer(1)).rows).toEqual([]);
   });
 
   test("the platform's older word does not undo its newer one, and consent counts apart", () => {
     const mirror = mirrorOf(customer(1, { email: "new@b.c", asOf: 2000 }));
-    expect(mirror.apply(customer(1, { email: "old@b.c", asOf: 1000 }))).toEqual([]);
+    expect(mirror.apply(customer(1, { email: "old@b.c", asOf: 1000 })).rows).toEqual([]);
     mirror.apply(customer(1, { marketingConsent: true, asOf: 1500 }));
     mirror.apply(customer(1, { marketingConsent: false, asOf: 1400 }));
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c", marketingConsent: true });
@@ -64,7 +36,7 @@ describe("customer", () => {
   });
 
   test("a redaction of nobody is nothing", () => {
-    expect(mirrorOf().apply({ type: "redaction", shopifyId: gid.customer(1), asOf: 1 })).toEqual([]);
+    expect(mirrorOf().apply({ type: "redaction", shopifyId: gid.customer(1), asOf: 1 }).rows).toEqual([]);
   });
 });
 
@@ -182,10 +154,10 @@ describe("order", () => {
 describe("reward and cancel_flow", () => {
   test("are kept once by id", () => {
     const mirror = mirrorOf(subscription(1));
-    expect(mirror.apply(reward("r1"))).toHaveLength(1);
-    expect(mirror.apply(reward("r1", { milestone: 6 }))).toEqual([]);
-    expect(mirror.apply(cancelFlow("r1"))).toHaveLength(1);
-    expect(mirror.apply(cancelFlow("r1"))).toEqual([]);
+    expect(mirror.apply(reward("r1")).rows).toHaveLength(1);
+    expect(mirror.apply(reward("r1", { milestone: 6 })).rows).toEqual([]);
+    expect(mirror.apply(cancelFlow("r1")).rows).toHaveLength(1);
+    expect(mirror.apply(cancelFlow("r1")).rows).toEqual([]);
   });
 
   test("a reward's customer not seen yet becomes an empty one", () => {

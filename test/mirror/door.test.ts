@@ -16,7 +16,7 @@ class Commits implements MirrorStore {
       this.failNext = false;
       throw new Error("disk full");
     }
-    return submissions.map(({ records }) => ({ accepted: records.length, changed: 0 }));
+    return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
   }
 
   async forgetWebhooks(): Promise<void> {}
@@ -27,7 +27,7 @@ test("what waits at the same time shares a commit, and each is answered", async 
   const door = new Door(commits, Date.now);
   const answers = await Promise.all([1, 2, 3].map((n) => door.submit({ shop, records: [customer(n), customer(n + 10)] })));
   expect(commits.groups).toEqual([3]);
-  expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0 }));
+  expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
 });
 
 test("a commit stays bounded, and a submission that is larger by itself has one of its own", async () => {
@@ -49,7 +49,7 @@ test("a failed commit is told to all that were in it and to nobody after", async
   commits.failNext = true;
   const failed = await Promise.allSettled([door.submit({ shop, records: [] }), door.submit({ shop, records: [] })]);
   expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect(await door.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0 });
+  expect(await door.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
 });
 
 test("drain waits for what was submitted", async () => {

@@ -1,28 +1,19 @@
-import { afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
+import type { Resolve } from "../../src/delivery/address.ts";
 import { randomId } from "../../src/domain/ids.ts";
 import { fingerprintOf, generateKey, hashKey } from "../../src/domain/key.ts";
 import type { MirrorRecord } from "../../src/domain/records.ts";
 import type { Plan, Shop } from "../../src/domain/shop.ts";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 import { createLog } from "../../src/log.ts";
+import { afterTest } from "./cleanup.ts";
 
 /** The day on which tests begin, unless they say otherwise. */
 export const START = Date.parse("2026-03-01T12:00:00.000Z");
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-/** Runs after the test, whatever becomes of it; the latest first. */
-export function afterTest(cleanup: () => unknown): void {
-  cleanups.push(cleanup);
-}
 
 /** A folder that the test's end removes. */
 export function temporaryFolder(): string {
@@ -64,12 +55,12 @@ export interface TestApp {
 }
 
 /** The whole program in a fresh folder, with a clock of its own and without a socket. */
-export async function testApp(env: Record<string, string> = {}): Promise<TestApp> {
+export async function testApp(env: Record<string, string> = {}, resolve: Resolve = async () => []): Promise<TestApp> {
   const folder = temporaryFolder();
   const clock = new Clock();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
-  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), { now: clock.now, random: randomBytes, log });
+  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), { now: clock.now, random: randomBytes, fetch, resolve, log });
   afterTest(() => app.stop());
   const request = (path: string, init?: RequestInit) => app.handle(new Request(`http://sds.test${path}`, init));
 

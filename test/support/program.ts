@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { afterTest, temporaryFolder } from "./app.ts";
+import { temporaryFolder } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
 
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
 const PROGRAM = process.env["SDS_BINARY"] === undefined ? [process.execPath, join(import.meta.dir, "../../src/main.ts")] : [process.env["SDS_BINARY"]];
@@ -19,12 +20,16 @@ export interface Options {
 export class Program {
   readonly data: string;
 
-  constructor(data = join(temporaryFolder(), "data")) {
+  private readonly env: Record<string, string>;
+
+  /** @param env for every command of this program */
+  constructor(data = join(temporaryFolder(), "data"), env: Record<string, string> = {}) {
     this.data = data;
+    this.env = env;
   }
 
   private spawnOptions(env: Record<string, string> = {}) {
-    return { env: { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...env }, cwd: temporaryFolder() };
+    return { env: { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...this.env, ...env }, cwd: temporaryFolder() };
   }
 
   async run(args: string[], { stdin = "", env }: Options = {}): Promise<Result> {

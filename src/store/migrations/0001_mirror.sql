@@ -49,6 +49,9 @@ CREATE TABLE subscriptions (
   churn_type TEXT CHECK (churn_type IN ('voluntary', 'involuntary')),
   cycles_given INTEGER NOT NULL CHECK (cycles_given IN (0, 1)),
   renewals INTEGER NOT NULL,
+  -- How the contract's last order stands: a cancellation after an unpaid one is involuntary.
+  last_order_at INTEGER,
+  last_order_status TEXT,
   change_number INTEGER NOT NULL,
   PRIMARY KEY (shop_id, started_at, id)
 ) STRICT, WITHOUT ROWID;
@@ -59,10 +62,13 @@ CREATE TABLE orders (
   billed_at INTEGER NOT NULL,
   id TEXT NOT NULL,
   json TEXT NOT NULL,
-  attempt_count INTEGER,
+  attempt_count INTEGER NOT NULL,
   reason TEXT,
   next_retry_at INTEGER,
   retries_exhausted INTEGER CHECK (retries_exhausted IN (0, 1)),
+  -- Whether any attempt was declined, and whether one succeeded.
+  declined INTEGER NOT NULL CHECK (declined IN (0, 1)),
+  charged INTEGER NOT NULL CHECK (charged IN (0, 1)),
   change_number INTEGER NOT NULL,
   PRIMARY KEY (shop_id, billed_at, id)
 ) STRICT, WITHOUT ROWID;

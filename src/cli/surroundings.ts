@@ -1,0 +1,33 @@
+import { lookup } from "node:dns/promises";
+import type { Surroundings } from "../app.ts";
+import type { Config } from "../config.ts";
+import { createLog } from "../log.ts";
+import { randomBytes } from "./context.ts";
+
+/** All addresses of a name, as the system resolves it. */
+export async function resolveName(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** The real world. */
+export function surroundings(config: Config): Surroundings {
+  return { now: Date.now, random: randomBytes, fetch, resolve: resolveName, log: createLog(config.logLevel, process.stderr, Date.now) };
+}
+
+/** Bun's own limit on fetches at once, where its environment doesn't say otherwise. */
+const DEFAULT_FETCHES = 256;
+/** Fetches beside deliveries, and some air. */
+const SPARE_FETCHES = 32;
+
+/**
+ * Bun runs a limited number of fetches at once and queues the rest, so that hanging endpoints would starve the others however our own
+ * places are shared. The limit can be raised from the environment alone: where it is too low for the deliveries wanted, the process becomes
+ * itself again with the variable set, under the same pid.
+ */
+export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
+  const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+  const wanted = deliveryConcurrency + SPARE_FETCHES;
+  if (Number(process.env[name] ?? DEFAULT_FETCHES) >= wanted) return;
+  const source = Bun.main.includes("$bunfs") ? [] : [Bun.main];
+  process.execve?.(process.execPath, [process.execPath, ...source, ...process.argv.slice(2)], { ...process.env, [name]: String(wanted) });
+}

@@ -1,0 +1,38 @@
+import { messageOf } from "../domain/error.ts";
+
+/** Why a connection failed, in words that a shop's developer can act on. Codes as Bun gives them, and as Node names them. */
+const REASONS: Record<string, string> = {
+  ConnectionRefused: "the connection was refused",
+  ECONNREFUSED: "the connection was refused",
+  ConnectionClosed: "the connection was closed before the answer ended",
+  ECONNRESET: "the connection was closed before the answer ended",
+  EHOSTUNREACH: "the host cannot be reached",
+  ENETUNREACH: "the network cannot be reached",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the TLS certificate is for another name",
+  CERT_HAS_EXPIRED: "the TLS certificate has expired",
+  CERT_NOT_YET_VALID: "the TLS certificate is not valid yet",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "the TLS certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "the TLS certificate is from an unknown authority",
+  UNABLE_TO_GET_ISSUER_CERT: "the TLS certificate is from an unknown authority",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the TLS certificate is from an unknown authority, or its chain is incomplete",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the TLS certificate is from an unknown authority, or its chain is incomplete",
+  UNKNOWN_CERTIFICATE_VERIFICATION_ERROR: "the TLS certificate is not valid",
+  Malformed_HTTP_Response: "the answer is not HTTP",
+  ResponseHeadersTooLarge: "the answer's headers are too large",
+};
+
+/** Nothing was sent, for there was no connection. */
+const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
+
+function codeOf(thrown: unknown): string {
+  return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
+}
+
+export function isUnreached(thrown: unknown): boolean {
+  return UNREACHED.has(codeOf(thrown));
+}
+
+export function connectReason(thrown: unknown): string {
+  const code = codeOf(thrown);
+  return REASONS[code] ?? (code === "" ? messageOf(thrown) : `the connection failed (${code})`);
+}

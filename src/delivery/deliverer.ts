@@ -1,0 +1,26 @@
+import type { Outcome } from "../domain/delivery.ts";
+import { importSecret, signBody } from "../domain/signature.ts";
+import type { Claim } from "../store/deliveries.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
+import { type AttemptSettings, attempt } from "./attempt.ts";
+
+/** Signs a claimed delivery with the version of the secret that it was queued under, and attempts it. */
+export function deliverer(webhooks: WebhookStore, settings: AttemptSettings): (claim: Claim) => Promise<Outcome & { timedOut: boolean }> {
+  const keys = new Map<string, Promise<CryptoKey>>();
+
+  function keyOf(shopId: number, version: number): Promise<CryptoKey> {
+    const name = `${shopId} ${version}`;
+    const known = keys.get(name);
+    if (known !== undefined) return known;
+    const key = webhooks.secretOf(shopId, version).then(importSecret);
+    keys.set(name, key);
+    key.catch(() => keys.delete(name));
+    return key;
+  }
+
+  return async ({ shopId, secretVersion, url, topic, body }) => {
+    if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
+    const signature = await signBody(await keyOf(shopId, secretVersion), Uint8Array.from(Buffer.from(body)));
+    return attempt({ url, topic, body, signature }, settings);
+  };
+}

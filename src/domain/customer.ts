@@ -1,0 +1,65 @@
+import { customerId } from "./ids.ts";
+import type { CustomerRecord, RedactionRecord } from "./records.ts";
+import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
+import { isoUtc } from "./time.ts";
+
+export function emptyCustomer(domain: string, gid: string, now: number): CustomerRow {
+  return {
+    kind: "customer",
+    resource: {
+      id: customerId(domain, gid),
+      shopifyId: gid,
+      email: null,
+      firstName: null,
+      lastName: null,
+      marketingConsent: false,
+      creditsCents: 0,
+      loyaltyTier: 0,
+      subscriptionCount: 0,
+      createdAt: isoUtc(now),
+    },
+    profileAsOf: null,
+    consentAsOf: null,
+  };
+}
+
+export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
+  const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
+  const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
+  const { asOf } = record;
+  const outdated = (known: number | null) => asOf !== undefined && known !== null && asOf < known;
+  const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
+  const takesProfile = speaksOfProfile && !outdated(base.profileAsOf);
+  const takesConsent = record.marketingConsent !== undefined && !outdated(base.consentAsOf);
+  const { resource } = base;
+  const after: CustomerRow = {
+    kind: "customer",
+    resource: {
+      ...resource,
+      ...(takesProfile && {
+        email: keep(record.email, resource.email),
+        firstName: keep(record.firstName, resource.firstName),
+        lastName: keep(record.lastName, resource.lastName),
+      }),
+      ...(takesConsent && { marketingConsent: record.marketingConsent ?? false }),
+      creditsCents: keep(record.creditsCents, resource.creditsCents) ?? 0,
+      loyaltyTier: keep(record.loyaltyTier, resource.loyaltyTier) ?? 0,
+    },
+    profileAsOf: takesProfile && asOf !== undefined ? asOf : base.profileAsOf,
+    consentAsOf: takesConsent && asOf !== undefined ? asOf : base.consentAsOf,
+  };
+  return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
+}
+
+export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
+  const subscriptionCount = row.resource.subscriptionCount + difference;
+  return { ...row, resource: { ...row.resource, subscriptionCount } };
+}
+
+export function decideRedaction(mirror: MirrorView, record: RedactionRecord): Decision {
+  const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
+  if (before === undefined) return NOTHING;
+  const resource = { ...before.resource, email: null, firstName: null, lastName: null };
+  const after: CustomerRow = { ...before, resource, profileAsOf: Math.max(record.asOf, before.profileAsOf ?? 0) };
+  return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
+}

@@ -1,0 +1,76 @@
+import type { Event } from "./event.ts";
+import { isoUtc } from "./time.ts";
+
+/**
+ * A delivery's life (service.md "Webhook delivery transitions"):
+ *
+ *     pending ── success ──────────────► delivered
+ *        │                                  ▲  │
+ *        └─ failure ─► retrying ─ success ──┘  │ by hand
+ *                       │   ▲                  ▼
+ *                       │   └── failure ◄── pending, a new round
+ *                       └─ last failure ─► dead ─ by hand ─► pending, a new round
+ */
+export const DELIVERY_STATUSES = ["pending", "retrying", "delivered", "dead"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
+
+/** Where a delivery stands. Times in epoch milliseconds. */
+export interface DeliveryState {
+  status: DeliveryStatus;
+  /** Attempts in all. */
+  attempts: number;
+  /** Attempts since it was queued or last retried by hand after its end. */
+  round: number;
+  /** null once nothing is planned. */
+  nextAttemptAt: number | null;
+}
+
+/** What an attempt came to; `error` is null for a success. */
+export interface Outcome {
+  statusCode: number | null;
+  error: string | null;
+}
+
+/**
+ * @param startedAt of the attempt: waits are counted from there, so that a slow failure does not put off the next attempt
+ * @param waits milliseconds after each attempt of a round but the last
+ */
+export function afterAttempt(state: DeliveryState, { error }: Outcome, startedAt: number, waits: readonly number[]): DeliveryState {
+  const attempts = state.attempts + 1;
+  const round = state.round + 1;
+  if (error === null) return { status: "delivered", attempts, round, nextAttemptAt: null };
+  const wait = waits[round - 1];
+  if (wait === undefined) return { status: "dead", attempts, round, nextAttemptAt: null };
+  return { status: "retrying", attempts, round, nextAttemptAt: startedAt + wait };
+}
+
+/** By hand: an ended delivery begins a new round, a planned attempt is made now instead. */
+export function afterRetryByHand(state: DeliveryState, now: number): DeliveryState {
+  const ended = state.status === "dead" || state.status === "delivered";
+  return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
+}
+
+/** The body of a delivery, fixed when it is queued: every attempt and resend sends these bytes (service.md "Delivery envelope"). */
+export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
+  return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data });
+}
+
+export function httpError(status: number): string {
+  return `The endpoint responded with HTTP ${status}.`;
+}
+
+/** @param timeout milliseconds */
+export function timeoutError(timeout: number): string {
+  const seconds = timeout / 1000;
+  return `The endpoint did not answer within ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
+}
+
+export function connectError(reason: string): string {
+  return `Could not connect to the endpoint: ${reason}.`;
+}
+
+export function addressError(reason: string): string {
+  return `The endpoint's address is not allowed: ${reason}.`;
+}

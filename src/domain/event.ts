@@ -1,0 +1,66 @@
+import type { CancelFlowRecord, RewardRecord } from "./records.ts";
+import type { OrderRow, SubscriptionRow } from "./state.ts";
+
+/** Exactly these (service.md "Webhook topics"), each with what it means to who chooses it. */
+export const TOPICS = {
+  "subscription.created": "A new subscription contract starts.",
+  "subscription.updated": "A contract's status or next billing date changes.",
+  "subscription.cancelled": "A contract is cancelled.",
+  "order.charged": "A renewal or checkout charge succeeds.",
+  "order.failed": "A billing attempt is declined.",
+  "order.recovered": "A previously failed order is charged successfully.",
+  "loyalty.reward_earned": "A loyalty, streak or referral reward is earned.",
+  "cancel_flow.completed": "A subscriber finishes the cancellation flow.",
+} as const;
+export type Topic = keyof typeof TOPICS;
+export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
+
+/** Something that happened, as webhooks tell it: `data` has its keys in the order of service.md's table. */
+export interface Event {
+  topic: Topic;
+  data: Record<string, unknown>;
+}
+
+/** The first sight of a contract, a change of its status or next billing date, its cancellation (contract.md 2.2). */
+export function subscriptionEvents(before: SubscriptionRow | undefined, after: SubscriptionRow): Event[] {
+  const { shopifyId: contract_id, customerId: customer_id, status, nextBillingDate: next_billing_date, ...rest } = after.resource;
+  if (before === undefined) {
+    const { interval, intervalCount: interval_count, sellingPlanId: selling_plan_id } = rest;
+    return [{ topic: "subscription.created", data: { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id } }];
+  }
+  const events: Event[] = [];
+  const { status: statusBefore, nextBillingDate: dateBefore } = before.resource;
+  if (status !== statusBefore || next_billing_date !== dateBefore) {
+    events.push({ topic: "subscription.updated", data: { contract_id, customer_id, status, next_billing_date } });
+  }
+  if (status === "CANCELLED" && statusBefore !== "CANCELLED") {
+    events.push({ topic: "subscription.cancelled", data: { contract_id, customer_id, churn_type: churnType(before, after) } });
+  }
+  return events;
+}
+
+function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary" | "involuntary" {
+  if (after.churnType !== null) return after.churnType;
+  const { lastOrderStatus } = after;
+  const unpaid = before.resource.status === "PAYMENT_FAILED" || lastOrderStatus === "FAILED" || lastOrderStatus === "UNCOLLECTIBLE";
+  return unpaid ? "involuntary" : "voluntary";
+}
+
+/** @param attempted what the order's latest attempt came to, if this record tells of a new one */
+export function orderEvents(contractGid: string, attempted: "charged" | "declined" | undefined, after: OrderRow): Event[] {
+  if (attempted === undefined) return [];
+  const { shopifyId: order_id, customerId: customer_id, cycleNumber: cycle_number, totalCents: total_cents, status } = after.resource;
+  const data = { order_id, contract_id: contractGid, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
+  if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
+  const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
+  return [{ topic: "order.failed", data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted } }];
+}
+
+export function rewardEvent(customer_id: string, { type: _type, id: _id, customer: _customer, source, ...fields }: RewardRecord): Event {
+  return { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
+}
+
+export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): Event {
+  const { subscription: contract_id, reason_id, offer_type, accepted, saved } = record;
+  return { topic: "cancel_flow.completed", data: { contract_id, customer_id, reason_id, offer_type, accepted, saved } };
+}

@@ -1,0 +1,84 @@
+import { orderEvents } from "./event.ts";
+import { orderId, subscriptionId } from "./ids.ts";
+import type { OrderRecord } from "./records.ts";
+import type { Order } from "./resources.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING, type OrderRow, type SubscriptionRow, unknownContract } from "./state.ts";
+
+function isRenewal(order: Order | undefined): boolean {
+  return order?.source === "recurring" && isCharged(order.status);
+}
+
+function isCharged(status: Order["status"] | undefined): boolean {
+  return status === "PAID" || status === "RECOVERED";
+}
+
+function isDeclined(status: Order["status"] | undefined): boolean {
+  return status === "FAILED" || status === "UNCOLLECTIBLE";
+}
+
+export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
+  const contract = mirror.subscription(subscriptionId(mirror.domain, record.subscription));
+  if (contract === undefined) return unknownContract(record.subscription);
+  const id = orderId(mirror.domain, record.subscription, record.source, record.cycleNumber);
+  const before = mirror.order(id);
+  const attempted = newAttempt(before, record);
+  const after: OrderRow = {
+    kind: "order",
+    resource: {
+      id,
+      shopifyId: record.shopifyId,
+      contractId: contract.resource.id,
+      customerId: contract.resource.customerId,
+      source: record.source,
+      cycleNumber: record.cycleNumber,
+      status: record.status,
+      lines: record.lines,
+      subtotalCents: record.subtotalCents,
+      discountCents: record.discountCents,
+      creditsCents: record.creditsCents,
+      totalCents: record.subtotalCents - record.discountCents - record.creditsCents,
+      billedAt: before?.resource.billedAt ?? record.billedAt,
+    },
+    attemptCount: record.attemptCount ?? (before?.attemptCount ?? 0) + (attempted === undefined ? 0 : 1),
+    reason: keep(record.reason, before?.reason ?? null),
+    nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
+    retriesExhausted: keep(record.retriesExhausted, before?.retriesExhausted ?? null),
+    declined: before?.declined === true || isDeclined(record.status) || record.status === "RECOVERED",
+    charged: before?.charged === true || isCharged(record.status),
+  };
+  if (!differs(before, after)) return NOTHING;
+  const contractAfter = withOrder(contract, before?.resource, after.resource);
+  return {
+    rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
+    events: orderEvents(contract.resource.shopifyId, attempted, after),
+  };
+}
+
+/**
+ * Whether a record tells of an attempt that the mirror has not heard of. A success counts once. A decline is new if the order was not
+ * declined before, if the source counts more attempts than it did, or, where it doesn't count, if it says anything else than before.
+ */
+function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
+  if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
+  if (!isDeclined(record.status)) return undefined;
+  if (before === undefined || !isDeclined(before.resource.status)) return "declined";
+  if (typeof record.attemptCount === "number") return record.attemptCount > before.attemptCount ? "declined" : undefined;
+  const says = [
+    record.status,
+    keep(record.reason, before.reason),
+    keep(record.nextRetryAt, before.nextRetryAt),
+    keep(record.retriesExhausted, before.retriesExhausted),
+  ];
+  const said = [before.resource.status, before.reason, before.nextRetryAt, before.retriesExhausted];
+  return says.some((value, index) => value !== said[index]) ? "declined" : undefined;
+}
+
+/** What an order changes of its contract: the cycles completed, and how the last order stands. */
+function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
+  const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
+  const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;
+  const billedAt = Date.parse(after.billedAt);
+  const isLast = row.lastOrderAt === null || billedAt >= row.lastOrderAt;
+  const last = isLast ? { lastOrderAt: billedAt, lastOrderStatus: after.status } : {};
+  return { ...row, resource: { ...row.resource, cyclesCompleted }, renewals, ...last };
+}

@@ -1,0 +1,74 @@
+import type { Event } from "./event.ts";
+import type { CancelFlowRecord, Refusal, RewardRecord } from "./records.ts";
+import type { Customer, Order, Subscription } from "./resources.ts";
+
+/** A mirrored customer: what is served, and what the mirror has to remember beside it. */
+export interface CustomerRow {
+  kind: "customer";
+  resource: Customer;
+  /** How recent the platform's word on the profile and on the consent is, epoch milliseconds; null where only the intake spoke. */
+  profileAsOf: number | null;
+  consentAsOf: number | null;
+}
+
+export interface SubscriptionRow {
+  kind: "subscription";
+  resource: Subscription;
+  revision: string | null;
+  churnType: "voluntary" | "involuntary" | null;
+  /** Whether cyclesCompleted is the source's own figure; if not, it is `renewals`. */
+  cyclesGiven: boolean;
+  /** PAID and RECOVERED recurring orders. */
+  renewals: number;
+  /** First billing attempt (epoch milliseconds) and status of the contract's last order. */
+  lastOrderAt: number | null;
+  lastOrderStatus: Order["status"] | null;
+}
+
+export interface OrderRow {
+  kind: "order";
+  resource: Order;
+  attemptCount: number;
+  reason: string | null;
+  nextRetryAt: string | null;
+  retriesExhausted: boolean | null;
+  /** Whether any attempt was declined. */
+  declined: boolean;
+  /** Whether any attempt succeeded. */
+  charged: boolean;
+}
+
+/** Something that happened once, known by the sender's own id: a reward or the end of a cancellation flow. */
+export interface OccurrenceRow {
+  kind: "occurrence";
+  record: RewardRecord | CancelFlowRecord;
+}
+
+export type Row = CustomerRow | SubscriptionRow | OrderRow | OccurrenceRow;
+
+/** The mirror of one shop as it stands before a record. */
+export interface MirrorView {
+  domain: string;
+  customer(id: string): CustomerRow | undefined;
+  subscription(id: string): SubscriptionRow | undefined;
+  order(id: string): OrderRow | undefined;
+  hasOccurrence(type: "reward" | "cancel_flow", id: string): boolean;
+}
+
+/** The rows a record makes different, none if it says nothing new, and what happened with them; or why it can't be applied. */
+export type Decision = { rows: Row[]; events: Event[] } | { refused: Refusal };
+
+export const NOTHING: Decision = { rows: [], events: [] };
+
+/** An absent field keeps what is stored. */
+export function keep<T>(given: T | undefined, stored: T): T {
+  return given === undefined ? stored : given;
+}
+
+export function differs(before: Row | undefined, after: Row): boolean {
+  return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
+}
+
+export function unknownContract(gid: string): Decision {
+  return { refused: { field: "subscription", reason: `names a contract that is not in the mirror: ${gid}` } };
+}

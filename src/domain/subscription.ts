@@ -1,0 +1,73 @@
+import { emptyCustomer, withSubscriptions } from "./customer.ts";
+import { subscriptionEvents } from "./event.ts";
+import { customerId, subscriptionId } from "./ids.ts";
+import type { SubscriptionRecord } from "./records.ts";
+import type { Subscription } from "./resources.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING, type Row, type SubscriptionRow } from "./state.ts";
+import { isoUtc } from "./time.ts";
+
+export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
+  const id = subscriptionId(mirror.domain, record.shopifyId);
+  const before = mirror.subscription(id);
+  if (isOlder(record.revision, before?.revision)) return NOTHING;
+
+  const ownerId = customerId(mirror.domain, record.customer);
+  const after = subscriptionAfter(before, record, id, ownerId, now);
+  const rows: Row[] = differs(before, after) ? [after] : [];
+  const previousOwnerId = before?.resource.customerId;
+  if (previousOwnerId !== ownerId) {
+    const owner = mirror.customer(ownerId) ?? emptyCustomer(mirror.domain, record.customer, now);
+    rows.push(withSubscriptions(owner, 1));
+    const previousOwner = previousOwnerId === undefined ? undefined : mirror.customer(previousOwnerId);
+    if (previousOwner !== undefined) rows.push(withSubscriptions(previousOwner, -1));
+  }
+  return { rows, events: subscriptionEvents(before, after) };
+}
+
+/** Revisions are decimal strings of any length, increasing but with gaps: compared as numbers. */
+function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
+  return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
+}
+
+function subscriptionAfter(before: SubscriptionRow | undefined, record: SubscriptionRecord, id: string, ownerId: string, now: number): SubscriptionRow {
+  const stored = before?.resource;
+  const renewals = before?.renewals ?? 0;
+  const { status } = record;
+  const over = status === "CANCELLED" || status === "EXPIRED";
+  const cyclesGiven = record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
+  return {
+    kind: "subscription",
+    resource: {
+      id,
+      shopifyId: record.shopifyId,
+      customerId: ownerId,
+      status,
+      interval: record.interval,
+      intervalCount: record.intervalCount,
+      sellingPlanId: record.sellingPlanId,
+      lines: record.lines,
+      nextBillingDate: over ? null : record.nextBillingDate,
+      cyclesCompleted: cyclesGiven ? (record.cyclesCompleted ?? stored?.cyclesCompleted ?? renewals) : renewals,
+      startedAt: stored?.startedAt ?? record.startedAt,
+      cancelledAt: keep(record.cancelledAt, impliedCancellation(stored, status, now)),
+    },
+    revision: keep(record.revision, before?.revision ?? null),
+    // What was said of one cancellation does not hold for the next.
+    churnType: keep(record.churnType, status === "CANCELLED" ? (before?.churnType ?? null) : null),
+    cyclesGiven,
+    renewals,
+    lastOrderAt: before?.lastOrderAt ?? null,
+    lastOrderStatus: before?.lastOrderStatus ?? null,
+  };
+}
+
+/**
+ * The cancellation date where the source gives none: now, if the mirror sees the contract being cancelled; unknown, if it was
+ * cancelled before the mirror first saw it; none, if it lives again.
+ */
+function impliedCancellation(stored: Subscription | undefined, status: Subscription["status"], now: number): string | null {
+  if (stored === undefined) return null;
+  if (stored.status !== "CANCELLED" && status === "CANCELLED") return isoUtc(now);
+  if (stored.status === "CANCELLED" && status !== "CANCELLED") return null;
+  return stored.cancelledAt;
+}

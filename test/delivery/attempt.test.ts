@@ -1,0 +1,296 @@
+import { describe, expect, test } from "bun:test";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import type { Resolve } from "../../src/delivery/address.ts";
+import { attempt } from "../../src/delivery/attempt.ts";
+import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import { afterTest } from "../support/cleanup.ts";
+
+const LOOPBACK = parseEgressAllow("127.0.0.0/8");
+const TIMEOUT = 400;
+const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
+const tls = join(import.meta.dir, "../support/tls");
+const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
+
+interface Options {
+  resolve?: Resolve;
+  allow?: typeof LOOPBACK;
+  body?: string;
+  timeout?: number;
+  /** Trusts the test authority, as the machine of a real sender trusts public ones. */
+  trusting?: boolean;
+}
+
+function send(url: string, { resolve = async () => ["127.0.0.1"], allow = LOOPBACK, body = "{}", timeout = TIMEOUT, trusting = false }: Options = {}) {
+  const trustingFetch = (input: string, init: BunFetchRequestInit) => fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
+  const settings = { fetch: (trusting ? trustingFetch : fetch) as typeof fetch, resolve, allow, timeout };
+  return attempt({ url, topic: "order.charged", body, signature: "sha256=00" }, settings);
+}
+
+/** A server that does with each connection what it is told, once a request has begun. */
+async function rawServer(serve: (socket: Socket, request: string) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.once("data", (chunk) => serve(socket, chunk.toString()));
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  afterTest(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+}
+
+function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
+  const secure = certificate === undefined ? {} : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...secure });
+  afterTest(() => server.stop(true));
+  return certificate === undefined ? `http://127.0.0.1:${server.port}/` : `https://hooks.example.test:${server.port}/`;
+}
+
+test("sends the body with its headers to the path of the URL", async () => {
+  const seen: unknown[] = [];
+  const url = httpServer(async (request) => {
+    const { method, headers } = request;
+    seen.push({ method, path: new URL(request.url).pathname + new URL(request.url).search, body: await request.text() });
+    for (const name of ["content-type", "x-service-topic", "x-service-signature", "host"]) seen.push(headers.get(name));
+    return new Response("ok");
+  });
+  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({ statusCode: 200, error: null, timedOut: false });
+  const { host } = new URL(url);
+  expect(seen).toEqual([{ method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' }, "application/json", "order.charged", "sha256=00", host]);
+});
+
+test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
+  const url = httpServer(() => new Response(null, { status }));
+  expect(await send(url)).toEqual({ statusCode: status, error: null, timedOut: false });
+});
+
+test.each([300, 304, 400, 401, 404, 410, 429, 500, 503, 599])("HTTP %i is a failure", async (status) => {
+  const url = httpServer(() => new Response(null, { status }));
+  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
+});
+
+test.each([301, 302, 303, 307, 308])("a redirect (%i) is a failure and not followed, to a private address least of all", async (status) => {
+  let followed = false;
+  const inner = httpServer(() => {
+    followed = true;
+    return new Response();
+  });
+  const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
+  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
+  expect(followed).toBe(false);
+});
+
+describe("an endpoint that", () => {
+  test("never answers", async () => {
+    const began = performance.now();
+    expect(await send(await rawServer(() => undefined))).toEqual(TIMED_OUT);
+    expect(performance.now() - began).toBeLessThan(TIMEOUT * 2);
+  });
+
+  test("drips its headers", async () => {
+    const url = await rawServer((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n");
+      const timer = setInterval(() => socket.write("A: b\r\n"), 20);
+      socket.on("close", () => clearInterval(timer));
+    });
+    expect(await send(url)).toEqual(TIMED_OUT);
+  });
+
+  test("drips its body", async () => {
+    const url = await rawServer((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+      const timer = setInterval(() => socket.write("x"), 20);
+      socket.on("close", () => clearInterval(timer));
+    });
+    expect(await send(url)).toEqual(TIMED_OUT);
+  });
+
+  test("answers 200 MB is read to the limit, and memory stays flat", async () => {
+    const chunk = Buffer.alloc(1 << 20);
+    let sent = 0;
+    const url = await rawServer((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${200 << 20}\r\n\r\n`);
+      const pump = () => {
+        while (sent < 200 && socket.writable) {
+          sent += 1;
+          if (!socket.write(chunk)) return;
+        }
+      };
+      socket.on("drain", pump);
+      pump();
+    });
+    const before = process.memoryUsage().rss;
+    expect(await send(url, { timeout: 5_000 })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(sent).toBeLessThan(100);
+    expect(process.memoryUsage().rss - before).toBeLessThan(60 << 20);
+  });
+
+  test("answers 100,000 header bytes", async () => {
+    const url = await rawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`));
+    const { statusCode, error, timedOut } = await send(url);
+    if (error !== null) expect(error).toMatch(/^Could not connect to the endpoint: |^The endpoint did not answer/);
+    expect(statusCode === 200 || error !== null).toBe(true);
+    expect(timedOut).toBe(false);
+  });
+
+  test("answers garbage", async () => {
+    const url = await rawServer((socket) => socket.end("\u0000\u0001 this is no HTTP\r\n\r\n"));
+    expect(await send(url)).toEqual({ statusCode: null, error: "Could not connect to the endpoint: the answer is not HTTP.", timedOut: false });
+  });
+
+  test("resets the connection after the request", async () => {
+    const url = await rawServer((socket) => socket.resetAndDestroy());
+    expect(await send(url)).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the connection was closed before the answer ended.",
+      timedOut: false,
+    });
+  });
+
+  test("closes the connection within its body", async () => {
+    const url = await rawServer((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
+    const { error } = await send(url);
+    expect(error).toBe("Could not connect to the endpoint: the connection was closed before the answer ended.");
+  });
+
+  test("refuses the connection", async () => {
+    const url = httpServer(() => new Response());
+    const { port } = new URL(url);
+    const closed = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => closed.once("listening", resolve));
+    const free = (closed.address() as { port: number }).port;
+    await new Promise((resolve) => closed.close(resolve));
+    expect(free).not.toBe(Number(port));
+    expect(await send(`http://127.0.0.1:${free}/`)).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the connection was refused.",
+      timedOut: false,
+    });
+  });
+
+  test("has a name that does not resolve", async () => {
+    const resolve = async () => Promise.reject(new Error("ENOTFOUND"));
+    expect(await send("https://hooks.example.test/", { resolve })).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the name hooks.example.test does not resolve.",
+      timedOut: false,
+    });
+  });
+
+  test("has a name that resolves for ever", async () => {
+    expect(await send("https://hooks.example.test/", { resolve: () => new Promise(() => undefined) })).toEqual(TIMED_OUT);
+  });
+});
+
+describe("addresses", () => {
+  const refused = (reason: string) => ({ statusCode: null, error: `The endpoint's address is not allowed: ${reason}.`, timedOut: false });
+
+  test("a name that has come to stand for a private address is refused", async () => {
+    const answers = [["93.184.215.14"], ["10.0.0.1"]];
+    const resolve: Resolve = async () => answers.shift() ?? [];
+    await resolve("at save");
+    expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(refused("10.0.0.1 is a private address"));
+  });
+
+  test("one refused address of several refuses all", async () => {
+    expect(await send("https://hooks.example.test/", { resolve: async () => ["93.184.215.14", "169.254.169.254"], allow: [] })).toEqual(
+      refused("169.254.169.254 is a link-local address"),
+    );
+  });
+
+  test("the name is looked up once, and the request goes to the address that was checked", async () => {
+    let looked = 0;
+    let host: string | null = null;
+    const url = httpServer((request) => {
+      host = request.headers.get("host");
+      return new Response();
+    });
+    const named = url.replace("127.0.0.1", "hooks.example.test");
+    const resolve = async () => {
+      looked += 1;
+      return looked === 1 ? ["127.0.0.1"] : ["127.0.0.2"];
+    };
+    expect(await send(named, { resolve })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(looked).toBe(1);
+    expect(host as string | null).toBe(new URL(named).host);
+  });
+
+  test("where the first of a name's addresses cannot be reached, the next is tried", async () => {
+    const url = httpServer(() => new Response());
+    const named = url.replace("127.0.0.1", "hooks.example.test");
+    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({ statusCode: 200, error: null, timedOut: false });
+  });
+
+  test("a proxy variable of the environment is not obeyed", async () => {
+    let proxied = false;
+    const proxy = httpServer(() => {
+      proxied = true;
+      return new Response("proxy", { status: 502 });
+    });
+    for (const name of ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"]) {
+      const before = process.env[name];
+      process.env[name] = proxy;
+      afterTest(() => {
+        if (before === undefined) delete process.env[name];
+        else process.env[name] = before;
+      });
+    }
+    expect(await send(httpServer(() => new Response()))).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(
+      await send(
+        httpServer(() => new Response(), "valid"),
+        { trusting: true },
+      ),
+    ).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(proxied).toBe(false);
+  });
+});
+
+describe("TLS", () => {
+  const failed = (reason: string) => ({ statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false });
+
+  test("a certificate for the name is accepted, though the connection goes to an address", async () => {
+    expect(
+      await send(
+        httpServer(() => new Response(), "valid"),
+        { trusting: true },
+      ),
+    ).toEqual({ statusCode: 200, error: null, timedOut: false });
+  });
+
+  test("one for another name is not", async () => {
+    expect(
+      await send(
+        httpServer(() => new Response(), "other"),
+        { trusting: true },
+      ),
+    ).toEqual(failed("the TLS certificate is for another name"));
+  });
+
+  test("an expired one is not", async () => {
+    expect(
+      await send(
+        httpServer(() => new Response(), "expired"),
+        { trusting: true },
+      ),
+    ).toEqual(failed("the TLS certificate has expired"));
+  });
+
+  test("one of an unknown authority is not", async () => {
+    expect(await send(httpServer(() => new Response(), "valid"))).toEqual(
+      failed("the TLS certificate is from an unknown authority, or its chain is incomplete"),
+    );
+  });
+
+  test("an endpoint that speaks no TLS is a failed connection", async () => {
+    const url = await rawServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const { error } = await send(url.replace("http:", "https:"));
+    expect(error).toMatch(/^Could not connect to the endpoint: /);
+  });
+});

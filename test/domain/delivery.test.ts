@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { afterAttempt, afterRetryByHand, type DeliveryState, envelope, timeoutError } from "../../src/domain/delivery.ts";
+
+const MINUTE = 60_000;
+const WAITS = [2, 4, 8, 16].map((minutes) => minutes * MINUTE);
+const FAILURE = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
+const SUCCESS = { statusCode: 204, error: null };
+
+/** service.md "Webhook delivery transitions" and the backoff table, row by row. */
+test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, DeliveryState["status"], number | null]>([
+  ["pending", 0, SUCCESS, "delivered", null],
+  ["pending", 0, FAILURE, "retrying", 2],
+  ["retrying", 1, SUCCESS, "delivered", null],
+  ["retrying", 1, FAILURE, "retrying", 4],
+  ["retrying", 2, FAILURE, "retrying", 8],
+  ["retrying", 3, FAILURE, "retrying", 16],
+  ["retrying", 4, FAILURE, "dead", null],
+  ["retrying", 4, SUCCESS, "delivered", null],
+])("%s after %i attempts, %p: %s, next in %p minutes", (status, attempts, outcome, next, minutes) => {
+  const after = afterAttempt({ status, attempts, round: attempts, nextAttemptAt: 0 }, outcome, 1_000, WAITS);
+  expect(after).toEqual({ status: next, attempts: attempts + 1, round: attempts + 1, nextAttemptAt: minutes === null ? null : 1_000 + minutes * MINUTE });
+});
+
+test("attempts that all fail are made at 0, 2, 6, 14 and 30 minutes, and then no more", () => {
+  const made: number[] = [];
+  let state: DeliveryState = { status: "pending", attempts: 0, round: 0, nextAttemptAt: 0 };
+  while (state.nextAttemptAt !== null) {
+    made.push(state.nextAttemptAt / MINUTE);
+    state = afterAttempt(state, FAILURE, state.nextAttemptAt, WAITS);
+  }
+  expect({ made, status: state.status }).toEqual({ made: [0, 2, 6, 14, 30], status: "dead" });
+});
+
+test.each<[DeliveryState, DeliveryState]>([
+  [
+    { status: "dead", attempts: 5, round: 5, nextAttemptAt: null },
+    { status: "pending", attempts: 5, round: 0, nextAttemptAt: 9 },
+  ],
+  [
+    { status: "delivered", attempts: 2, round: 2, nextAttemptAt: null },
+    { status: "pending", attempts: 2, round: 0, nextAttemptAt: 9 },
+  ],
+  [
+    { status: "retrying", attempts: 3, round: 3, nextAttemptAt: 500 },
+    { status: "retrying", attempts: 3, round: 3, nextAttemptAt: 9 },
+  ],
+])("by hand, %p becomes %p", (before, after) => {
+  expect(afterRetryByHand(before, 9)).toEqual(after);
+});
+
+test("the body has the envelope's keys in their order", () => {
+  expect(envelope("whd_1", { topic: "order.charged", data: { b: 1, a: 2 } }, 0, "alpha.myshopify.com")).toBe(
+    '{"id":"whd_1","topic":"order.charged","created_at":"1970-01-01T00:00:00.000Z","shop":"alpha.myshopify.com","data":{"b":1,"a":2}}',
+  );
+});
+
+test.each([
+  [10_000, "The endpoint did not answer within 10 seconds."],
+  [1_000, "The endpoint did not answer within 1 second."],
+  [500, "The endpoint did not answer within 0.5 seconds."],
+])("a timeout of %i ms in words", (timeout, text) => {
+  expect(timeoutError(timeout)).toBe(text);
+});

@@ -1,0 +1,13 @@
+import { afterEach } from "bun:test";
+
+const cleanups: (() => unknown)[] = [];
+
+/** Runs after the test, whatever becomes of it; the latest first. */
+export function afterTest(cleanup: () => unknown): void {
+  cleanups.push(cleanup);
+}
+
+// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of them alone.
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});

@@ -1,0 +1,35 @@
+import { decide } from "../../src/domain/change.ts";
+import type { Event } from "../../src/domain/event.ts";
+import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
+import type { MirrorRecord } from "../../src/domain/records.ts";
+import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
+import { START } from "./app.ts";
+import { gid } from "./records.ts";
+
+/** A mirror in a map, for what is decided without a database. */
+export class MapMirror implements MirrorView {
+  readonly domain = "alpha.myshopify.com";
+  private readonly rows = new Map<string, Row>();
+
+  static of(...records: MirrorRecord[]): MapMirror {
+    const mirror = new MapMirror();
+    for (const record of records) mirror.apply(record);
+    return mirror;
+  }
+
+  apply(record: MirrorRecord, now = START): { rows: Row[]; events: Event[] } {
+    const decision = decide(this, record, now);
+    if ("refused" in decision) throw new Error(`${decision.refused.field} ${decision.refused.reason}`);
+    for (const row of decision.rows) this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
+    return decision;
+  }
+
+  customer = (id: string) => this.rows.get(id) as CustomerRow | undefined;
+  subscription = (id: string) => this.rows.get(id) as SubscriptionRow | undefined;
+  order = (id: string) => this.rows.get(id) as OrderRow | undefined;
+  hasOccurrence = (type: string, id: string) => this.rows.has(`${type} ${id}`);
+
+  theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;
+  theSubscription = (n: number) => this.subscription(subscriptionId(this.domain, gid.contract(n)))?.resource;
+  theOrder = (n: number, cycle: number) => this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
+}

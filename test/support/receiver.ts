@@ -1,0 +1,71 @@
+import { verify } from "../../src/domain/signature.ts";
+import { afterTest } from "./cleanup.ts";
+
+export interface Delivered {
+  body: string;
+  id: string;
+  topic: string;
+  signature: string;
+  at: number;
+  json: { id: string; topic: string; created_at: string; shop: string; data: Record<string, unknown> };
+}
+
+/** An endpoint on this machine that keeps what it gets, and answers as it is told. */
+export class Receiver {
+  readonly url: string;
+  readonly received: Delivered[] = [];
+  /** Deliveries that were under way twice at once. */
+  readonly overlaps: string[] = [];
+  answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
+  private readonly underWay = new Set<string>();
+  private waiting: (() => void)[] = [];
+
+  constructor(port = 0) {
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port,
+      idleTimeout: 255,
+      fetch: async (request) => {
+        const body = await request.text();
+        const json = JSON.parse(body) as Delivered["json"];
+        const { headers } = request;
+        const delivered = {
+          body,
+          json,
+          id: json.id,
+          topic: headers.get("x-service-topic") ?? "",
+          signature: headers.get("x-service-signature") ?? "",
+          at: Date.now(),
+        };
+        if (this.underWay.has(json.id)) this.overlaps.push(json.id);
+        this.underWay.add(json.id);
+        this.received.push(delivered);
+        for (const wake of this.waiting.splice(0)) wake();
+        try {
+          return await this.answer(delivered);
+        } finally {
+          this.underWay.delete(json.id);
+        }
+      },
+    });
+    afterTest(() => server.stop(true));
+    this.url = `http://127.0.0.1:${server.port}/hooks`;
+  }
+
+  /** Waits until so many deliveries have come. */
+  async gets(count: number, within = 10_000): Promise<Delivered[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error(`${this.received.length} of ${count} deliveries came in time`)), within);
+    try {
+      while (this.received.length < count) await Promise.race([late, new Promise<void>((resolve) => this.waiting.push(resolve))]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.received;
+  }
+
+  async allGenuine(secret: string): Promise<boolean> {
+    const checks = await Promise.all(this.received.map(({ body, signature }) => verify(secret, body, signature)));
+    return !checks.includes(false);
+  }
+}
