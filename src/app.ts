@@ -38,6 +38,8 @@ export interface App {
 const REMEMBER_WEBHOOKS = 7 * 24 * 3_600_000;
 /** contract.md 2.10. */
 const KEEP_DELIVERED = 30 * 24 * 3_600_000;
+/** How long a stop waits for requests that are under way, a stalled upload for one. Milliseconds. */
+const REQUESTS_MAY_TAKE = 5_000;
 /** How long one look at the database speaks for /readyz, so that asking often costs nothing. Milliseconds. */
 const READY_FOR = 1_000;
 
@@ -71,7 +73,11 @@ export async function openApp(config: Config, { now, random, fetch, resolve, log
   async function stop(): Promise<void> {
     readiness.stopping = true;
     for (const each of jobs) each.stop();
-    if (server.server !== null) await server.stop();
+    if (server.server !== null) {
+      const timer = setTimeout(() => server.stop(true), REQUESTS_MAY_TAKE);
+      await server.stop();
+      clearTimeout(timer);
+    }
     await door.drain();
     await sender.stop();
     await keyring.writeUses({ all: true });

@@ -18,7 +18,7 @@ interface SourceFile {
 const sources: SourceFile[] = await Promise.all(
   [...new Glob("**/*.ts").scanSync(SRC)].sort().map(async (path) => {
     const text = await Bun.file(join(SRC, path)).text();
-    const imports = [...text.matchAll(/^(?:import|export)\b(?<type> type)?[^;]*?from "(?<from>[^"]+)"/gm)].map(({ groups }) => ({
+    const imports = [...text.matchAll(/(?:^(?:import|export)\b(?<type> type)?[^;]*?from |\bimport\()"(?<from>[^"]+)"/gm)].map(({ groups }) => ({
       from: groups?.["from"] ?? "",
       typeOnly: groups?.["type"] !== undefined,
     }));

@@ -58,13 +58,14 @@ async function importLines(stream: ReadableStream<Uint8Array>, progress: Progres
   let batch: Line[] = [];
 
   async function commit(): Promise<void> {
-    const lines = batch.filter(({ text }) => text.trim() !== "");
+    const lines = batch.filter(({ text }) => text?.trim() !== "");
     const refuse = (line: Line | undefined, { field, reason }: Refusal) => {
       const first = (batch[0]?.number ?? 1) - 1;
       const kept = first === 0 ? "nothing was imported" : `lines 1 to ${first} were imported, the rest was not`;
       return new SdsError("bad_record", `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`);
     };
     const records = lines.map((line) => {
+      if (line.text === undefined) throw refuse(line, { field: "", reason: "is not UTF-8" });
       const parsed = parseRecordText(line.text);
       if ("refused" in parsed) throw refuse(line, parsed.refused);
       return parsed.record;

@@ -62,7 +62,7 @@ export function addKeyCommands(program: Command): void {
       if (keys.length === 0) return tell("There is no key yet. Create one with `sds key create --label Warehouse`.");
       printTable(
         ["ID", "LABEL", "FINGERPRINT", "CREATED", "LAST USED", ""],
-        keys.map(listed).map((key) => [key.id, key.label, key.fingerprint, key.createdAt, key.lastUsedAt ?? "never", key.legacy ? "Legacy, rotate" : ""]),
+        keys.map(listed).map((key) => [key.id, key.label, key.fingerprint, key.createdAt, key.lastUsedAt ?? "never", key.legacy ? "Legacy-rotate" : ""]),
       );
     });
 

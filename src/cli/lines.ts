@@ -1,4 +1,5 @@
 import { SdsError } from "../domain/error.ts";
+import { decodeUtf8 } from "../domain/text.ts";
 
 /** Longer than any record can be. */
 const MAX_LINE = 5 * 1024 * 1024;
@@ -6,13 +7,13 @@ const MAX_LINE = 5 * 1024 * 1024;
 export interface Line {
   /** Counted from 1, as editors do. */
   number: number;
-  text: string;
+  text: string | undefined;
 }
 
 /**
- * Splits a stream of bytes into lines, many at a time.
+ * Splits a stream of bytes into lines, many at a time. A line that is no UTF-8 has no text: who applies lines has to refuse it in its place.
  * @param onBytes is told how many bytes were read
- * @throws SdsError `bad_record` naming the line, if one is too long or not UTF-8
+ * @throws SdsError `bad_record` naming the line, if one is too long
  */
 export async function* readLines(stream: AsyncIterable<Uint8Array>, onBytes: (n: number) => void): AsyncGenerator<Line[]> {
   let rest: Uint8Array = new Uint8Array();
@@ -33,24 +34,20 @@ export async function* readLines(stream: AsyncIterable<Uint8Array>, onBytes: (n:
 }
 
 function decodeLines(bytes: Uint8Array, first: number): Line[] {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  try {
-    const texts = decoder.decode(bytes).split("\n");
-    if (texts.at(-1) === "") texts.pop();
-    return texts.map((text, index) => ({ number: first + index, text }));
-  } catch (thrown) {
-    throw new SdsError("bad_record", `line ${firstUndecodable(bytes, first)} is not UTF-8`, { cause: thrown });
-  }
+  const whole = decodeUtf8(bytes);
+  const texts = whole === undefined ? splitUndecoded(bytes) : whole.split("\n");
+  if (texts.at(-1) === "") texts.pop();
+  return texts.map((text, index) => ({ number: first + index, text }));
 }
 
-function firstUndecodable(bytes: Uint8Array, first: number): number {
-  let number = first;
-  for (let start = 0; start < bytes.length; number += 1) {
+/** Line by line, for the sake of those that can be read. */
+function splitUndecoded(bytes: Uint8Array): (string | undefined)[] {
+  const texts: (string | undefined)[] = [];
+  for (let start = 0; start <= bytes.length; ) {
     const newline = bytes.indexOf(0x0a, start);
     const end = newline === -1 ? bytes.length : newline;
-    // Replacing what can't be decoded and encoding again gives other bytes.
-    if (!Buffer.from(Buffer.from(bytes.subarray(start, end)).toString()).equals(bytes.subarray(start, end))) return number;
+    texts.push(decodeUtf8(bytes.subarray(start, end)));
     start = end + 1;
   }
-  return number;
+  return texts;
 }

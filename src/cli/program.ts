@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { example } from "./context.ts";
 import { addDeliveryCommands } from "./delivery.ts";
@@ -34,6 +35,7 @@ function buildProgram(): Command {
     .description(
       "Subscription Data Service: a read-only API, signed webhooks and workflow triggers\nover a local mirror of a shop's customers, subscriptions and orders.",
     )
+    .version(version, "--version", "print the version")
     .option("--data <dir>", "folder of the database and the key file (env SDS_DATA, default ./data)")
     .addHelpText("after", example("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve"))
     .exitOverride()

@@ -22,6 +22,6 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
     case "cancel_flow":
       return decideCancelFlow(before, record);
     case "redaction":
-      return decideRedaction(before, record);
+      return decideRedaction(before, record, now);
   }
 }

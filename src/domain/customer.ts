@@ -56,10 +56,11 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
   return { ...row, resource: { ...row.resource, subscriptionCount } };
 }
 
-export function decideRedaction(mirror: MirrorView, record: RedactionRecord): Decision {
+export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
-  if (before === undefined) return NOTHING;
-  const resource = { ...before.resource, email: null, firstName: null, lastName: null };
-  const after: CustomerRow = { ...before, resource, profileAsOf: Math.max(record.asOf, before.profileAsOf ?? 0) };
+  // One not seen yet is remembered too, for what the platform said before may come after.
+  const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
+  const resource = { ...base.resource, email: null, firstName: null, lastName: null };
+  const after: CustomerRow = { ...base, resource, profileAsOf: Math.max(record.asOf + 1, base.profileAsOf ?? 0) };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

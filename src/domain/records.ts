@@ -10,12 +10,17 @@ export interface Refusal {
 }
 
 /** Characters in a string, and lines in a record (contract.md 5). */
-const MAX_STRING = 1024;
+export const MAX_STRING = 1024;
 const MAX_LINES = 250;
 const MAX_INTERVAL_COUNT = 100_000;
 
-FormatRegistry.Set("text", (text) => text.length <= MAX_STRING && text.isWellFormed());
+FormatRegistry.Set("text", isText);
 FormatRegistry.Set("utc-date", (text) => parseUtc(text) !== undefined);
+
+/** Characters are code points; half of one cannot be stored. */
+function isText(text: string): boolean {
+  return (text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING)) && text.isWellFormed();
+}
 
 const text = Type.String({ format: "text", must: `must be a string of at most ${MAX_STRING} characters` });
 const date = Type.String({ format: "utc-date", must: "must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00.000Z" });
@@ -252,8 +257,8 @@ function normalReward(record: RewardRecord): { record: RewardRecord } | { refuse
 
 function canPass(value: unknown, depth: number): boolean {
   if (depth === 0) return false;
-  if (typeof value === "string") return value.length <= MAX_STRING && value.isWellFormed();
-  if (typeof value === "number") return !Number.isInteger(value) || Number.isSafeInteger(value);
+  if (typeof value === "string") return isText(value);
+  if (typeof value === "number") return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([key, inner]) => canPass(key, 1) && canPass(inner, depth - 1));
 }

@@ -67,7 +67,6 @@ function subscriptionAfter(before: SubscriptionRow | undefined, record: Subscrip
  */
 function impliedCancellation(stored: Subscription | undefined, status: Subscription["status"], now: number): string | null {
   if (stored === undefined) return null;
-  if (stored.status !== "CANCELLED" && status === "CANCELLED") return isoUtc(now);
-  if (stored.status === "CANCELLED" && status !== "CANCELLED") return null;
-  return stored.cancelledAt;
+  if (status === "CANCELLED" && stored.status !== "CANCELLED") return stored.cancelledAt ?? isoUtc(now);
+  return stored.status === "CANCELLED" && status !== "CANCELLED" && status !== "EXPIRED" ? null : stored.cancelledAt;
 }

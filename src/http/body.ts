@@ -21,12 +21,3 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   }
   return new Uint8Array(Buffer.concat(chunks));
 }
-
-/** @returns undefined where the bytes are not UTF-8: they are not replaced by question marks and stored */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,9 +1,10 @@
 import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
 import { importSecret, verifyBody } from "../domain/signature.ts";
+import { decodeUtf8 } from "../domain/text.ts";
 import type { Door } from "../mirror/door.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { decodeUtf8, readBody } from "./body.ts";
+import { readBody } from "./body.ts";
 import { respond } from "./respond.ts";
 
 const MAX_BODY = 5 * 1024 * 1024;

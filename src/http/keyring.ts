@@ -13,6 +13,7 @@ export class Keyring {
   private readonly log: Log;
   /** Uses that are not written yet, by key id. */
   private uses = new Map<string, number>();
+  /** When this process last wrote a key's use; at first, when the stored use was. */
   private readonly writtenAt = new Map<string, number>();
 
   constructor(store: KeyStore, now: () => number, log: Log) {
@@ -28,7 +29,7 @@ export class Keyring {
     if (owner === undefined) throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
     this.uses.set(owner.keyId, this.now());
     if (owner.lastUsedAt === null) await this.writeUses();
-    else this.writtenAt.set(owner.keyId, owner.lastUsedAt);
+    else if (!this.writtenAt.has(owner.keyId)) this.writtenAt.set(owner.keyId, owner.lastUsedAt);
     return owner;
   }
 
@@ -44,7 +45,7 @@ export class Keyring {
       return;
     }
     for (const [id, at] of due) {
-      this.writtenAt.set(id, at);
+      this.writtenAt.set(id, now);
       if (this.uses.get(id) === at) this.uses.delete(id);
     }
   }

@@ -1,10 +1,11 @@
 import { SdsError } from "../domain/error.ts";
+import { decodeUtf8 } from "../domain/text.ts";
 import type { Log } from "../log.ts";
 import type { Door } from "../mirror/door.ts";
 import { type Intent, readWebhook } from "../platform/payload.ts";
 import type { Verifier } from "../platform/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { decodeUtf8, readBody } from "./body.ts";
+import { readBody } from "./body.ts";
 import { respond } from "./respond.ts";
 
 const MAX_BODY = 5 * 1024 * 1024;
@@ -45,8 +46,7 @@ export function platformHandler(verify: Verifier, shops: ShopStore, door: Door, 
         return;
       }
       case "remove_shop":
-        // The header is not covered by the signature, the body is.
-        if (intent.domain !== undefined && intent.domain !== shop.domain) {
+        if (intent.domain !== null && intent.domain !== shop.domain) {
           log.warn("a shop/redact names another shop than its header", fields);
           return;
         }
@@ -54,7 +54,8 @@ export function platformHandler(verify: Verifier, shops: ShopStore, door: Door, 
         log.info("the shop was removed as the platform asked", fields);
         return;
       case "note_data_request":
-        log.info("a customer's data was requested", { ...fields, customer: intent.customer });
+        // Somebody has to answer it, so it is not lost to a quiet log.
+        log.warn("a customer's data was requested", { ...fields, customer: intent.customer });
         return;
       case "ignore":
         log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });

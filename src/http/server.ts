@@ -15,9 +15,6 @@ export interface Routes {
   notReady: () => Promise<string | undefined>;
 }
 
-/** Bodies are bounded by the handlers, which answer in JSON; beyond this Bun answers by itself. */
-const MAX_REQUEST_BODY = 64 * 1024 * 1024;
-
 /** Everything outside the API that is served, with the methods it takes. */
 const METHODS: Record<string, readonly string[]> = {
   "/intake": ["POST"],
@@ -38,7 +35,8 @@ export function httpApp(routes: Routes, log: Log) {
       // Two programs on one port would share its requests without a word.
       reusePort: false,
       development: false,
-      maxRequestBodySize: MAX_REQUEST_BODY,
+      // Bodies are bounded by the handlers, which answer in JSON; Bun's own refusal has no body.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       error: (thrown) => respondToThrown(thrown, log),
     },
   })
@@ -69,7 +67,7 @@ function refuseMethod({ method, url }: Request): Response | undefined {
   return respondError(new SdsError("method_not_allowed", `Only ${allow} is allowed here.`), { Allow: allow });
 }
 
-/** As Elysia's router reads it: neither decoded nor normalised, for paths are exact. */
+/** The path without the query, as it stands in the URL that Bun made of target and Host header. */
 function pathOf(url: string): string {
   const start = url.indexOf("/", url.indexOf("://") + 3);
   const end = url.indexOf("?", start);
@@ -84,7 +82,23 @@ function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
   }
+  if (isBusy(thrown)) return respondError(new SdsError("unavailable", "The database is busy. It is safe to try again."), { "Retry-After": "1" });
   const requestId = newRequestId();
-  log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
+  if (isAborted(thrown)) log.debug("a client went away", { requestId });
+  else log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
   return respondError(new SdsError("internal", "Something went wrong on our side. It is safe to try again."), {}, requestId);
+}
+
+/** Another process holds the write lock for longer than we wait. */
+function isBusy(thrown: unknown): boolean {
+  return codeOf(thrown).startsWith("SQLITE_BUSY");
+}
+
+/** The client closed the connection within its body: nobody reads the answer. */
+function isAborted(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === "AbortError";
+}
+
+function codeOf(thrown: unknown): string {
+  return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }

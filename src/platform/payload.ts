@@ -1,4 +1,4 @@
-import { type IncomingRecord, type MirrorRecord, parseRecord } from "../domain/records.ts";
+import { type IncomingRecord, MAX_STRING, type MirrorRecord, parseRecord } from "../domain/records.ts";
 import { isDomain } from "../domain/shop.ts";
 
 /** One of the platform's webhooks, verified, as its headers and body have it. */
@@ -12,7 +12,8 @@ export interface PlatformWebhook {
 /** What a webhook asks for. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
-  | { do: "remove_shop"; domain: string | undefined }
+  /** `domain` is null where the platform's test tool sent it: then it is for the shop that the header names. */
+  | { do: "remove_shop"; domain: string | null }
   | { do: "note_data_request"; customer: string }
   | { do: "ignore"; reason: string };
 
@@ -33,7 +34,7 @@ export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Inte
     case "customers/data_request":
       return withCustomer(payload, (customer) => ({ do: "note_data_request", customer }));
     case "shop/redact":
-      return { do: "remove_shop", domain: shopDomain(payload) };
+      return removal(payload["shop_domain"]);
     default:
       return { do: "ignore", reason: "the topic is not used" };
   }
@@ -64,10 +65,15 @@ function customerRecord(payload: Payload): Payload {
   return {
     type: "customer",
     shopifyId: payload["admin_graphql_api_id"] ?? customerGid(payload["id"]),
-    email: payload["email"],
-    firstName: payload["first_name"],
-    lastName: payload["last_name"],
+    email: clipped(payload["email"]),
+    firstName: clipped(payload["first_name"]),
+    lastName: clipped(payload["last_name"]),
   };
+}
+
+/** One overlong name must not keep the rest of a profile out. */
+function clipped(value: unknown): unknown {
+  return typeof value === "string" ? value.slice(0, MAX_STRING).toWellFormed() : value;
 }
 
 function consentRecord(payload: Payload): Payload {
@@ -93,10 +99,14 @@ function customerGid(id: unknown): string | undefined {
   return /^[1-9][0-9]{0,19}$/.test(digits) ? `gid://shopify/Customer/${digits}` : undefined;
 }
 
-/** The platform's own samples, which its tools send, have a placeholder for the shop's domain: that is no domain. */
-function shopDomain(payload: Payload): string | undefined {
-  const domain = payload["shop_domain"];
-  return typeof domain === "string" && isDomain(domain) ? domain : undefined;
+/** In the place of a domain in the samples that the platform's test tool sends, and never in what a shop's removal sends. */
+const PLACEHOLDER_DOMAIN = "{shop}.myshopify.com";
+
+/** Only what the signed body names is removed: the headers, the topic among them, are not covered by the signature. */
+function removal(domain: unknown): Intent {
+  if (domain === PLACEHOLDER_DOMAIN) return { do: "remove_shop", domain: null };
+  if (typeof domain === "string" && isDomain(domain)) return { do: "remove_shop", domain };
+  return { do: "ignore", reason: "the payload names no shop" };
 }
 
 /** The platform writes dates with an offset. */

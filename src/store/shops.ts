@@ -1,8 +1,9 @@
+import type { Database } from "bun:sqlite";
 import { eq, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
 import type { Plan, Shop } from "../domain/shop.ts";
-import { shops } from "./schema.ts";
+import { apiKeys, shops, webhookEndpoints } from "./schema.ts";
 import type { Vault } from "./vault.ts";
 
 interface NewShop {
@@ -24,9 +25,19 @@ export interface ShopStore {
   intakeSecret(domain: string): Promise<{ shop: Shop; secret: string } | undefined>;
 }
 
+/** Tables that can hold millions of rows of a shop, with what names a row. */
+const LARGE_TABLES = {
+  deliveries: "number",
+  orders: "billed_at, id",
+  subscriptions: "started_at, id",
+  customers: "created_at, id",
+  occurrences: "type, id",
+};
+const REMOVED_AT_ONCE = 2_000;
+
 const columns = { id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt };
 
-export function shopStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
+export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
   const byDomain = db
     .select(columns)
     .from(shops)
@@ -39,6 +50,11 @@ export function shopStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: n
     .where(eq(shops.domain, sql.placeholder("domain")))
     .limit(1)
     .prepare();
+  const removeSome = Object.entries(LARGE_TABLES).map(([table, key]) =>
+    raw.prepare<unknown, [number, number]>(
+      `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE})`,
+    ),
+  );
   const purpose = (domain: string) => `intake ${domain}`;
   /** Opened secrets by what is stored: decrypting costs more than the check it is for. */
   const opened = new Map<string, string>();
@@ -72,7 +88,16 @@ export function shopStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: n
     },
 
     async remove(domain) {
-      return db.delete(shops).where(eq(shops.domain, domain)).returning({ id: shops.id }).get() !== undefined;
+      const shop = byDomain.get({ domain });
+      if (shop === undefined) return false;
+      // From here on no key of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      db.delete(apiKeys).where(eq(apiKeys.shopId, shop.id)).run();
+      db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shop.id)).run();
+      for (const statement of removeSome) {
+        while (statement.run(shop.id, shop.id).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      db.delete(shops).where(eq(shops.id, shop.id)).run();
+      return true;
     },
 
     async intakeSecret(domain) {

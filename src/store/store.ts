@@ -47,7 +47,7 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
     if (sealedWith === undefined) db.query("INSERT OR IGNORE INTO facts (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
     const typed = drizzle(db);
     return {
-      shops: shopStore(typed, vault, random),
+      shops: shopStore(db, typed, vault, random),
       keys: keyStore(typed),
       mirror: mirrorStore(db, random),
       webhooks: webhookStore(db, vault, random),

@@ -35,8 +35,12 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: null, firstName: null, lastName: null, creditsCents: 7 });
   });
 
-  test("a redaction of nobody is nothing", () => {
-    expect(mirrorOf().apply({ type: "redaction", shopifyId: gid.customer(1), asOf: 1 }).rows).toEqual([]);
+  test("a redaction of somebody not seen yet holds against what was said before it and comes after it, the same moment included", () => {
+    const mirror = mirrorOf({ type: "redaction", shopifyId: gid.customer(1), asOf: 2000 });
+    for (const asOf of [1000, 2000]) mirror.apply(customer(1, { email: "a@b.c", asOf }));
+    expect(mirror.theCustomer(1)?.email).toBeNull();
+    mirror.apply(customer(1, { email: "a@b.c", asOf: 2001 }));
+    expect(mirror.theCustomer(1)?.email).toBe("a@b.c");
   });
 });
 
@@ -95,6 +99,13 @@ describe("subscription", () => {
     expect(mirror.theSubscription(2)?.cancelledAt).toBeNull();
     mirror.apply(subscription(1));
     expect(mirror.theSubscription(1)?.cancelledAt).toBeNull();
+  });
+
+  test("a date that the source gave before stays", () => {
+    const mirror = mirrorOf(subscription(1, { cancelledAt: "2026-01-05T00:00:00.000Z" }), subscription(1, { status: "CANCELLED" }));
+    expect(mirror.theSubscription(1)?.cancelledAt).toBe("2026-01-05T00:00:00.000Z");
+    mirror.apply(subscription(1, { status: "EXPIRED" }));
+    expect(mirror.theSubscription(1)?.cancelledAt).toBe("2026-01-05T00:00:00.000Z");
   });
 
   test("the source's own cancellation date counts", () => {

@@ -96,6 +96,11 @@ describe("a record is refused, the field named", () => {
     ],
     ["a reward that names the internal customer", reward("r", { customer_id: "cus_x" }), "customer_id: is set by the service: name the customer in `customer`"],
     [
+      "a reward's number beyond all",
+      reward("r", { credit_cents: Number.POSITIVE_INFINITY }),
+      "credit_cents: must hold strings of at most 1024 characters and numbers that are exact, at most 8 levels deep",
+    ],
+    [
       "a reward's unsafe number",
       reward("r", { credit_cents: 2 ** 53 }),
       "credit_cents: must hold strings of at most 1024 characters and numbers that are exact, at most 8 levels deep",
@@ -110,7 +115,7 @@ describe("a record is refused, the field named", () => {
 });
 
 test("250 lines and strings of 1,024 characters are taken", () => {
-  const record = subscription(1, { lines: new Array(250).fill({ ...line, title: "x".repeat(1024) }) });
+  const record = subscription(1, { lines: new Array(250).fill({ ...line, title: "😀".repeat(1024) }) });
   expect(taken(record)).toEqual(record);
 });
 

@@ -1,10 +1,13 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer, order, subscription } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -158,7 +161,22 @@ describe("import", () => {
   test("bytes that are no UTF-8 are refused by line", async () => {
     const { program } = await prepared([]);
     const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${JSON.stringify(customer(1))}\n`), Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]));
-    expect(await program.run(["import", "-"], { stdin })).toEqual({ status: 2, stdout: "", stderr: "sds: line 2 is not UTF-8\n" });
+    expect(await program.run(["import", "-"], { stdin })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: "sds: line 2: the record is not UTF-8; nothing was imported\n",
+    });
+  });
+
+  test("and what came before such a line is told like before any other", async () => {
+    const { program } = await prepared([]);
+    const good = customers(1, 2399).map((record) => JSON.stringify(record));
+    const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${good.join("\n")}\n`), Uint8Array.of(0xff, 0x0a)]));
+    expect(await program.run(["import", "-"], { stdin })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: "sds: line 2400: the record is not UTF-8; lines 1 to 2000 were imported, the rest was not\n",
+    });
   });
 
   test("no file is no such thing, a folder is none", async () => {

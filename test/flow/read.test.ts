@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import type { PageBody } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 
@@ -131,6 +134,21 @@ describe("on a socket", () => {
     const over = await send(5 * 1024 * 1024 + 1);
     expect({ status: over.status, body: await over.json() }).toMatchObject({ status: 413, body: { error: { code: "too_large" } } });
     expect((await send(5 * 1024 * 1024)).status).toBe(202);
+    const huge = await fetch(`${server.url}/intake`, { method: "POST", body: new Uint8Array(70 << 20) });
+    expect({ status: huge.status, body: await huge.json() }).toMatchObject({ status: 413, body: { error: { code: "too_large" } } });
+  });
+
+  test("a stalled upload does not hold up a stop for long", async () => {
+    const server = await new Program().serve();
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname, () => socket.write("POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{}"));
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("connect", resolve));
+    await (await fetch(`${server.url}/healthz`)).text();
+    const began = performance.now();
+    expect(await server.stop()).toBe(0);
+    expect(performance.now() - began).toBeLessThan(8_000);
+    socket.destroy();
   });
 });
 

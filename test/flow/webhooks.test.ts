@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { verify } from "../../src/domain/signature.ts";
@@ -6,6 +6,9 @@ import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { gid, order, subscription } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
+import { Keyring } from "../../src/http/keyring.ts";
+import { createLog } from "../../src/log.ts";
 import { apply, type PageBody, START, testApp } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 
@@ -208,18 +210,48 @@ describe("a cursor", () => {
 });
 
 describe("last use of a key", () => {
-  test("is written at first use, then once a minute, and at shutdown", async () => {
-    const { app, addShop, clock } = await testApp();
-    const { shop, get } = await addShop();
-    const lastUsedAt = async () => (await app.store.keys.list(shop.id))[0]?.lastUsedAt;
-    expect(await lastUsedAt()).toBeNull();
-    await get("/api/v1/orders");
-    expect(await lastUsedAt()).toBe(START);
-    clock.ms += 30_000;
-    await get("/api/v1/orders");
-    expect(await lastUsedAt()).toBe(START);
+  test("is written at first use, then at most once a minute, and at shutdown", async () => {
+    const { app, clock, log, store, writes } = await keyringApp();
+    const keyring = new Keyring(store, clock.now, log);
+    const use = async (after: number) => {
+      clock.ms = START + after;
+      await keyring.authenticate(app.header);
+      await keyring.writeUses();
+    };
+    for (const after of [0, 30_000, 60_500, 61_500, 120_400, 120_500]) await use(after);
+    expect(writes.map((at) => at - START)).toEqual([0, 60_500, 120_500]);
+    clock.ms = START + 130_000;
+    await keyring.authenticate(app.header);
+    await keyring.writeUses({ all: true });
+    expect(writes.at(-1)).toBe(START + 130_000);
+  });
+
+  test("that cannot be written is logged, and does not stand in the way of the answer", async () => {
+    const { addShop, app, logged } = await testApp();
+    const { get } = await addShop();
+    app.store.keys.touch = async () => {
+      throw new Error("database is locked");
+    };
+    expect((await get("/api/v1/orders")).status).toBe(200);
+    expect(logged.join("")).toContain("cannot write when keys were last used");
   });
 });
+
+/** A key in a real store whose writes of last uses are noted by when they are made. */
+async function keyringApp() {
+  const { app, addShop, clock } = await testApp();
+  const { key } = await addShop();
+  const writes: number[] = [];
+  const { touch } = app.store.keys;
+  const store = {
+    ...app.store.keys,
+    touch: async (uses: ReadonlyMap<string, number>) => {
+      writes.push(clock.ms);
+      await touch(uses);
+    },
+  };
+  return { app: { header: `Bearer ${key}` }, clock, log: createLog("error", { write: () => undefined }, clock.now), store, writes };
+}
 
 test("an unexpected failure is 500 with no detail in the body, and the detail in the log under the request id", async () => {
   const { app, addShop, logged } = await testApp();
@@ -236,6 +268,17 @@ test("an unexpected failure is 500 with no detail in the body, and the detail in
   });
   const line = logged.find((text) => text.includes(requestId)) ?? "";
   expect(line).toContain("disk I/O error at [redacted]");
+});
+
+test("a database that another process holds locked is 503 and not our failure", async () => {
+  const { app, addShop, logged } = await testApp();
+  const { intake } = await addShop();
+  app.store.mirror.applyRecords = async () => {
+    throw Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
+  };
+  const response = await intake([]);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(logged.join("")).not.toContain('"level":"error"');
 });
 
 test.each([

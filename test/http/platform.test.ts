@@ -109,9 +109,19 @@ test("shop/redact removes the shop, and no other than its body names", async () 
   expect(await domains()).toEqual(["alpha.myshopify.com", "beta.myshopify.com"]);
   expect((await send(test, { topic: "shop/redact", body: text.replace("{shop}", "alpha") })).status).toBe(200);
   expect(await domains()).toEqual(["beta.myshopify.com"]);
+  // A genuine body of another kind says nothing of a removal, whatever the headers say.
+  expect((await send(test, { topic: "shop/redact", body: await sample("customers__update"), domain: "beta.myshopify.com" })).status).toBe(200);
+  expect(await domains()).toEqual(["beta.myshopify.com"]);
   // As the platform's own test tool sends it.
   expect((await send(test, { topic: "shop/redact", body: text, domain: "beta.myshopify.com" })).status).toBe(200);
   expect(await domains()).toEqual([]);
+});
+
+test("one overlong name does not keep the rest of a profile out", async () => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  await send(test, { topic: "customers/update", body: (await sample("customers__update")).replace('"Biller"', `"${"b".repeat(2000)}"`) });
+  expect(await all("customers")).toMatchObject([{ email: "bob@biller.com", lastName: "b".repeat(1024) }]);
 });
 
 test.each([

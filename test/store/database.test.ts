@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CryptoHasher, Glob } from "bun";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import * as schema from "../../src/store/schema.ts";
 import { openStore } from "../../src/store/store.ts";
@@ -113,4 +114,18 @@ test("many openings at once make one schema and one key", async () => {
   for (const store of stores)
     expect(await store.shops.intakeSecret("s0.example.com")).toEqual((await stores[0]?.shops.intakeSecret("s0.example.com")) as never);
   for (const store of stores) await store.close();
+});
+
+test("migrations that a database in the field may have run are not changed: add another", async () => {
+  const folder = join(import.meta.dir, "../../src/store/migrations");
+  const hashes = await Promise.all(
+    [...new Glob("*.sql").scanSync(folder)].sort().map(
+      async (name) =>
+        `${name} ${new CryptoHasher("sha256")
+          .update(await Bun.file(join(folder, name)).text())
+          .digest("hex")
+          .slice(0, 16)}`,
+    ),
+  );
+  expect(hashes).toEqual(["0001_mirror.sql d88dc43f13395204", "0002_deliveries.sql 011f0af7529c8de9"]);
 });
