@@ -50,7 +50,7 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
       shops: shopStore(db, typed, vault, random),
       keys: keyStore(typed),
       mirror: mirrorStore(db, random),
-      webhooks: webhookStore(db, vault, random),
+      webhooks: webhookStore(typed, vault, random),
       deliveries: deliveryStore(db, random),
       pages: pageStore(db),
       async check() {

@@ -1,6 +1,8 @@
-import type { Database } from "bun:sqlite";
+import { desc, eq } from "drizzle-orm";
+import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
 import type { Topic } from "../domain/event.ts";
+import { webhookEndpoints, webhookSecrets } from "./schema.ts";
 import type { Vault } from "./vault.ts";
 
 /** Where a shop's webhooks go, and which topics. */
@@ -25,37 +27,35 @@ export interface WebhookStore {
   rotateSecret(shopId: number, now: number): Promise<string>;
 }
 
-export function webhookStore(db: Database, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
-  const find = db.prepare<{ url: string | null; topics: string }, [number]>("SELECT url, topics FROM webhook_endpoints WHERE shop_id = ?");
-  const write = db.prepare(
-    "INSERT INTO webhook_endpoints (shop_id, url, topics) VALUES (?, ?, ?) ON CONFLICT (shop_id) DO UPDATE SET url = excluded.url, topics = excluded.topics",
-  );
-  const remove = db.prepare("DELETE FROM webhook_endpoints WHERE shop_id = ?");
-  const newest = db.prepare<{ version: number; sealed: Uint8Array }, [number]>(
-    "SELECT version, sealed FROM webhook_secrets WHERE shop_id = ? ORDER BY version DESC LIMIT 1",
-  );
-  const byVersion = db.prepare<{ sealed: Uint8Array }, [number, number]>("SELECT sealed FROM webhook_secrets WHERE shop_id = ? AND version = ?");
-  const all = db.prepare<{ sealed: Uint8Array }, [number]>("SELECT sealed FROM webhook_secrets WHERE shop_id = ? ORDER BY version DESC");
-  const addSecret = db.prepare("INSERT INTO webhook_secrets (shop_id, version, sealed, created_at) VALUES (?, ?, ?, ?)");
+export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
   const purpose = (shopId: number) => `webhook ${shopId}`;
+  const secretsOf = (shopId: number) => db.select().from(webhookSecrets).where(eq(webhookSecrets.shopId, shopId)).orderBy(desc(webhookSecrets.version));
+  const newest = (shopId: number) => secretsOf(shopId).limit(1).get();
 
   function read(shopId: number): WebhookSettings {
-    const found = find.get(shopId);
-    return found === null ? { url: null, topics: [] } : { url: found.url, topics: JSON.parse(found.topics) };
+    const { url, topics } = webhookEndpoints;
+    return db.select({ url, topics }).from(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).limit(1).get() ?? { url: null, topics: [] };
   }
 
-  /** Sealing is asynchronous and so comes before the transaction, which takes the secret only if there is no newer one by then. */
-  async function makeSecret(shopId: number, now: number, unlessThereIsOne: boolean): Promise<void> {
-    const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
-    db.transaction(() => {
-      const last = newest.get(shopId);
-      if (last === null || !unlessThereIsOne) addSecret.run(shopId, (last?.version ?? 0) + 1, sealed, now);
-    }).immediate();
+  /** Sealing is asynchronous and so comes before the transaction, which takes a first secret only if there is none by then. */
+  async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
+    const sealed = Buffer.from(await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId)));
+    db.transaction(
+      () => {
+        const last = newest(shopId);
+        if (first && last !== undefined) return;
+        const version = (last?.version ?? 0) + 1;
+        db.insert(webhookSecrets).values({ shopId, version, sealed, createdAt: now }).run();
+      },
+      { behavior: "immediate" },
+    );
   }
 
   async function secret(shopId: number, now: number): Promise<string> {
-    if (newest.get(shopId) === null) await makeSecret(shopId, now, true);
-    return vault.open(newest.get(shopId)?.sealed ?? new Uint8Array(), purpose(shopId));
+    if (newest(shopId) === undefined) await makeSecret(shopId, now, { first: true });
+    const found = newest(shopId);
+    if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+    return vault.open(found.sealed, purpose(shopId));
   }
 
   return {
@@ -64,34 +64,41 @@ export function webhookStore(db: Database, vault: Vault, random: (bytes: number)
     },
 
     async set(shopId, change, now) {
-      if (newest.get(shopId) === null) await makeSecret(shopId, now, true);
-      return db
-        .transaction(() => {
+      await secret(shopId, now);
+      return db.transaction(
+        () => {
           const settings = { ...read(shopId), ...change };
-          write.run(shopId, settings.url, JSON.stringify(settings.topics));
+          db.insert(webhookEndpoints)
+            .values({ shopId, ...settings })
+            .onConflictDoUpdate({ target: webhookEndpoints.shopId, set: settings })
+            .run();
           return settings;
-        })
-        .immediate();
+        },
+        { behavior: "immediate" },
+      );
     },
 
     async clear(shopId) {
-      remove.run(shopId);
+      db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).run();
     },
 
     secret,
 
     async secretOf(shopId, version) {
-      const found = byVersion.get(shopId, version);
-      if (found === null) throw new SdsError("failed", `the signing secret ${version} of the shop is missing`);
+      const found = secretsOf(shopId)
+        .all()
+        .find((each) => each.version === version);
+      if (found === undefined) throw new SdsError("failed", `the signing secret ${version} of the shop is missing`);
       return vault.open(found.sealed, purpose(shopId));
     },
 
     async secrets(shopId) {
-      return Promise.all(all.all(shopId).map(({ sealed }) => vault.open(sealed, purpose(shopId))));
+      const found = secretsOf(shopId).all();
+      return Promise.all(found.map(({ sealed }) => vault.open(sealed, purpose(shopId))));
     },
 
     async rotateSecret(shopId, now) {
-      await makeSecret(shopId, now, false);
+      await makeSecret(shopId, now, { first: false });
       return secret(shopId, now);
     },
   };
