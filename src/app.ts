@@ -73,13 +73,14 @@ export async function openApp(config: Config, { now, random, fetch, resolve, log
   async function stop(): Promise<void> {
     readiness.stopping = true;
     for (const each of jobs) each.stop();
+    const sent = sender.stop();
     if (server.server !== null) {
       const timer = setTimeout(() => server.stop(true), REQUESTS_MAY_TAKE);
       await server.stop();
       clearTimeout(timer);
     }
     await door.drain();
-    await sender.stop();
+    await sent;
     await keyring.writeUses({ all: true });
     await store.close();
   }

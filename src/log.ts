@@ -18,7 +18,7 @@ export interface LogTarget {
 }
 
 /** What a stranger sent must not steer the terminal that shows it; line ends and tabs of a stack may stay. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "?");
 }
 

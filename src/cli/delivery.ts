@@ -83,6 +83,7 @@ export function addDeliveryCommands(program: Command): void {
     .addHelpText("after", example("sds delivery retry whd_abc", "sds delivery retry --dead --since 24h --yes"))
     .action(async (id: string | undefined, options: Options, command: Command) => {
       if ((id === undefined) !== (options.dead === true)) throw new SdsError("invalid", "name one delivery, or say --dead");
+      if (id !== undefined && (options.since !== undefined || options.yes === true)) throw new SdsError("invalid", "--since and --yes go with --dead");
       if (id === undefined) return retryDead(options, command);
       const { found, signature } = await withStore(command, async (store) => {
         const shop = await chooseShop(store, options.shop);

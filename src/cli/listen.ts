@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { verify } from "../domain/signature.ts";
+import { printable } from "../log.ts";
 import { chooseShop, example, SHOP_OPTION, withStore } from "./context.ts";
 import { printLine, tell } from "./print.ts";
 import { untilSignal } from "./serve.ts";
@@ -92,5 +93,7 @@ function idOf(body: string): string {
 }
 
 function print({ genuine, topic, id, body }: Received): void {
-  printLine(`${new Date().toISOString()}  ${genuine ? "genuine" : "REFUSED"}  ${topic}  ${id}\n${body}`);
+  const line = `${new Date().toISOString()}  ${genuine ? "genuine" : "REFUSED"}  ${topic}  ${id}`;
+  // Anybody can post here: what is not genuine is not shown, and nothing steers the terminal.
+  printLine(printable(genuine ? `${line}\n${body}` : line));
 }

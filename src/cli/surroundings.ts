@@ -1,12 +1,15 @@
-import { lookup } from "node:dns/promises";
+import { dns } from "bun";
 import type { Surroundings } from "../app.ts";
 import type { Config } from "../config.ts";
 import { createLog } from "../log.ts";
 import { randomBytes } from "./context.ts";
 
-/** All addresses of a name, as the system resolves it. */
+/**
+ * All addresses of a name. With c-ares, for the system's own look-ups share two threads: two names whose servers don't answer
+ * would hold up every other name.
+ */
 export async function resolveName(host: string): Promise<string[]> {
-  return (await lookup(host, { all: true })).map(({ address }) => address);
+  return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
 /** The real world. */

@@ -32,10 +32,20 @@ export async function attempt(request: Request, settings: AttemptSettings): Prom
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort);
+  let resolving: string | undefined;
+  const resolve = (host: string) => {
+    resolving = host;
+    return settings.resolve(host).finally(() => {
+      resolving = undefined;
+    });
+  };
   try {
-    return { ...(await Promise.race([send(request, settings, signal), aborted])), timedOut: false };
+    return { ...(await Promise.race([send(request, { ...settings, resolve }, signal), aborted])), timedOut: false };
   } catch (thrown) {
-    if (signal.aborted) return { statusCode: null, error: timeoutError(settings.timeout), timedOut: true };
+    if (signal.aborted) {
+      const error = resolving === undefined ? timeoutError(settings.timeout) : connectError(`the name ${resolving} did not resolve in time`);
+      return { statusCode: null, error, timedOut: true };
+    }
     return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
   } finally {
     signal.removeEventListener("abort", abort);

@@ -16,6 +16,8 @@ export interface SenderSettings {
 
 /** How much longer than an attempt a lease holds: time to record it. Milliseconds. */
 const LEASE_MARGIN = 5_000;
+/** Milliseconds; a little less than the second after which it is woken anyway. */
+const PAUSE_AFTER_FAILURE = 900;
 
 /**
  * Claims what is due, attempts it, records what came of it. It works in turns: what ended since the last turn is recorded and what comes next is
@@ -36,6 +38,10 @@ export class Sender {
   private readonly places: Places;
   private finished: Finished[] = [];
   private readonly underWay = new Set<Promise<void>>();
+  /** What is being attempted, by delivery id. */
+  private readonly claims = new Map<string, Claim>();
+  /** After a failed turn the next is not made before this, on the clock of performance.now(): a locked database blocks whoever asks. */
+  private pauseUntil = 0;
   private turning: Promise<void> | undefined;
   private wanted = false;
   private stopping = false;
@@ -57,6 +63,7 @@ export class Sender {
 
   /** Has a turn made soon; many calls at once come to one. */
   wake(): void {
+    if (performance.now() < this.pauseUntil) return;
     this.wanted = true;
     this.turning ??= this.run();
   }
@@ -86,7 +93,10 @@ export class Sender {
       const now = this.now();
       const due = this.stopping || this.places.free === 0 ? [] : await this.store.dueShops(now);
       const shares = this.places.share(due);
-      if (finished.length === 0 && shares.size === 0) return;
+      if (finished.length === 0 && shares.size === 0) {
+        this.failing = false;
+        return;
+      }
       const leaseUntil = now + this.settings.timeout + LEASE_MARGIN;
       const claims = await this.store.turn(finished, shares, now, leaseUntil, this.settings.waits);
       this.failing = false;
@@ -94,28 +104,39 @@ export class Sender {
     } catch (thrown) {
       this.finished = [...finished, ...this.finished];
       this.failing = true;
+      this.pauseUntil = performance.now() + PAUSE_AFTER_FAILURE;
       this.log.error("cannot record or claim deliveries; nothing is lost, the next turn tries again", { error: messageOf(thrown), kept: this.finished.length });
     }
   }
 
   private launch(claim: Claim): void {
+    const same = this.claims.get(claim.id);
+    if (same !== undefined) {
+      // The clock was set forward and ended its lease before its time: the attempt that runs goes on, under the new one.
+      same.lease = claim.lease;
+      return;
+    }
+    this.claims.set(claim.id, claim);
     const giveBack = this.places.take(claim.shopId);
     const startedAt = this.now();
+    const began = performance.now();
     const running = this.attempt(claim)
       .then(
         ({ timedOut, ...outcome }) => {
-          giveBack(!timedOut);
-          this.finished.push({ claim, outcome, startedAt, duration: this.now() - startedAt });
+          const duration = Math.round(performance.now() - began);
+          giveBack(duration, timedOut);
+          this.finished.push({ claim, outcome, startedAt, duration });
           this.log.debug("attempted a delivery", { delivery: claim.id, statusCode: outcome.statusCode, error: outcome.error });
         },
         (thrown: unknown) => {
           // Our fault and not the endpoint's: not recorded, so made again and not counted once the lease has run out.
-          giveBack(true);
+          giveBack(performance.now() - began, false);
           this.log.error("cannot attempt a delivery", { delivery: claim.id, error: messageOf(thrown) });
         },
       )
       .finally(() => {
         this.underWay.delete(running);
+        this.claims.delete(claim.id);
         this.wake();
       });
     this.underWay.add(running);

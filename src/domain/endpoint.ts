@@ -34,16 +34,11 @@ export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: End
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
   // Parsers disagree on these: one reads https://a.example\@127.0.0.1/ as a.example, another as 127.0.0.1.
   if (/[\\\s\p{Cc}]/u.test(text)) return refuse("the URL has a backslash, a space or a control character in it");
-  if (!URL.canParse(text)) return refuse("it is not a URL");
+  if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text))) return refuse("it is not a URL");
   const url = new URL(text);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && allow.length > 0)) return refuse("only https:// URLs are accepted");
-  if (
-    text
-      .slice(text.indexOf("://") + 3)
-      .split(/[/?#]/)[0]
-      ?.includes("@")
-  )
-    return refuse("the URL has a user name or password in it");
+  const authority = text.slice(text.indexOf("://") + 3).split(/[/?#]/)[0] ?? "";
+  if (authority.includes("@") || url.username !== "" || url.password !== "") return refuse("the URL has a user name or password in it");
   const standardPort = url.protocol === "https:" ? 443 : 80;
   const port = url.port === "" ? standardPort : Number(url.port);
   if (port !== 443 && port < 1024) return refuse(`port ${port} is not accepted: use 443, or 1024 and above`);
@@ -55,6 +50,7 @@ export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: End
 }
 
 function refusedName(host: string): string | undefined {
+  if (/^\.|\.\.|\.$/.test(host)) return `${host} is not a full host name`;
   const suffix = REFUSED_SUFFIXES.find((each) => host === each || host.endsWith(`.${each}`));
   if (suffix !== undefined) return `${host} is a name of this machine or a private network`;
   return host.includes(".") ? undefined : `${host} is not a full host name`;

@@ -39,7 +39,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
       totalCents: record.subtotalCents - record.discountCents - record.creditsCents,
       billedAt: before?.resource.billedAt ?? record.billedAt,
     },
-    attemptCount: record.attemptCount ?? (before?.attemptCount ?? 0) + (attempted === undefined ? 0 : 1),
+    attemptCount: record.attemptCount ?? countedBefore(before, record) + (attempted === undefined ? 0 : 1),
     reason: keep(record.reason, before?.reason ?? null),
     nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
     retriesExhausted: keep(record.retriesExhausted, before?.retriesExhausted ?? null),
@@ -55,14 +55,16 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
 }
 
 /**
- * Whether a record tells of an attempt that the mirror has not heard of. A success counts once. A decline is new if the order was not
- * declined before, if the source counts more attempts than it did, or, where it doesn't count, if it says anything else than before.
+ * Whether a record tells of an attempt that the mirror has not heard of. A success counts once. A decline is new if it is the order's first,
+ * if the source counts more attempts than it did, or, where it doesn't count, if it says anything else than before.
  */
 function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
   if (!isDeclined(record.status)) return undefined;
-  if (before === undefined || !isDeclined(before.resource.status)) return "declined";
-  if (typeof record.attemptCount === "number") return record.attemptCount > before.attemptCount ? "declined" : undefined;
+  if (before === undefined) return "declined";
+  const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
+  if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
+  if (!isDeclined(before.resource.status)) return "declined";
   const says = [
     record.status,
     keep(record.reason, before.reason),
@@ -71,6 +73,11 @@ function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged
   ];
   const said = [before.resource.status, before.reason, before.nextRetryAt, before.retriesExhausted];
   return says.some((value, index) => value !== said[index]) ? "declined" : undefined;
+}
+
+/** Attempts before this record, where the source doesn't count: a recovery has at least the failure that it recovers from. */
+function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
+  return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }
 
 /** What an order changes of its contract: the cycles completed, and how the last order stands. */

@@ -82,16 +82,19 @@ function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
     return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
   }
-  if (isBusy(thrown)) return respondError(new SdsError("unavailable", "The database is busy. It is safe to try again."), { "Retry-After": "1" });
   const requestId = newRequestId();
+  if (isOutOfOrder(thrown)) {
+    log.warn("the database could not serve a request", { requestId, error: messageOf(thrown) });
+    return respondError(new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."), { "Retry-After": "1" }, requestId);
+  }
   if (isAborted(thrown)) log.debug("a client went away", { requestId });
   else log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
   return respondError(new SdsError("internal", "Something went wrong on our side. It is safe to try again."), {}, requestId);
 }
 
-/** Another process holds the write lock for longer than we wait. */
-function isBusy(thrown: unknown): boolean {
-  return codeOf(thrown).startsWith("SQLITE_BUSY");
+/** Another process holds the write lock for longer than we wait, or the disk is full or failing: it may pass. */
+function isOutOfOrder(thrown: unknown): boolean {
+  return /^SQLITE_(BUSY|FULL|IOERR)/.test(codeOf(thrown));
 }
 
 /** The client closed the connection within its body: nobody reads the answer. */

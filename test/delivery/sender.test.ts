@@ -324,8 +324,10 @@ test("what cannot be recorded is said, is not ready, and is recorded when the da
   expect((await test.request("/readyz")).status).toBe(503);
   expect(test.logged.join("")).toContain("database or disk is full");
   deliveries.turn = turn;
-  test.app.sender.wake();
-  await settled(log, "delivered", 1);
+  await eventually(async () => {
+    test.app.sender.wake();
+    return (await log())[0]?.status === "delivered";
+  });
   test.clock.ms += 1_000;
   expect((await test.request("/readyz")).status).toBe(200);
   expect(receiver.received).toHaveLength(1);
@@ -352,6 +354,41 @@ test("delivered ones are forgotten after their time, dead ones never", async () 
   await eventually(async () => (await log()).filter(({ status }) => status === "delivered").length === 2);
   await test.app.store.deliveries.prune(test.clock.ms);
   expect(await log()).toHaveLength(3);
-  await test.app.store.deliveries.prune(test.clock.ms + 1);
+  await test.app.store.deliveries.prune(test.clock.ms + 10_000);
   expect(await log()).toMatchObject([{ status: "dead" }]);
+});
+
+test("a clock that is set forward puts nothing in flight twice", async () => {
+  const { test, intake, receiver, log } = await sending(["subscription.created"], { SDS_DELIVERY_TIMEOUT: "5s" });
+  await intake(subscription(1));
+  await settled(log, "delivered", 1);
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  receiver.answer = () => promise;
+  await intake(subscription(2));
+  await receiver.gets(2);
+  test.clock.ms += 60 * MINUTE;
+  test.app.sender.wake();
+  // Another delivery shows that the turn was made.
+  await intake(subscription(3));
+  await receiver.gets(3);
+  resolve(new Response());
+  await eventually(async () => (await log()).every(({ status }) => status === "delivered"));
+  expect(receiver.overlaps).toEqual([]);
+  expect(receiver.received).toHaveLength(3);
+});
+
+test("a look at the queue that failed once is forgotten with the next that works", async () => {
+  const { test } = await sending();
+  const { deliveries } = test.app.store;
+  const { dueShops } = deliveries;
+  deliveries.dueShops = async () => {
+    throw new Error("disk I/O error");
+  };
+  test.app.sender.wake();
+  await eventually(() => test.app.sender.failing);
+  deliveries.dueShops = dueShops;
+  await eventually(() => {
+    test.app.sender.wake();
+    return !test.app.sender.failing;
+  });
 });

@@ -61,7 +61,13 @@ describe("refused, with the reason", () => {
     ["https://abc.onion/", PRIVATE_NAME],
     ["https://localhost%2e/", PRIVATE_NAME],
     ["https://ｌｏｃａｌｈｏｓｔ/", PRIVATE_NAME],
-    ["https://hooks.example.com../", /./],
+    ["https://hooks.example.com../", "hooks.example.com. is not a full host name"],
+    ["https://localhost../", "localhost. is not a full host name"],
+    ["https://127.0.0.1../", /./],
+    ["https://a..example.com/", "a..example.com is not a full host name"],
+    ["https:/user@example.com/x", "it is not a URL"],
+    ["https:///user:pw@example.com/x", "it is not a URL"],
+    ["https:example.com", "it is not a URL"],
   ])("%s", (url, reason) => {
     expect(verdict(url)).toMatch(reason);
   });

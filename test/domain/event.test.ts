@@ -157,6 +157,9 @@ describe("an order", () => {
     ["declined, then paid", [failed(), order(1, 1)], [["order.recovered", 2]]],
     ["declined, waiting, then paid", [failed(), order(1, 1, { status: "PENDING" }), order(1, 1)], [["order.recovered", 2]]],
     ["first seen RECOVERED", [order(1, 1, { status: "RECOVERED", attemptCount: 3 })], [["order.recovered", 3]]],
+    ["first seen RECOVERED, uncounted", [order(1, 1, { status: "RECOVERED" })], [["order.recovered", 2]]],
+    ["paid, then an older decline that comes late", [failed({ attemptCount: 1 }), order(1, 1, { attemptCount: 2 }), failed({ attemptCount: 1 })], []],
+    ["declined, waiting, then the same decline again", [failed({ attemptCount: 1 }), order(1, 1, { status: "PENDING" }), failed({ attemptCount: 1 })], []],
     ["recovered, then called PAID", [failed(), order(1, 1, { status: "RECOVERED" }), order(1, 1)], []],
   ])("%s", (_name, records, expected) => {
     expect(eventsOf(subscription(1), ...records).map(({ topic, data }) => [topic as string, data["attempt_count"] as number])).toEqual(expected);
