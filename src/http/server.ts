@@ -31,6 +31,8 @@ const API_METHODS = ["GET"];
 export function httpApp(routes: Routes, log: Log) {
   return new Elysia({
     strictPath: true,
+    // Else Elysia takes it that a host has four characters at least, and looks for the path of http://sds/ in the wrong place.
+    handler: { standardHostname: false },
     serve: {
       // Two programs on one port would share its requests without a word.
       reusePort: false,

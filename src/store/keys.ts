@@ -1,9 +1,10 @@
+import type { Database } from "bun:sqlite";
 import { and, asc, eq, isNull, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Plan } from "../domain/shop.ts";
-import { apiKeys, shops } from "./schema.ts";
+import { apiKeys } from "./schema.ts";
 
 /** Whom a key speaks for. */
 export interface KeyOwner {
@@ -39,14 +40,12 @@ const columns = {
   legacy: apiKeys.legacy,
 };
 
-export function keyStore(db: BunSQLiteDatabase): KeyStore {
-  const byHash = db
-    .select({ keyId: apiKeys.id, shopId: apiKeys.shopId, plan: shops.plan, lastUsedAt: apiKeys.lastUsedAt })
-    .from(apiKeys)
-    .innerJoin(shops, eq(shops.id, apiKeys.shopId))
-    .where(and(eq(apiKeys.hash, sql.placeholder("hash")), isNull(apiKeys.revokedAt)))
-    .limit(1)
-    .prepare();
+export function keyStore(raw: Database, db: BunSQLiteDatabase): KeyStore {
+  // Raw, for every request passes here: through the query builder it took 10 µs of the 60 that a page takes.
+  const byHash = raw.prepare<KeyOwner, [Uint8Array]>(
+    `SELECT api_keys.id AS keyId, shop_id AS shopId, plan, last_used_at AS lastUsedAt
+     FROM api_keys JOIN shops ON shops.id = shop_id WHERE hash = ? AND revoked_at IS NULL`,
+  );
   const touchOne = db
     .update(apiKeys)
     .set({ lastUsedAt: sql`max(coalesce(${apiKeys.lastUsedAt}, 0), ${sql.placeholder("at")})` })
@@ -74,7 +73,7 @@ export function keyStore(db: BunSQLiteDatabase): KeyStore {
     },
 
     async find(hash) {
-      return byHash.get({ hash });
+      return byHash.get(hash) ?? undefined;
     },
 
     async revoke(shopId, which, now) {

@@ -48,7 +48,7 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
     const typed = drizzle(db);
     return {
       shops: shopStore(db, typed, vault, random),
-      keys: keyStore(typed),
+      keys: keyStore(db, typed),
       mirror: mirrorStore(db, random),
       webhooks: webhookStore(typed, vault, random),
       deliveries: deliveryStore(db, random),

@@ -86,6 +86,13 @@ describe("method before path before key before plan before query", () => {
   });
 });
 
+test.each(["x", "sds", "[::1]", "a.example", "sds:8080"])("the API is there under the host %s", async (host) => {
+  const { app, addShop } = await testApp();
+  const { key } = await addShop();
+  const response = await app.handle(new Request(`http://${host}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } }));
+  expect(response.status).toBe(200);
+});
+
 describe("a page", () => {
   test("of subscriptions, customers and orders has the fields of service.md in their order, and no more", async () => {
     const { app, addShop } = await testApp();
