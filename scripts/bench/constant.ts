@@ -1,0 +1,15 @@
+/**
+ * The least that Bun can do: asks a URL once, then answers everything with those bytes and headers.
+ * `bun scripts/bench/constant.ts URL KEY`
+ */
+import { serve } from "bun";
+
+const [url = "", key = ""] = process.argv.slice(2);
+const page = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+if (page.status !== 200) throw new Error(`${url} gave ${page.status}`);
+const body = await page.text();
+// Bun sets these two by itself.
+const headers = Object.fromEntries([...page.headers].filter(([name]) => name !== "date" && name !== "content-length"));
+
+const server = serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: () => new Response(body, { headers }) });
+process.stderr.write(`listening on ${server.url}\n`);

@@ -1,0 +1,97 @@
+import { Database } from "bun:sqlite";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import type { SubscriptionRecord } from "../../src/domain/records.ts";
+import { openStore, type Store } from "../../src/store/store.ts";
+import { subscriptionRecords } from "./records.ts";
+
+/** Git ignores it. */
+export const FOLDER = "dist/bench/deliver";
+const RECORDS_PER_COMMIT = 1_000;
+
+/** Shops of one data folder whose webhooks go to the same endpoint, each with so many events queued. */
+export interface ShopGroup {
+  name: string;
+  count: number;
+  endpoint: string;
+  events: number;
+}
+
+/** A delivery as others than sds send it. */
+export interface Sent {
+  topic: string;
+  body: string;
+  secret: string;
+}
+
+/** Makes a data folder as `sds shop add`, `sds webhook set` and `sds import --events` leave it. @returns its path */
+export async function makeFolder(name: string, groups: ShopGroup[]): Promise<string> {
+  const folder = join(FOLDER, name);
+  rmSync(folder, { recursive: true, force: true });
+  await withStore(folder, async (store) => {
+    for (const group of groups) {
+      for (let index = 0; index < group.count; index += 1) await addShop(store, `${group.name}${index}.myshopify.com`, group);
+    }
+  });
+  return folder;
+}
+
+async function addShop({ shops, webhooks, mirror }: Store, domain: string, { endpoint, events }: ShopGroup): Promise<void> {
+  const shop = await shops.add({ domain, plan: "pro", currency: "USD" }, Date.now());
+  await webhooks.set(shop.id, { url: endpoint, topics: TOPIC_NAMES }, Date.now());
+  let records: SubscriptionRecord[] = [];
+  for (const record of subscriptionRecords(events, "random")) {
+    records.push(record);
+    if (records.length < RECORDS_PER_COMMIT) continue;
+    await mirror.applyRecords([{ shop, records }], Date.now());
+    records = [];
+  }
+  await mirror.applyRecords([{ shop, records }], Date.now());
+}
+
+/** Opens the folder with the product's own code, and leaves it closed, all of it in one file. */
+async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeout: 30_000, random });
+  try {
+    return await run(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A copy of a folder, to be used up. */
+export function copyOf(folder: string): string {
+  const copy = `${folder}-used`;
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(folder, copy, { recursive: true });
+  return copy;
+}
+
+export function databaseOf(folder: string): string {
+  return join(folder, "sds.db");
+}
+
+/** Writes what is queued as NDJSON, shops in turn as the sender takes them. @returns the file */
+export async function sentFile(folder: string): Promise<string> {
+  const file = join(FOLDER, "deliveries.ndjson");
+  await withStore(folder, async ({ webhooks }) => {
+    const db = new Database(databaseOf(folder), { readonly: true });
+    const queued = db.query<Omit<Sent, "secret"> & { shopId: number }, []>(
+      "SELECT topic, body, shop_id AS shopId FROM deliveries ORDER BY row_number() OVER (PARTITION BY shop_id ORDER BY number), shop_id",
+    );
+    const deliveries: Sent[] = [];
+    for (const { topic, body, shopId } of queued.all()) deliveries.push({ topic, body, secret: await webhooks.secret(shopId, Date.now()) });
+    db.close();
+    await Bun.write(file, `${deliveries.map((sent) => JSON.stringify(sent)).join("\n")}\n`);
+  });
+  return file;
+}
+
+/** What `sds intake secret` prints. */
+export function intakeSecretOf(folder: string, domain: string): Promise<string> {
+  return withStore(folder, async ({ shops }) => (await shops.intakeSecret(domain))?.secret ?? "");
+}
+
+mkdirSync(FOLDER, { recursive: true });

@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { $ } from "bun";
+
+/** Each has a core of its own, so that asking does not slow the answering. */
+const ON_SERVER_CORE = ["taskset", "-c", "0"];
+const ON_LOAD_CORE = ["taskset", "-c", "1"];
+const CONNECTIONS = 16;
+const START_WITHIN = 20_000;
+/** The best round may be so much better than the worst. */
+const SPREAD = 1.3;
+
+export interface Server extends AsyncDisposable {
+  url: string;
+  pid: number;
+}
+
+/** Starts a program that says `listening on URL` on stderr. It ends with the bench, however that ends. */
+export async function startServer(command: string[]): Promise<Server> {
+  const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", ...command], {
+    env: { ...process.env, SDS_LOG: "error" },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const stop = async () => {
+    program.kill();
+    await program.exited;
+  };
+  const overdue = setTimeout(() => program.kill("SIGKILL"), START_WITHIN);
+  let said = "";
+  for await (const chunk of program.stderr) {
+    said += Buffer.from(chunk).toString();
+    const url = /listening on (http:\S+?)\/?\s/.exec(said)?.[1];
+    if (url === undefined) continue;
+    clearTimeout(overdue);
+    return { url, pid: program.pid, [Symbol.asyncDispose]: stop };
+  }
+  clearTimeout(overdue);
+  await stop();
+  throw new Error(`${command.join(" ")} did not start: ${said}`);
+}
+
+/** The same, on the servers' core. */
+export function startPinnedServer(command: string[]): Promise<Server> {
+  return startServer([...ON_SERVER_CORE, ...command]);
+}
+
+export interface Load {
+  server: Server;
+  key: string;
+  /** A path to ask for in each line. */
+  paths: string;
+}
+
+/** @returns pages per second */
+async function ask({ server, key, paths }: Load, seconds: number): Promise<number> {
+  const script = join(import.meta.dir, "load.lua");
+  const header = `Authorization: Bearer ${key}`;
+  const printed = await $`${ON_LOAD_CORE} wrk -t1 -c${CONNECTIONS} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`.quiet().text();
+  const [, requests, failed, microseconds] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];
+  if (requests === undefined || microseconds === undefined || failed !== 0) throw new Error(`wrk met errors:\n${printed}`);
+  return requests / (microseconds / 1e6);
+}
+
+/** Takes turns, for these machines are noisy. @returns each one's median of pages per second */
+export async function pagesPerSecond<Name extends string>(loads: Record<Name, Load>, rounds = 3, seconds = 4): Promise<Record<Name, number>> {
+  const names = Object.keys(loads) as Name[];
+  for (const name of names) await ask(loads[name], 2);
+  const measured = new Map<Name, number[]>(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, rates] of measured) rates.push(await ask(loads[name], seconds));
+  }
+  for (const [name, rates] of measured) warnOfSpread(name, rates);
+  return Object.fromEntries([...measured].map(([name, rates]) => [name, median(rates)])) as Record<Name, number>;
+}
+
+function warnOfSpread(name: string, rates: readonly number[]): void {
+  const [least, most] = [Math.min(...rates), Math.max(...rates)];
+  if (most > SPREAD * least) process.stderr.write(`${name}: rounds from ${Math.round(least)}/s to ${Math.round(most)}/s, so something else was at work\n`);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const above = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? above : (above + (sorted[middle - 1] ?? Number.NaN)) / 2;
+}
+
+/** Watches a process's resident memory, in bytes: all of it, and what is its own (not mapped from its executable). */
+export class MemoryWatch implements Disposable {
+  peak = 0;
+  ownPeak = 0;
+  private readonly timer: Timer;
+
+  constructor(pid: number) {
+    this.timer = setInterval(() => {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      const bytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
+      this.peak = Math.max(this.peak, bytes("VmRSS"));
+      this.ownPeak = Math.max(this.ownPeak, bytes("RssAnon"));
+    }, 100);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.timer);
+  }
+}

@@ -1,0 +1,219 @@
+import { Database } from "bun:sqlite";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { $, CryptoHasher, Glob } from "bun";
+import { decide } from "../../src/domain/change.ts";
+import { formatCursor } from "../../src/domain/cursor.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { mirrorRows } from "../../src/store/rows.ts";
+import { subscriptionRecords } from "./records.ts";
+
+/** Git ignores it; removing it makes everything anew. */
+const FOLDER = "dist/bench";
+export const SDS = `${FOLDER}/sds`;
+const DOMAIN = "bench.myshopify.com";
+const ROWS_PER_COMMIT = 10_000;
+const CURSORS = 20_000;
+
+/** What an import of subscriptions writes to. */
+export const WRITTEN_TABLES = ["subscriptions", "customers"] as const;
+
+/** A data folder of sds with one shop in it. */
+export interface Shop {
+  folder: string;
+  key: string;
+}
+
+interface Import {
+  lines: number;
+  seconds: number;
+}
+
+export function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+export async function buildProgram(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true });
+  await $`bun run build --outfile ${SDS}`.quiet();
+}
+
+/** A shop with nothing in it yet, in place of what the folder held. */
+export async function emptyShop(name: string): Promise<Shop> {
+  const folder = join(FOLDER, name);
+  rmSync(folder, { recursive: true, force: true });
+  await $`${SDS} --data ${folder} shop add ${DOMAIN}`.quiet();
+  const key = (await $`${SDS} --data ${folder} key create --label bench`.quiet().text()).trim();
+  return { folder, key };
+}
+
+/** Runs `sds import` as a user does. */
+export async function importFile(shop: Shop, file: string): Promise<Import> {
+  const start = performance.now();
+  const printed = await $`${SDS} --data ${shop.folder} import ${file} --json`.quiet().json();
+  return { lines: printed.read, seconds: (performance.now() - start) / 1_000 };
+}
+
+/** The records as NDJSON. */
+export async function recordFile(count: number): Promise<string> {
+  const file = join(FOLDER, `subscriptions-${count}.ndjson`);
+  // The writer writes over what is there and leaves the rest.
+  rmSync(file, { force: true });
+  const writer = Bun.file(file).writer();
+  for (const record of subscriptionRecords(count, "random")) {
+    writer.write(`${JSON.stringify(record)}\n`);
+    if (record.shopifyId.endsWith("000")) await writer.flush();
+  }
+  await writer.end();
+  return file;
+}
+
+/** A shop filled by `sds import`, which takes a while. */
+export function importedShop(count: number): Promise<Shop & Import> {
+  return keep(`imported-${count}`, async (name) => {
+    tell(`Importing ${count.toLocaleString("en")} subscriptions, once ...`);
+    const file = await recordFile(count);
+    const shop = await emptyShop(name);
+    const imported = await importFile(shop, file);
+    rmSync(file);
+    fillBaseline(shop);
+    return { ...shop, ...imported };
+  });
+}
+
+/** A shop whose rows are those that an import would leave, written in the order in which they lie, which is quicker. */
+export function filledShop(count: number): Promise<Shop> {
+  return keep(`filled-${count}`, async (name) => {
+    tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
+    const shop = await emptyShop(name);
+    const db = openDatabase(databaseOf(shop), 30_000);
+    // Who loses the power starts again.
+    db.run("PRAGMA synchronous = OFF");
+    const index = db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ?? "";
+    db.run("DROP INDEX subscriptions_by_id");
+    const rows = mirrorRows(db);
+    const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;
+    let changes = 0;
+    db.run("BEGIN IMMEDIATE");
+    for (const row of subscriptionRows(count)) {
+      changes += 1;
+      rows.write(shopId, row, changes);
+      if (changes % ROWS_PER_COMMIT === 0) db.run("COMMIT; BEGIN IMMEDIATE");
+    }
+    db.run("COMMIT");
+    db.run(index);
+    db.run("UPDATE shops SET change_count = ?", [changes]);
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.close();
+    return shop;
+  });
+}
+
+export function databaseOf(shop: Shop): string {
+  return join(shop.folder, "sds.db");
+}
+
+export function baselineOf(shop: Shop): string {
+  return join(shop.folder, "baseline.db");
+}
+
+/** Makes a file of paths to random pages and returns its name. */
+export function randomPages(shop: Shop, limit: number): string {
+  // Ids are hashes, so the first by id are a random sample.
+  return pathFile(shop, `random-${limit}`, limit, "ORDER BY id", CURSORS);
+}
+
+export function firstPage(shop: Shop, limit: number): string {
+  return writePaths(shop, `first-${limit}`, [pagePath(limit)]);
+}
+
+/** The last page that is full. */
+export function lastPage(shop: Shop, limit: number): string {
+  return pathFile(shop, `last-${limit}`, limit, `ORDER BY started_at, id LIMIT 1 OFFSET ${limit}`, 1);
+}
+
+function pathFile(shop: Shop, name: string, limit: number, order: string, count: number): string {
+  const db = new Database(databaseOf(shop), { readonly: true });
+  const rows = db.query<{ at: number; id: string }, []>(`SELECT * FROM (SELECT started_at AS at, id FROM subscriptions ${order}) LIMIT ${count}`).all();
+  db.close();
+  return writePaths(
+    shop,
+    name,
+    rows.map((row) => pagePath(limit, formatCursor(row))),
+  );
+}
+
+function writePaths(shop: Shop, name: string, paths: string[]): string {
+  const file = join(shop.folder, `${name}.paths`);
+  writeFileSync(file, `${paths.join("\n")}\n`);
+  return file;
+}
+
+function pagePath(limit: number, cursor?: string): string {
+  return `/api/v1/subscriptions?limit=${limit}${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+}
+
+/** The rows that the mirror would keep, from its own decision; the customers are left out, nothing here reads them. */
+function* subscriptionRows(count: number) {
+  const nothing = { domain: DOMAIN, customer: () => undefined, subscription: () => undefined, order: () => undefined, hasOccurrence: () => false };
+  for (const record of subscriptionRecords(count, "dated")) {
+    const decision = decide(nothing, record, 0);
+    const row = "rows" in decision ? decision.rows.find(({ kind }) => kind === "subscription") : undefined;
+    if (row !== undefined) yield row;
+  }
+}
+
+/** Copies the rows that an import left into a database beside it, in the order in which they were written. */
+export function writtenRows(shop: Shop): { file: string; count: number; changes: number } {
+  const file = join(shop.folder, "rows.db");
+  const db = new Database(file, { create: true, strict: true });
+  db.run("PRAGMA synchronous = OFF");
+  db.run("ATTACH ? AS sds", [databaseOf(shop)]);
+  for (const table of WRITTEN_TABLES) {
+    db.run(`CREATE TABLE ${table} AS SELECT * FROM sds.${table} ORDER BY change_number`);
+    db.run(`CREATE INDEX ${table}_by_change ON ${table} (change_number)`);
+  }
+  const counts = db.query<{ count: number; changes: number }, []>(
+    "SELECT (SELECT count(*) FROM main.subscriptions) + (SELECT count(*) FROM main.customers) AS count, change_count AS changes FROM shops",
+  );
+  const { count, changes } = counts.get() ?? { count: 0, changes: 0 };
+  db.close();
+  return { file, count, changes };
+}
+
+/** The same shop as baseline/server.js keeps it. */
+function fillBaseline(shop: Shop): void {
+  const db = new Database(baselineOf(shop), { create: true, strict: true });
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = OFF");
+  db.run("CREATE TABLE api_keys (id INTEGER PRIMARY KEY, shop_id INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, revoked_at TEXT)");
+  db.run(`CREATE TABLE subscriptions (
+    id TEXT PRIMARY KEY, shop_id INTEGER NOT NULL, shopify_id TEXT NOT NULL, customer_id TEXT NOT NULL, status TEXT NOT NULL, interval TEXT NOT NULL,
+    interval_count INTEGER NOT NULL, selling_plan_id TEXT, lines TEXT NOT NULL, next_billing_date TEXT, cycles_completed INTEGER NOT NULL,
+    started_at TEXT NOT NULL, cancelled_at TEXT)`);
+  db.run("CREATE INDEX subscriptions_by_start ON subscriptions (shop_id, started_at, id)");
+  db.run("ATTACH ? AS sds", [databaseOf(shop)]);
+  db.run("INSERT INTO api_keys (shop_id, hash) SELECT shop_id, hash FROM sds.api_keys");
+  const fields = "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt";
+  const values = fields.split(" ").map((field) => `json ->> '${field}'`);
+  // In the order in which they came.
+  db.run(`INSERT INTO subscriptions (shop_id, id, shopify_id, customer_id, status, interval, interval_count, selling_plan_id, lines,
+    next_billing_date, cycles_completed, started_at, cancelled_at) SELECT shop_id, ${values} FROM sds.subscriptions ORDER BY change_number`);
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+}
+
+/** What was made once is used again, as long as these sources and the tables are the same. */
+async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
+  const file = join(FOLDER, name, "made.json");
+  const sources = [import.meta.path, join(import.meta.dir, "records.ts"), ...new Glob("src/store/migrations/*.sql").scanSync(".")];
+  const madeFrom = sources
+    .sort()
+    .reduce((hasher, source) => hasher.update(readFileSync(source)), new CryptoHasher("sha256"))
+    .digest("hex");
+  const kept = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+  if (kept?.madeFrom === madeFrom) return kept.made;
+  const made = await make(name);
+  writeFileSync(file, JSON.stringify({ madeFrom, made }));
+  return made;
+}

@@ -1,0 +1,45 @@
+/** What was measured beside what was wanted, as a Markdown table. */
+export class Table {
+  private readonly rows: string[][] = [];
+
+  /** A ratio that should be at least so much. */
+  addRatio(name: string, measured: string, ratio: number, target: number): void {
+    const met = ratio >= target ? "yes" : `no, ${percent(1 - ratio / target)} short`;
+    this.rows.push([name, measured, ratio.toFixed(2), `at least ${target}`, met]);
+  }
+
+  /** A ratio that should be below so much. */
+  addRatioBelow(name: string, measured: string, ratio: number, limit: number): void {
+    const met = ratio < limit ? "yes" : `no, ${percent(ratio / limit - 1)} over`;
+    this.rows.push([name, measured, ratio.toFixed(2), `below ${limit}`, met]);
+  }
+
+  /** A figure that should be below so much. */
+  addBound(name: string, value: number, limit: number, unit: string, remark = ""): void {
+    const met = value < limit ? "yes" : `no, ${percent(value / limit - 1)} over`;
+    this.rows.push([name, `${rounded(value)} ${unit}${remark}`, "", `below ${limit} ${unit}`, met]);
+  }
+
+  /** A figure beside the others, with no target of its own. */
+  addRemark(name: string, measured: string, target = ""): void {
+    this.rows.push([name, measured, "", target, ""]);
+  }
+
+  toString(): string {
+    const heading = ["", "measured", "ratio", "target", "met"];
+    const line = (cells: string[]) => `| ${cells.join(" | ")} |`;
+    return [line(heading), line(heading.map(() => "---")), ...this.rows.map(line)].join("\n");
+  }
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+export function rounded(value: number): string {
+  return value.toFixed(value < 100 ? 1 : 0);
+}
+
+export function rate(perSecond: number): string {
+  return `${Math.round(perSecond).toLocaleString("en")}/s`;
+}
