@@ -109,7 +109,7 @@ async function retryDead(options: Options, command: Command): Promise<void> {
 
 async function withSignature(store: Store, shopId: number, found: DeliveryDetails): Promise<{ found: DeliveryDetails; signature: string }> {
   const key = await importSecret(await store.webhooks.secretOf(shopId, found.secretVersion));
-  return { found, signature: await signBody(key, Uint8Array.from(Buffer.from(found.body))) };
+  return { found, signature: await signBody(key, new TextEncoder().encode(found.body)) };
 }
 
 function parseLimit(text: string): number {

@@ -20,7 +20,7 @@ export function deliverer(webhooks: WebhookStore, settings: AttemptSettings): (c
 
   return async ({ shopId, secretVersion, url, topic, body }) => {
     if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
-    const signature = await signBody(await keyOf(shopId, secretVersion), Uint8Array.from(Buffer.from(body)));
+    const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
     return attempt({ url, topic, body, signature }, settings);
   };
 }

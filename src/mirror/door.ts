@@ -41,10 +41,21 @@ export class Door {
   }
 
   private async run(): Promise<void> {
-    // Requests that arrived together are handled in one turn of the event loop; the commit comes after them.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.length > 0) await this.commit(this.takeGroup());
+    await this.gather();
+    while (this.waiting.length > 0) {
+      await this.commit(this.takeGroup());
+      await this.gather();
+    }
     this.running = undefined;
+  }
+
+  /** Requests that arrived together come here a few turns of the event loop apart: waits until a turn brings no more. */
+  private async gather(): Promise<void> {
+    let seen: number;
+    do {
+      seen = this.waiting.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.waiting.length > seen);
   }
 
   private takeGroup(): Waiting[] {

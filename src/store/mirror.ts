@@ -3,7 +3,7 @@ import { decide } from "../domain/change.ts";
 import type { Event } from "../domain/event.ts";
 import type { MirrorRecord, Refusal } from "../domain/records.ts";
 import { Batch } from "./batch.ts";
-import { openOutbox } from "./outbox.ts";
+import { type OutboxSession, openOutbox } from "./outbox.ts";
 import { mirrorRows } from "./rows.ts";
 
 /** Records of one shop that are applied together or not at all. */
@@ -45,7 +45,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     return (addChanges.get(n, shopId)?.last ?? 0) - n + 1;
   }
 
-  function apply({ shop, records, webhookId, quiet = false }: Submission, batch: Batch, now: number): Applied {
+  function apply({ shop, records, webhookId, quiet = false }: Submission, batch: Batch, session: OutboxSession, now: number): Applied {
     // Removed by another process since the caller looked it up.
     if (exists.get(shop.id) === null) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
     const draft = batch.draft(shop);
@@ -61,7 +61,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     const taken = webhookId !== undefined && takeWebhook.run(shop.id, webhookId, now).changes === 0;
     if (taken) return { accepted: records.length, changed: 0, events: 0 };
     draft.keep();
-    return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(shop, events, now) };
+    return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(session, shop, events, now) };
   }
 
   return {
@@ -69,7 +69,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       return db
         .transaction(() => {
           const batch = new Batch(rows);
-          const results = submissions.map((submission) => apply(submission, batch, now));
+          const session: OutboxSession = new Map();
+          const results = submissions.map((submission) => apply(submission, batch, session, now));
           batch.write(changeNumbers);
           return results;
         })

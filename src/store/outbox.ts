@@ -4,6 +4,12 @@ import type { Event } from "../domain/event.ts";
 import { timeOrderedId } from "../domain/ids.ts";
 import { hasAccess, type Plan } from "../domain/shop.ts";
 
+/** What a shop wants sent, and which secret signs it; null if nothing is. */
+type Wanted = { topics: Set<string>; version: number } | null;
+
+/** Lasts for one transaction, for which it remembers what the shops want. */
+export type OutboxSession = Map<number, Wanted>;
+
 /** Queues events as deliveries, inside the caller's transaction: a change and what is sent for it are kept together or not at all. */
 export interface Outbox {
   /**
@@ -11,7 +17,7 @@ export interface Outbox {
    * @param now epoch milliseconds
    * @returns how many deliveries
    */
-  queue(shop: { id: number; domain: string }, events: readonly Event[], now: number): number;
+  queue(session: OutboxSession, shop: { id: number; domain: string }, events: readonly Event[], now: number): number;
   /** Queues one event whatever the shop has chosen, marked as a test. @returns the delivery's id */
   queueTest(shop: { id: number; domain: string }, event: Event, now: number): string;
 }
@@ -39,15 +45,21 @@ export function openOutbox(db: Database, random: (bytes: number) => Uint8Array):
     return id;
   }
 
+  function wantedBy(shopId: number): Wanted {
+    const { plan, url, topics, version } = target.get(shopId) ?? {};
+    if (plan === undefined || !hasAccess(plan) || typeof url !== "string" || typeof topics !== "string" || typeof version !== "number") return null;
+    return { topics: new Set<string>(JSON.parse(topics)), version };
+  }
+
   return {
-    queue(shop, events, now) {
+    queue(session, shop, events, now) {
       if (events.length === 0) return 0;
-      const { plan, url, topics, version } = target.get(shop.id) ?? {};
-      if (plan === undefined || !hasAccess(plan) || typeof url !== "string" || typeof topics !== "string" || typeof version !== "number") return 0;
-      const chosen = new Set<string>(JSON.parse(topics));
-      const wanted = events.filter(({ topic }) => chosen.has(topic));
-      for (const event of wanted) add(shop, event, version, false, now);
-      return wanted.length;
+      if (!session.has(shop.id)) session.set(shop.id, wantedBy(shop.id));
+      const wanted = session.get(shop.id) ?? null;
+      if (wanted === null) return 0;
+      const chosen = events.filter(({ topic }) => wanted.topics.has(topic));
+      for (const event of chosen) add(shop, event, wanted.version, false, now);
+      return chosen.length;
     },
 
     queueTest(shop, event, now) {

@@ -44,20 +44,18 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     .where(eq(shops.domain, sql.placeholder("domain")))
     .limit(1)
     .prepare();
-  const withSecret = db
-    .select({ ...columns, sealed: shops.intakeSecret })
-    .from(shops)
-    .where(eq(shops.domain, sql.placeholder("domain")))
-    .limit(1)
-    .prepare();
+  // Raw, for every post to the intake passes here.
+  const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
+    "SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops WHERE domain = ?",
+  );
   const removeSome = Object.entries(LARGE_TABLES).map(([table, key]) =>
     raw.prepare<unknown, [number, number]>(
       `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE})`,
     ),
   );
   const purpose = (domain: string) => `intake ${domain}`;
-  /** Opened secrets by what is stored: decrypting costs more than the check it is for. */
-  const opened = new Map<string, string>();
+  /** Opened secrets, with what they were opened from: decrypting costs more than the check it is for. */
+  const opened = new Map<string, { sealed: Uint8Array; secret: string }>();
 
   return {
     async add(shop, now) {
@@ -101,12 +99,13 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     },
 
     async intakeSecret(domain) {
-      const found = withSecret.get({ domain });
-      if (found === undefined) return undefined;
+      const found = withSecret.get(domain);
+      if (found === null) return undefined;
       const { sealed, ...shop } = found;
-      const stored = sealed.toHex();
-      const secret = opened.get(stored) ?? (await vault.open(sealed, purpose(domain)));
-      opened.set(stored, secret);
+      const known = opened.get(domain);
+      if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return { shop, secret: known.secret };
+      const secret = await vault.open(sealed, purpose(domain));
+      opened.set(domain, { sealed, secret });
       return { shop, secret };
     },
   };
