@@ -11,7 +11,13 @@ import { platformHandler } from "./http/platform.ts";
 import { httpApp } from "./http/server.ts";
 import type { Log } from "./log.ts";
 import { Door } from "./mirror/door.ts";
+import type { Sleep } from "./platform/admin-api.ts";
+import { Mailbox } from "./platform/mailbox.ts";
+import { openPlatform, type Platform } from "./platform/open-platform.ts";
+import { InboxProcessor } from "./platform/processor.ts";
+import { Reconciler } from "./platform/reconciler.ts";
 import { platformVerifier } from "./platform/verify.ts";
+import { workflowStarter } from "./platform/workflow.ts";
 import { openStore, type Store } from "./store/store.ts";
 
 /** What the program takes from outside itself; tests put others in their place. */
@@ -20,12 +26,16 @@ export interface Surroundings {
   random: (bytes: number) => Uint8Array;
   fetch: typeof fetch;
   resolve: Resolve;
+  sleep: Sleep;
   log: Log;
 }
 
 export interface App {
   store: Store;
   sender: Sender;
+  processor: InboxProcessor;
+  reconciler: Reconciler;
+  platform: Platform;
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
@@ -44,19 +54,25 @@ const REQUESTS_MAY_TAKE = 5_000;
 const READY_FOR = 1_000;
 
 /** Puts the program together. */
-export async function openApp(config: Config, { now, random, fetch, resolve, log }: Surroundings): Promise<App> {
+export async function openApp(config: Config, surroundings: Surroundings): Promise<App> {
+  const { now, random, fetch, resolve, log } = surroundings;
   const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
-  const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout: config.deliveryTimeout });
   const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
+  const door: Door = new Door(store.mirror, now, () => sender.wake());
+  const platform = openPlatform(config, store, door, surroundings);
+  const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
+  const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
   const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
-  const door = new Door(store.mirror, now, () => sender.wake());
+  const processor = new InboxProcessor(store, { ...platform, door }, now, log);
+  const mailbox = new Mailbox(store.inbox, now, () => processor.wake());
+  const reconciler = new Reconciler(store, platform.synchronizer, now, log);
   const keyring = new Keyring(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);
   const server = httpApp(
     {
       list: listHandler(store.pages, keyring),
       intake: intakeHandler(store.shops, door),
-      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, door, log, now),
+      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, mailbox, log, now),
       notReady: () => readiness.reason(),
     },
     log,
@@ -65,8 +81,10 @@ export async function openApp(config: Config, { now, random, fetch, resolve, log
     job("* * * * * *", "write when keys were last used", () => keyring.writeUses(), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
+    job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
+    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.runOnce(), log),
     job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
-    job("0 0 * * * *", "forget old webhooks", () => store.mirror.forgetWebhooks(now() - REMEMBER_WEBHOOKS), log),
+    job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
   ];
   let stopped: Promise<void> | undefined;
 
@@ -79,6 +97,10 @@ export async function openApp(config: Config, { now, random, fetch, resolve, log
       await server.stop();
       clearTimeout(timer);
     }
+    await mailbox.drain();
+    // What waits for the platform fails, and is in the inbox still.
+    platform.api.stop();
+    await Promise.all([processor.stop(), reconciler.stop()]);
     await door.drain();
     await sent;
     await keyring.writeUses({ all: true });
@@ -88,6 +110,9 @@ export async function openApp(config: Config, { now, random, fetch, resolve, log
   return {
     store,
     sender,
+    processor,
+    reconciler,
+    platform,
     handle: async (request) => server.handle(request),
     async start() {
       try {

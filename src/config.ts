@@ -11,7 +11,10 @@ export interface Config {
   host: string;
   port: number;
   masterKeyFile: string;
-  /** One client secret of the platform's app a line; null where no platform is connected. */
+  /** Base address of the platform, with `{shop}` in the place of a shop's domain. */
+  platformUrl: string;
+  platformClientId: string | null;
+  /** One client secret of the platform's app a line, the newest first; null where no platform is connected. */
   platformSecretFile: string | null;
   /** Milliseconds after each attempt of a delivery but the last. */
   retryWaits: readonly number[];
@@ -40,6 +43,8 @@ export function readConfig(flags: Flags, env: Environment): Config {
     host: readHost(flags, env),
     port: readPort(flags, env),
     masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
+    platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
+    platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
     platformSecretFile: readSecretFile(env),
     retryWaits: Object.freeze((env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim()))),
     deliveryTimeout: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
@@ -91,6 +96,14 @@ function readLogLevel(env: Environment): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
   if (level !== undefined) return level;
   throw new SdsError("invalid", `SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
+}
+
+/** A shop's domain is put in later: what comes out then has to be an address too. */
+function readPlatformUrl(text: string): string {
+  const url = URL.parse(text.replaceAll("{shop}", "shop.example.com"));
+  const plain = url !== null && ["https:", "http:"].includes(url.protocol) && url.username === "" && url.search === "" && url.hash === "";
+  if (plain) return text;
+  throw new SdsError("invalid", `SDS_PLATFORM_URL is "${text}": it must be an address like https://{shop}`);
 }
 
 function readSecretFile(env: Environment): string | null {

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
+import { parseDuration, parseUtc } from "../domain/time.ts";
 import { openStore, type Store } from "../store/store.ts";
 
 export function randomBytes(n: number): Uint8Array {
@@ -38,6 +39,35 @@ export async function chooseShop(store: Store, domain: string | undefined): Prom
   if (shop === undefined) throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");
   if (others.length > 0) throw new SdsError("invalid", `there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`);
   return shop;
+}
+
+/** Reads a secret on stdin: never from the command line, where other users and the shell's history would see it. */
+export async function readSecret(what: string): Promise<string> {
+  const secret = (await Bun.stdin.text()).trim();
+  if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;
+  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without blanks`);
+}
+
+export const DEFAULT_LIMIT = 20;
+export const MAX_LIMIT = 10_000;
+
+export function parseLimit(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= MAX_LIMIT) return Number(text);
+  throw new SdsError("invalid", `--limit is "${text}": it must be a whole number from 1 to ${MAX_LIMIT}`);
+}
+
+export function choose<T extends string>(name: string, text: string, values: readonly T[]): T {
+  const value = values.find((known) => known === text);
+  if (value !== undefined) return value;
+  throw new SdsError("invalid", `${name} is "${text}": it must be one of ${values.join(", ")}`);
+}
+
+/** @returns epoch milliseconds */
+export function parseSince(text: string): number {
+  const age = parseDuration(text);
+  const since = age === undefined ? parseUtc(text) : Date.now() - age;
+  if (since !== undefined) return since;
+  throw new SdsError("invalid", `--since is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
 }
 
 export const SHOP_OPTION = ["--shop <domain>", "the shop; may be left out where there is only one"] as const;

@@ -2,10 +2,10 @@ import type { Command } from "commander";
 import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
-import { isoUtc, parseDuration, parseUtc } from "../domain/time.ts";
+import { isoUtc } from "../domain/time.ts";
 import type { Delivery, DeliveryDetails } from "../store/deliveries.ts";
 import type { Store } from "../store/store.ts";
-import { chooseShop, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
+import { choose, chooseShop, DEFAULT_LIMIT, example, JSON_OPTION, MAX_LIMIT, parseLimit, parseSince, SHOP_OPTION, withStore } from "./context.ts";
 import { printFields, printJson, printLine, printTable, tell } from "./print.ts";
 
 interface Options {
@@ -18,9 +18,6 @@ interface Options {
   since?: string;
   yes?: boolean;
 }
-
-const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 10_000;
 
 export function addDeliveryCommands(program: Command): void {
   const delivery = program.command("delivery").description("the log of what was sent, and sending it again").addHelpText("after", example("sds delivery list"));
@@ -44,9 +41,10 @@ export function addDeliveryCommands(program: Command): void {
       if (options.json) return printJson(deliveries.map(listed));
       if (deliveries.length === 0) return tell("Nothing to show.");
       printTable(
-        ["ID", "TOPIC", "STATUS", "ATTEMPTS", "HTTP", "CREATED", "ERROR"],
+        ["ID", "KIND", "TOPIC", "STATUS", "ATTEMPTS", "HTTP", "CREATED", "ERROR"],
         deliveries.map((each) => [
           each.id,
+          each.kind,
           each.test ? `${each.topic} (test)` : each.topic,
           each.status,
           String(each.attempts),
@@ -107,27 +105,11 @@ async function retryDead(options: Options, command: Command): Promise<void> {
   else tell(`${counts.dead} deliveries are dead. Say --yes to send them again.`);
 }
 
-async function withSignature(store: Store, shopId: number, found: DeliveryDetails): Promise<{ found: DeliveryDetails; signature: string }> {
+/** A trigger has none: it goes to the platform with the shop's token. */
+async function withSignature(store: Store, shopId: number, found: DeliveryDetails): Promise<{ found: DeliveryDetails; signature: string | null }> {
+  if (found.kind === "trigger") return { found, signature: null };
   const key = await importSecret(await store.webhooks.secretOf(shopId, found.secretVersion));
   return { found, signature: await signBody(key, new TextEncoder().encode(found.body)) };
-}
-
-function parseLimit(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= MAX_LIMIT) return Number(text);
-  throw new SdsError("invalid", `--limit is "${text}": it must be a whole number from 1 to ${MAX_LIMIT}`);
-}
-
-function choose<T extends string>(name: string, text: string, values: readonly T[]): T {
-  const value = values.find((known) => known === text);
-  if (value !== undefined) return value;
-  throw new SdsError("invalid", `${name} is "${text}": it must be one of ${values.join(", ")}`);
-}
-
-function parseSince(text: string): number {
-  const age = parseDuration(text);
-  const since = age === undefined ? parseUtc(text) : Date.now() - age;
-  if (since !== undefined) return since;
-  throw new SdsError("invalid", `--since is "${text}": it must be a date like 2026-01-31T09:30:00Z or an age like 2h`);
 }
 
 function dateOrNull(ms: number | null): string | null {
@@ -144,11 +126,11 @@ function attempted({ number, startedAt, duration, statusCode, error }: DeliveryD
   return { number, startedAt: isoUtc(startedAt), duration, statusCode, error };
 }
 
-function show(found: DeliveryDetails, signature: string): void {
+function show(found: DeliveryDetails, signature: string | null): void {
   const { body, history } = found;
   const { error, lastStatusCode, nextAttemptAt, attempts, test, ...entry } = { test: false, ...listed(found) };
   const fields = { ...entry, topic: test ? `${entry.topic} (test)` : entry.topic, attempts: String(attempts), nextAttemptAt: nextAttemptAt ?? "none" };
-  printFields({ ...fields, lastStatusCode: String(lastStatusCode ?? "none"), error: error ?? "none", signature, body });
+  printFields({ ...fields, lastStatusCode: String(lastStatusCode ?? "none"), error: error ?? "none", signature: signature ?? "none", body });
   if (history.length === 0) return;
   printLine("");
   printTable(

@@ -6,7 +6,7 @@ import type { Applied } from "../store/mirror.ts";
 import { chooseShop, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
 import { type Line, readLines } from "./lines.ts";
 import { printJson, printLine } from "./print.ts";
-import { Progress } from "./progress.ts";
+import { Progress, rateText } from "./progress.ts";
 
 interface Options {
   shop?: string;
@@ -30,7 +30,7 @@ export function addImportCommand(program: Command): void {
       const counts = await withStore(command, async (store) => {
         const shop = await chooseShop(store, options.shop);
         const door = new Door(store.mirror, Date.now);
-        return importLines(stream, new Progress(size, process.stderr), (records) => door.submit({ shop, records, quiet: options.events !== true }));
+        return importLines(stream, new Progress(process.stderr), size, (records) => door.submit({ shop, records, quiet: options.events !== true }));
       });
       if (options.json) printJson(counts);
       else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
@@ -52,8 +52,14 @@ interface Counts {
   events: number;
 }
 
-async function importLines(stream: ReadableStream<Uint8Array>, progress: Progress, apply: (records: IncomingRecord[]) => Promise<Applied>): Promise<Counts> {
+async function importLines(
+  stream: ReadableStream<Uint8Array>,
+  progress: Progress,
+  size: number | undefined,
+  apply: (records: IncomingRecord[]) => Promise<Applied>,
+): Promise<Counts> {
   const counts: Counts = { read: 0, changed: 0, events: 0 };
+  const began = performance.now();
   let bytes = 0;
   let batch: Line[] = [];
 
@@ -76,7 +82,7 @@ async function importLines(stream: ReadableStream<Uint8Array>, progress: Progres
     counts.changed += applied.changed;
     counts.events += applied.events;
     batch = [];
-    progress.update(bytes, counts.read);
+    progress.update(size === undefined ? undefined : bytes / size, rateText(counts.read, (performance.now() - began) / 1000));
   }
 
   try {

@@ -2,15 +2,19 @@ import { Command, CommanderError } from "commander";
 import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { example } from "./context.ts";
+import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo.ts";
 import { addImportCommand } from "./import.ts";
+import { addInboxCommands } from "./inbox.ts";
 import { addIntakeCommands } from "./intake.ts";
 import { addKeyCommands } from "./key.ts";
 import { addListenCommand } from "./listen.ts";
+import { addPlatformCommands } from "./platform.ts";
 import { tell } from "./print.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
+import { addSyncCommand } from "./sync.ts";
 import { addVersionCommand } from "./version.ts";
 import { addWebhookCommands } from "./webhook.ts";
 
@@ -43,12 +47,16 @@ function buildProgram(): Command {
   addServeCommand(program);
   addDemoCommand(program);
   addShopCommands(program);
+  addSyncCommand(program);
   addKeyCommands(program);
   addImportCommand(program);
   addIntakeCommands(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
   addListenCommand(program);
+  addInboxCommands(program);
+  addCustomerCommands(program);
+  addPlatformCommands(program);
   addVersionCommand(program);
   return program;
 }

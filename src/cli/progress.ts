@@ -1,24 +1,25 @@
 const WIDTH = 24;
 const REDRAW_EVERY = 100;
 
-/** A bar with rate and time left on a terminal; silent elsewhere. */
+/** A bar with the time left on a terminal; silent elsewhere. */
 export class Progress {
-  private readonly total: number | undefined;
   private readonly stream: NodeJS.WriteStream;
   private readonly startedAt = performance.now();
   private drawnAt = 0;
 
-  /** @param total bytes, or undefined where nobody knows, as for a pipe */
-  constructor(total: number | undefined, stream: NodeJS.WriteStream) {
-    this.total = total;
+  constructor(stream: NodeJS.WriteStream) {
     this.stream = stream;
   }
 
-  update(bytes: number, records: number): void {
+  /**
+   * @param done of the whole, 0 to 1; undefined where nobody knows, as for a pipe
+   * @param text what was done so far
+   */
+  update(done: number | undefined, text: string): void {
     const now = performance.now();
     if (!this.stream.isTTY || now - this.drawnAt < REDRAW_EVERY) return;
     this.drawnAt = now;
-    this.stream.write(`\r\x1b[K${progressLine(bytes, this.total, records, (now - this.startedAt) / 1000)}`);
+    this.stream.write(`\r\x1b[K${progressLine(done, text, (now - this.startedAt) / 1000)}`);
   }
 
   end(): void {
@@ -27,12 +28,16 @@ export class Progress {
 }
 
 /** @param elapsed seconds */
-export function progressLine(bytes: number, total: number | undefined, records: number, elapsed: number): string {
-  const rate = `${records.toLocaleString("en")} records, ${Math.round(records / Math.max(elapsed, 0.001)).toLocaleString("en")}/s`;
-  if (total === undefined || bytes === 0) return rate;
-  const done = Math.min(bytes / total, 1);
-  const filled = Math.round(done * WIDTH);
-  const left = Math.ceil((elapsed / done) * (1 - done));
+export function progressLine(done: number | undefined, text: string, elapsed: number): string {
+  if (done === undefined || !(done > 0)) return text;
+  const part = Math.min(done, 1);
+  const filled = Math.round(part * WIDTH);
+  const left = Math.ceil((elapsed / part) * (1 - part));
   const time = left >= 60 ? `${Math.floor(left / 60)}m ${left % 60}s` : `${left}s`;
-  return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${Math.floor(done * 100)}%  ${rate}, ${time} left`;
+  return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${Math.floor(part * 100)}%  ${text}, ${time} left`;
+}
+
+/** @param elapsed seconds */
+export function rateText(records: number, elapsed: number): string {
+  return `${records.toLocaleString("en")} records, ${Math.round(records / Math.max(elapsed, 0.001)).toLocaleString("en")}/s`;
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { dns } from "bun";
 import type { Surroundings } from "../app.ts";
 import type { Config } from "../config.ts";
@@ -12,9 +13,14 @@ export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
+/** Ends with the signal, and then leaves no timer behind that would keep the process alive. */
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined);
+}
+
 /** The real world. */
 export function surroundings(config: Config): Surroundings {
-  return { now: Date.now, random: randomBytes, fetch, resolve: resolveName, log: createLog(config.logLevel, process.stderr, Date.now) };
+  return { now: Date.now, random: randomBytes, fetch, resolve: resolveName, sleep, log: createLog(config.logLevel, process.stderr, Date.now) };
 }
 
 /** Bun's own limit on fetches at once, where its environment doesn't say otherwise. */

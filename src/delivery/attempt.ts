@@ -1,7 +1,7 @@
+import { connectReason, isUnreached } from "../domain/connect-reason.ts";
 import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
 import type { EgressAllow, Endpoint } from "../domain/endpoint.ts";
 import { checkEndpoint, type Resolve } from "./address.ts";
-import { connectReason, isUnreached } from "./connect-reason.ts";
 
 export interface AttemptSettings {
   fetch: typeof fetch;

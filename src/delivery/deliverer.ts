@@ -4,8 +4,13 @@ import type { Claim } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type AttemptSettings, attempt } from "./attempt.ts";
 
-/** Signs a claimed delivery with the version of the secret that it was queued under, and attempts it. */
-export function deliverer(webhooks: WebhookStore, settings: AttemptSettings): (claim: Claim) => Promise<Outcome & { timedOut: boolean }> {
+type Deliver = (claim: Claim) => Promise<Outcome & { timedOut: boolean }>;
+
+/**
+ * Attempts a claimed delivery: a webhook is signed with the version of the secret that it was queued under.
+ * @param startWorkflow attempts a trigger
+ */
+export function deliverer(webhooks: WebhookStore, settings: AttemptSettings, startWorkflow: Deliver): Deliver {
   const keys = new Map<string, Promise<CryptoKey>>();
 
   function keyOf(shopId: number, version: number): Promise<CryptoKey> {
@@ -18,7 +23,9 @@ export function deliverer(webhooks: WebhookStore, settings: AttemptSettings): (c
     return key;
   }
 
-  return async ({ shopId, secretVersion, url, topic, body }) => {
+  return async (claim) => {
+    if (claim.kind === "trigger") return startWorkflow(claim);
+    const { shopId, secretVersion, url, topic, body } = claim;
     if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
     const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
     return attempt({ url, topic, body, signature }, settings);

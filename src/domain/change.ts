@@ -1,7 +1,8 @@
+import { decideBillingCycle } from "./billing-cycle.ts";
 import { decideCustomer, decideRedaction } from "./customer.ts";
 import { decideCancelFlow, decideReward } from "./occurrence.ts";
 import { decideOrder } from "./order.ts";
-import type { MirrorRecord } from "./records.ts";
+import type { MirrorRecord } from "./platform-records.ts";
 import type { Decision, MirrorView } from "./state.ts";
 import { decideSubscription } from "./subscription.ts";
 
@@ -21,6 +22,8 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
       return decideReward(before, record, now);
     case "cancel_flow":
       return decideCancelFlow(before, record);
+    case "billing_cycle":
+      return decideBillingCycle(before, record);
     case "redaction":
       return decideRedaction(before, record, now);
   }

@@ -1,5 +1,6 @@
 import { customerId } from "./ids.ts";
-import type { CustomerRecord, RedactionRecord } from "./records.ts";
+import type { RedactionRecord } from "./platform-records.ts";
+import type { CustomerRecord } from "./records.ts";
 import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
 import { isoUtc } from "./time.ts";
 
@@ -26,11 +27,11 @@ export function emptyCustomer(domain: string, gid: string, now: number): Custome
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
   const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
   const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
-  const { asOf } = record;
-  const outdated = (known: number | null) => asOf !== undefined && known !== null && asOf < known;
+  const { asOf, consentAsOf = asOf } = record;
+  const outdated = (given: number | undefined, known: number | null) => given !== undefined && known !== null && given < known;
   const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
-  const takesProfile = speaksOfProfile && !outdated(base.profileAsOf);
-  const takesConsent = record.marketingConsent !== undefined && !outdated(base.consentAsOf);
+  const takesProfile = speaksOfProfile && !outdated(asOf, base.profileAsOf);
+  const takesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
   const { resource } = base;
   const after: CustomerRow = {
     kind: "customer",
@@ -46,7 +47,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
       loyaltyTier: keep(record.loyaltyTier, resource.loyaltyTier) ?? 0,
     },
     profileAsOf: takesProfile && asOf !== undefined ? asOf : base.profileAsOf,
-    consentAsOf: takesConsent && asOf !== undefined ? asOf : base.consentAsOf,
+    consentAsOf: takesConsent && consentAsOf !== undefined ? consentAsOf : base.consentAsOf,
   };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

@@ -1,5 +1,6 @@
 import type { CancelFlowRecord, RewardRecord } from "./records.ts";
 import type { OrderRow, SubscriptionRow } from "./state.ts";
+import type { Trigger } from "./trigger.ts";
 
 /** Exactly these (service.md "Webhook topics"), each with what it means to who chooses it. */
 export const TOPICS = {
@@ -19,14 +20,21 @@ export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 export interface Event {
   topic: Topic;
   data: Record<string, unknown>;
+  /** The workflow that it starts, if any. */
+  trigger?: Trigger;
 }
 
-/** The first sight of a contract, a change of its status or next billing date, its cancellation (contract.md 2.2). */
-export function subscriptionEvents(before: SubscriptionRow | undefined, after: SubscriptionRow): Event[] {
+/**
+ * The first sight of a contract, a change of its status or next billing date, its cancellation (contract.md 2.2).
+ * @param customer the owner's gid
+ */
+export function subscriptionEvents(before: SubscriptionRow | undefined, after: SubscriptionRow, customer: string): Event[] {
   const { shopifyId: contract_id, customerId: customer_id, status, nextBillingDate: next_billing_date, ...rest } = after.resource;
   if (before === undefined) {
     const { interval, intervalCount: interval_count, sellingPlanId: selling_plan_id } = rest;
-    return [{ topic: "subscription.created", data: { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id } }];
+    const data = { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id };
+    const fields = { "Contract ID": contract_id, Interval: intervalOf(after) };
+    return [{ topic: "subscription.created", data, trigger: { handle: "subscription-created", customer, fields } }];
   }
   const events: Event[] = [];
   const { status: statusBefore, nextBillingDate: dateBefore } = before.resource;
@@ -34,7 +42,10 @@ export function subscriptionEvents(before: SubscriptionRow | undefined, after: S
     events.push({ topic: "subscription.updated", data: { contract_id, customer_id, status, next_billing_date } });
   }
   if (status === "CANCELLED" && statusBefore !== "CANCELLED") {
-    events.push({ topic: "subscription.cancelled", data: { contract_id, customer_id, churn_type: churnType(before, after) } });
+    const churn_type = churnType(before, after);
+    const fields = { "Contract ID": contract_id, Interval: intervalOf(after), "Churn type": churn_type };
+    const trigger: Trigger = { handle: "subscription-cancelled", customer, fields };
+    events.push({ topic: "subscription.cancelled", data: { contract_id, customer_id, churn_type }, trigger });
   }
   return events;
 }
@@ -46,18 +57,39 @@ function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary"
   return unpaid ? "involuntary" : "voluntary";
 }
 
-/** @param attempted what the order's latest attempt came to, if this record tells of a new one */
-export function orderEvents(contractGid: string, attempted: "charged" | "declined" | undefined, after: OrderRow): Event[] {
-  if (attempted === undefined) return [];
-  const { shopifyId: order_id, customerId: customer_id, cycleNumber: cycle_number, totalCents: total_cents, status } = after.resource;
-  const data = { order_id, contract_id: contractGid, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
-  if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
-  const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
-  return [{ topic: "order.failed", data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted } }];
+/** For people who build a workflow: "1 month", "2 weeks". */
+function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow): string {
+  return `${intervalCount} ${interval.toLowerCase()}${intervalCount === 1 ? "" : "s"}`;
 }
 
-export function rewardEvent(customer_id: string, { type: _type, id: _id, customer: _customer, source, ...fields }: RewardRecord): Event {
-  return { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
+/**
+ * @param attempted what the order's latest attempt came to, if this record tells of a new one
+ * @param customer the owner's gid
+ */
+export function orderEvents(contract: SubscriptionRow, attempted: "charged" | "declined" | undefined, after: OrderRow, customer: string): Event[] {
+  if (attempted === undefined) return [];
+  const contract_id = contract.resource.shopifyId;
+  const { shopifyId: order_id, customerId: customer_id, cycleNumber: cycle_number, totalCents: total_cents, status } = after.resource;
+  const data = { order_id, contract_id, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
+  if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
+  const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
+  const event: Event = { topic: "order.failed", data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted } };
+  // A declined checkout starts no subscription: the workflow is for renewals (service.md "Workflow triggers").
+  if (after.resource.source !== "recurring") return [event];
+  const fields = {
+    "Contract ID": contract_id,
+    Interval: intervalOf(contract),
+    "Decline reason": after.reason ?? "unknown",
+    "Attempt count": after.attemptCount,
+  };
+  return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
+}
+
+export function rewardEvent(customer_id: string, { type: _type, id: _id, customer, source, ...fields }: RewardRecord): Event {
+  const event: Event = { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
+  const milestone = fields["milestone"];
+  if (source !== "streak" || typeof milestone !== "number") return event;
+  return { ...event, trigger: { handle: "streak-milestone-reached", customer, fields: { Milestone: milestone } } };
 }
 
 export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): Event {

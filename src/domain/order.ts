@@ -8,11 +8,11 @@ function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);
 }
 
-function isCharged(status: Order["status"] | undefined): boolean {
+export function isCharged(status: Order["status"] | undefined): boolean {
   return status === "PAID" || status === "RECOVERED";
 }
 
-function isDeclined(status: Order["status"] | undefined): boolean {
+export function isDeclined(status: Order["status"] | undefined): boolean {
   return status === "FAILED" || status === "UNCOLLECTIBLE";
 }
 
@@ -50,8 +50,13 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contractAfter = withOrder(contract, before?.resource, after.resource);
   return {
     rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
-    events: orderEvents(contract.resource.shopifyId, attempted, after),
+    events: orderEvents(contract, attempted, after, ownerOf(mirror, contract)),
   };
+}
+
+/** The gid of the customer who holds a contract: both are written together. */
+export function ownerOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
+  return mirror.customer(resource.customerId)?.resource.shopifyId ?? "";
 }
 
 /**
@@ -81,7 +86,7 @@ function countedBefore(before: OrderRow | undefined, record: OrderRecord): numbe
 }
 
 /** What an order changes of its contract: the cycles completed, and how the last order stands. */
-function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
+export function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;
   const billedAt = Date.parse(after.billedAt);

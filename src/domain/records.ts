@@ -123,24 +123,18 @@ const SCHEMAS = { customer: Customer, subscription: Subscription, order: Order, 
 type RecordType = keyof typeof SCHEMAS;
 const TYPES = Object.keys(SCHEMAS) as RecordType[];
 
-/** `asOf` (epoch milliseconds) comes from the platform alone: what it says of a customer may arrive in any order. */
-export type CustomerRecord = Static<typeof Customer> & { asOf?: number };
+/**
+ * `asOf` and, where the consent has a time of its own, `consentAsOf` (epoch milliseconds) come from the platform alone: what it says of a customer
+ * may arrive in any order.
+ */
+export type CustomerRecord = Static<typeof Customer> & { asOf?: number; consentAsOf?: number };
 /** The interval is never YEAR once parsed. */
 export type SubscriptionRecord = Static<typeof Subscription> & { interval: "DAY" | "WEEK" | "MONTH" };
 export type OrderRecord = Static<typeof Order>;
 export type RewardRecord = Static<typeof Reward> & { [field: string]: unknown };
 export type CancelFlowRecord = Static<typeof CancelFlow>;
-/** Takes the personal data out of a customer, for good: what the platform said before `asOf` does not bring it back. */
-export interface RedactionRecord {
-  type: "redaction";
-  shopifyId: string;
-  asOf: number;
-}
-
 /** What may be sent from outside (contract.md 5), checked and in its one form: dates to the millisecond, YEAR as MONTH × 12. */
 export type IncomingRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
-/** What the mirror takes. */
-export type MirrorRecord = IncomingRecord | RedactionRecord;
 
 /** Compiled when first used: compiling takes milliseconds, and most commands read no record. */
 const checks = new Map<RecordType, TypeCheck<TSchema>>();

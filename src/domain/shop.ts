@@ -1,4 +1,6 @@
 import { SdsError } from "./error.ts";
+import type { RetryPlan } from "./retry-plan.ts";
+import type { TriggerHandle } from "./trigger.ts";
 
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];
@@ -10,6 +12,18 @@ export interface Shop {
   currency: string;
   /** Epoch milliseconds. */
   createdAt: number;
+}
+
+/** A discount of this title is store credit, unless the shop calls it otherwise. */
+export const DEFAULT_CREDIT_TITLE = "Loyalty credit";
+
+/** What is set of a shop beside what everything shows of it. */
+export interface ShopSettings {
+  /** Whether the operator chose the plan; else the platform's app subscription decides. */
+  planFixed: boolean;
+  retryDays: RetryPlan;
+  creditTitle: string;
+  triggers: TriggerHandle[];
 }
 
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
@@ -41,4 +55,12 @@ export function parsePlan(text: string): Plan {
 export function parseCurrency(text: string): string {
   if (Intl.supportedValuesOf("currency").includes(text)) return text;
   throw new SdsError("invalid", `"${text}" is not a currency: write its ISO 4217 code, like USD`);
+}
+
+const MAX_CREDIT_TITLE = 255;
+
+/** @throws SdsError `invalid` */
+export function parseCreditTitle(text: string): string {
+  if (text.trim() !== "" && text.length <= MAX_CREDIT_TITLE && text.isWellFormed()) return text;
+  throw new SdsError("invalid", `the title of the store credit must have 1 to ${MAX_CREDIT_TITLE} characters`);
 }

@@ -21,7 +21,7 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
     const previousOwner = previousOwnerId === undefined ? undefined : mirror.customer(previousOwnerId);
     if (previousOwner !== undefined) rows.push(withSubscriptions(previousOwner, -1));
   }
-  return { rows, events: subscriptionEvents(before, after) };
+  return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
 /** Revisions are decimal strings of any length, increasing but with gaps: compared as numbers. */

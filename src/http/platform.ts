@@ -1,8 +1,8 @@
 import { SdsError } from "../domain/error.ts";
 import { decodeUtf8 } from "../domain/text.ts";
 import type { Log } from "../log.ts";
-import type { Door } from "../mirror/door.ts";
-import { type Intent, readWebhook } from "../platform/payload.ts";
+import type { Mailbox } from "../platform/mailbox.ts";
+import { readWebhook, subjectOf } from "../platform/payload.ts";
 import type { Verifier } from "../platform/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { readBody } from "./body.ts";
@@ -14,10 +14,10 @@ const MAX_WEBHOOK_ID = 200;
 export type PlatformHandler = (request: Request) => Promise<Response>;
 
 /**
- * POST /platform/webhooks: the platform's own webhooks, answered 200 once what they say is committed. A genuine one that is of no
+ * POST /platform/webhooks: the platform's own webhooks, answered 200 once they are committed to the inbox, and processed after that. A genuine one that is of no
  * use here is answered 200 too: the platform gives up on an endpoint that keeps refusing.
  */
-export function platformHandler(verify: Verifier, shops: ShopStore, door: Door, log: Log, now: () => number): PlatformHandler {
+export function platformHandler(verify: Verifier, shops: ShopStore, mailbox: Mailbox, log: Log, now: () => number): PlatformHandler {
   return async (request) => {
     const body = await readBody(request, MAX_BODY);
     const { headers } = request;
@@ -30,35 +30,15 @@ export function platformHandler(verify: Verifier, shops: ShopStore, door: Door, 
     const fields = { topic: topic.slice(0, 100), shop: domain.slice(0, 253), webhookId: webhookId.slice(0, MAX_WEBHOOK_ID) };
 
     const triggeredAt = Date.parse(headers.get("x-shopify-triggered-at") ?? "") || now();
-    const intent = readWebhook({ topic, text: decodeUtf8(body) ?? "", triggeredAt });
+    const text = decodeUtf8(body) ?? "";
+    const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
     if (shop === undefined) log.info("a platform webhook is for a shop that is not here", fields);
-    else await carryOut(intent, shop, webhookId, fields);
+    else if (intent.do === "ignore") log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });
+    else {
+      const known = webhookId !== "" && webhookId.length <= MAX_WEBHOOK_ID ? webhookId : null;
+      await mailbox.receive({ shopId: shop.id, webhookId: known, topic, subject: subjectOf(intent), body: text, triggeredAt });
+    }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   };
-
-  async function carryOut(intent: Intent, shop: { id: number; domain: string }, webhookId: string, fields: Record<string, string>): Promise<void> {
-    switch (intent.do) {
-      case "apply": {
-        const known = webhookId !== "" && webhookId.length <= MAX_WEBHOOK_ID ? { webhookId } : {};
-        const applied = await door.submit({ shop, records: [intent.record], ...known });
-        if ("refused" in applied) log.warn("a platform webhook could not be applied", { ...fields, reason: applied.refused.reason });
-        return;
-      }
-      case "remove_shop":
-        if (intent.domain !== null && intent.domain !== shop.domain) {
-          log.warn("a shop/redact names another shop than its header", fields);
-          return;
-        }
-        await shops.remove(shop.domain);
-        log.info("the shop was removed as the platform asked", fields);
-        return;
-      case "note_data_request":
-        // Somebody has to answer it, so it is not lost to a quiet log.
-        log.warn("a customer's data was requested", { ...fields, customer: intent.customer });
-        return;
-      case "ignore":
-        log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });
-    }
-  }
 }

@@ -1,5 +1,8 @@
-import { type IncomingRecord, MAX_STRING, type MirrorRecord, parseRecord } from "../domain/records.ts";
+import { asObject, type JsonObject, parseExact } from "../domain/exact-json.ts";
+import type { MirrorRecord } from "../domain/platform-records.ts";
+import { type CustomerRecord, MAX_STRING, parseRecord } from "../domain/records.ts";
 import { isDomain } from "../domain/shop.ts";
+import { type TopicUse, WEBHOOK_TOPICS } from "./topics.ts";
 
 /** One of the platform's webhooks, verified, as its headers and body have it. */
 export interface PlatformWebhook {
@@ -9,62 +12,115 @@ export interface PlatformWebhook {
   triggeredAt: number;
 }
 
-/** What a webhook asks for. */
+/** What a webhook asks for. Ids are gids. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
+  | { do: "read_contract"; contract: string }
+  | { do: "read_order"; order: string }
+  | { do: "read_customer"; customer: string }
+  | { do: "read_plan"; name: string; status: string }
+  | { do: "set_currency"; currency: string }
+  | { do: "disconnect" }
   /** `domain` is null where the platform's test tool sent it: then it is for the shop that the header names. */
   | { do: "remove_shop"; domain: string | null }
   | { do: "note_data_request"; customer: string }
   | { do: "ignore"; reason: string };
 
-/**
- * Reads a webhook of the topics that need nothing but their payload. Pure; whatever the payload holds, it answers.
- */
-export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  const payload = parseExact(text);
-  if (payload === undefined) return { do: "ignore", reason: "the payload is not a JSON object" };
-  switch (topic) {
-    case "customers/create":
-    case "customers/update":
-      return apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt);
-    case "customers_email_marketing_consent/update":
-      return apply(consentRecord(payload), triggeredAt);
-    case "customers/redact":
-      return withCustomer(payload, (shopifyId) => ({ do: "apply", record: { type: "redaction", shopifyId, asOf: triggeredAt } }));
-    case "customers/data_request":
-      return withCustomer(payload, (customer) => ({ do: "note_data_request", customer }));
-    case "shop/redact":
-      return removal(payload["shop_domain"]);
+/** What a webhook is about: those about the same are processed one after another. */
+export function subjectOf(intent: Intent): string {
+  switch (intent.do) {
+    case "apply":
+      return "shopifyId" in intent.record ? String(intent.record.shopifyId) : "shop";
+    case "read_contract":
+      return intent.contract;
+    case "read_order":
+      return intent.order;
+    case "read_customer":
+    case "note_data_request":
+      return intent.customer;
     default:
-      return { do: "ignore", reason: "the topic is not used" };
+      return "shop";
   }
 }
 
-type Payload = Record<string, unknown>;
+/** Reads a webhook. Pure; whatever the payload holds, it answers. */
+export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
+  const compliance = COMPLIANCE[topic];
+  const use = WEBHOOK_TOPICS[topic];
+  if (compliance === undefined && use === undefined) return ignore("the topic is not used");
+  // Only some payloads name what they are about by a number alone; looking at every number of the long ones would take its time.
+  const payload = compliance !== undefined || use === "cycle" || use === "consent" ? parseExact(text) : parsePlain(text);
+  if (payload === undefined) return ignore("the payload is not a JSON object");
+  return compliance?.(payload, triggeredAt) ?? USES[use ?? "shop"](payload, triggeredAt);
+}
 
-/**
- * The platform's numeric ids exceed 2^53, and JSON.parse rounds them: a whole number beyond the safe range becomes the string of
- * its digits.
- */
-function parseExact(text: string): Payload | undefined {
+type Reader = (payload: JsonObject, triggeredAt: number) => Intent;
+
+const COMPLIANCE: Record<string, Reader> = {
+  "customers/redact": (payload, asOf) => withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  "customers/data_request": (payload) => withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
+  "shop/redact": (payload) => removal(payload["shop_domain"]),
+};
+
+const USES: Record<TopicUse, Reader> = {
+  contract: (payload) => withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
+  attempt: (payload) =>
+    withGid("SubscriptionContract", payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"], readContract),
+  cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
+  customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
+  customer_gone: (payload, asOf) => withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  customers_merged: (payload) =>
+    payload["status"] === "failed"
+      ? ignore("the merge failed")
+      : withGid("Customer", payload["admin_graphql_api_customer_kept_id"], (customer) => ({ do: "read_customer", customer })),
+  consent: (payload, triggeredAt) => apply(consentRecord(payload), dateOf(asObject(payload["email_marketing_consent"])?.["consent_updated_at"]) ?? triggeredAt),
+  order: (payload) => withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
+  uninstalled: () => ({ do: "disconnect" }),
+  plan: (payload) => {
+    const { name, status } = asObject(payload["app_subscription"]) ?? {};
+    if (typeof name !== "string" || typeof status !== "string") return ignore("the payload names no plan");
+    return { do: "read_plan", name, status };
+  },
+  shop: (payload) => {
+    const currency = payload["currency"];
+    return typeof currency === "string" && Intl.supportedValuesOf("currency").includes(currency)
+      ? { do: "set_currency", currency }
+      : ignore("the payload names no currency");
+  },
+};
+
+function ignore(reason: string): Intent {
+  return { do: "ignore", reason };
+}
+
+function readContract(contract: string): Intent {
+  return { do: "read_contract", contract };
+}
+
+function redaction(shopifyId: string, asOf: number): Intent {
+  return { do: "apply", record: { type: "redaction", shopifyId, asOf } };
+}
+
+function parsePlain(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
-      typeof value === "number" && !Number.isSafeInteger(value) && /^\d+$/.test(context?.source ?? "") ? context?.source : value,
-    );
-    return asObject(value);
+    return asObject(JSON.parse(text));
   } catch {
     return undefined;
   }
 }
 
-function asObject(value: unknown): Payload | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Payload) : undefined;
+/** An id as a gid already, or as the number in one; of a number that a float may have rounded, nothing is believed. */
+function withGid(object: string, id: unknown, intent: (gid: string) => Intent): Intent {
+  const digits = String(typeof id === "string" && id.startsWith(`gid://shopify/${object}/`) ? id.slice(id.lastIndexOf("/") + 1) : id);
+  const exact = typeof id === "string" || Number.isSafeInteger(id);
+  if (exact && /^[1-9][0-9]{0,19}$/.test(digits)) return intent(`gid://shopify/${object}/${digits}`);
+  return ignore(`the payload names no ${object}`);
 }
 
-function customerRecord(payload: Payload): Payload {
+function customerRecord(payload: JsonObject): JsonObject {
   return {
     type: "customer",
-    shopifyId: payload["admin_graphql_api_id"] ?? customerGid(payload["id"]),
+    shopifyId: payload["admin_graphql_api_id"],
     email: clipped(payload["email"]),
     firstName: clipped(payload["first_name"]),
     lastName: clipped(payload["last_name"]),
@@ -76,27 +132,17 @@ function clipped(value: unknown): unknown {
   return typeof value === "string" ? value.slice(0, MAX_STRING).toWellFormed() : value;
 }
 
-function consentRecord(payload: Payload): Payload {
+function consentRecord(payload: JsonObject): JsonObject {
   const state = asObject(payload["email_marketing_consent"])?.["state"];
-  return { type: "customer", shopifyId: customerGid(payload["customer_id"]), marketingConsent: state === "subscribed" };
+  return { type: "customer", shopifyId: `gid://shopify/Customer/${payload["customer_id"]}`, marketingConsent: state === "subscribed" };
 }
 
 /** Checked like every record: a signature says who sent a payload, not that it makes sense. */
-function apply(candidate: Payload, asOf: number): Intent {
+function apply(candidate: JsonObject, asOf: number): Intent {
   const given = Object.fromEntries(Object.entries(candidate).filter(([, value]) => value !== undefined));
   const parsed = parseRecord(given);
-  if ("refused" in parsed) return { do: "ignore", reason: `${parsed.refused.field} ${parsed.refused.reason}` };
-  return { do: "apply", record: { ...(parsed.record as Extract<IncomingRecord, { type: "customer" }>), asOf } };
-}
-
-function withCustomer(payload: Payload, intent: (gid: string) => Intent): Intent {
-  const gid = customerGid(asObject(payload["customer"])?.["id"]);
-  return gid === undefined ? { do: "ignore", reason: "the payload names no customer" } : intent(gid);
-}
-
-function customerGid(id: unknown): string | undefined {
-  const digits = typeof id === "number" || typeof id === "string" ? String(id) : "";
-  return /^[1-9][0-9]{0,19}$/.test(digits) ? `gid://shopify/Customer/${digits}` : undefined;
+  if ("refused" in parsed) return ignore(`${parsed.refused.field} ${parsed.refused.reason}`);
+  return { do: "apply", record: { ...(parsed.record as CustomerRecord), asOf } };
 }
 
 /** In the place of a domain in the samples that the platform's test tool sends, and never in what a shop's removal sends. */
@@ -106,7 +152,7 @@ const PLACEHOLDER_DOMAIN = "{shop}.myshopify.com";
 function removal(domain: unknown): Intent {
   if (domain === PLACEHOLDER_DOMAIN) return { do: "remove_shop", domain: null };
   if (typeof domain === "string" && isDomain(domain)) return { do: "remove_shop", domain };
-  return { do: "ignore", reason: "the payload names no shop" };
+  return ignore("the payload names no shop");
 }
 
 /** The platform writes dates with an offset. */

@@ -36,6 +36,7 @@ export interface DeliveryDetails extends Delivery {
 /** A delivery that this process, and no other, may attempt until its lease ends. */
 export interface Claim {
   id: string;
+  kind: DeliveryKind;
   shopId: number;
   body: string;
   topic: string;
@@ -105,7 +106,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   const claim = db.prepare<Omit<Claim, "url">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
        SELECT number FROM deliveries INDEXED BY deliveries_due WHERE shop_id = ? AND claimable_at <= ? ORDER BY claimable_at LIMIT ?
-     ) RETURNING id, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
+     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
   );
   const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
   const underLease = db.prepare<Stored, [string, string]>(`SELECT ${stated} FROM deliveries WHERE id = ? AND lease = ?`);

@@ -1,17 +1,21 @@
 import type { Database } from "bun:sqlite";
 import { decide } from "../domain/change.ts";
 import type { Event } from "../domain/event.ts";
-import type { MirrorRecord, Refusal } from "../domain/records.ts";
+import { customerId, orderId, subscriptionId } from "../domain/ids.ts";
+import type { MirrorRecord } from "../domain/platform-records.ts";
+import type { Refusal } from "../domain/records.ts";
+import type { Order } from "../domain/resources.ts";
 import { Batch } from "./batch.ts";
 import { type OutboxSession, openOutbox } from "./outbox.ts";
+import { openRedaction } from "./redaction.ts";
 import { mirrorRows } from "./rows.ts";
 
 /** Records of one shop that are applied together or not at all. */
 export interface Submission {
   shop: { id: number; domain: string };
   records: readonly MirrorRecord[];
-  /** The platform's webhook that brought them; one taken before brings nothing. */
-  webhookId?: string;
+  /** The platform's webhooks that brought them, by their numbers in the inbox: with this they come to their end. */
+  settles?: readonly number[];
   /** Nothing is queued for what these records change: a first load tells no one of what happened long ago. */
   quiet?: boolean;
 }
@@ -27,9 +31,14 @@ export interface MirrorStore {
    * @param now epoch milliseconds
    */
   applyRecords(submissions: readonly Submission[], now: number): Promise<Applied[]>;
-  /** Forgets which of the platform's webhooks were taken before this time, epoch milliseconds. */
-  forgetWebhooks(before: number): Promise<void>;
+  /** What the mirror has of a contract's orders: those of the source `recurring` by cycle number, the checkout as 0. */
+  ordersOf(domain: string, contractGid: string): Promise<Map<number, Order>>;
+  /** The gid of the customer who holds a contract; undefined for one that is not in the mirror. */
+  holderOf(domain: string, contractGid: string): Promise<string | undefined>;
 }
+
+/** So many cycles in a row without an order, and there is none behind them. */
+const MAX_GAP = 24;
 
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
   const rows = mirrorRows(db);
@@ -38,28 +47,33 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const addChanges = db.prepare<{ last: number }, [number, number]>(
     "UPDATE shops SET change_count = change_count + ? WHERE id = ? RETURNING change_count AS last",
   );
-  const takeWebhook = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
-  const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
+  const settle = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
+  const redact = openRedaction(db);
 
   function changeNumbers(shopId: number, n: number): number {
     return (addChanges.get(n, shopId)?.last ?? 0) - n + 1;
   }
 
-  function apply({ shop, records, webhookId, quiet = false }: Submission, batch: Batch, session: OutboxSession, now: number): Applied {
+  function apply({ shop, records, settles = [], quiet = false }: Submission, batch: Batch, session: OutboxSession, now: number): Applied {
     // Removed by another process since the caller looked it up.
     if (exists.get(shop.id) === null) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
     const draft = batch.draft(shop);
     const events: Event[] = [];
+    const redactions: (() => void)[] = [];
     let changed = 0;
     for (const [index, record] of records.entries()) {
       const decision = decide(draft, record, now);
       if ("refused" in decision) return { refused: { index, ...decision.refused } };
       if (decision.rows.length > 0) changed += 1;
+      if (record.type === "redaction") {
+        const person = draft.customer(customerId(shop.domain, record.shopifyId))?.resource;
+        redactions.push(() => redact(shop, record.shopifyId, person));
+      }
       for (const row of decision.rows) draft.put(row);
       events.push(...decision.events);
     }
-    const taken = webhookId !== undefined && takeWebhook.run(shop.id, webhookId, now).changes === 0;
-    if (taken) return { accepted: records.length, changed: 0, events: 0 };
+    for (const each of redactions) each();
+    for (const number of settles) settle.run(shop.id, number);
     draft.keep();
     return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(session, shop, events, now) };
   }
@@ -77,8 +91,21 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
         .immediate();
     },
 
-    async forgetWebhooks(before) {
-      forget.run(before);
+    async holderOf(domain, contractGid) {
+      const contract = rows.subscription(subscriptionId(domain, contractGid));
+      return contract === undefined ? undefined : rows.customer(contract.resource.customerId)?.resource.shopifyId;
+    },
+
+    async ordersOf(domain, contractGid) {
+      const orders = new Map<number, Order>();
+      let last = 0;
+      for (let cycle = 0; cycle <= last + MAX_GAP; cycle += 1) {
+        const found = rows.order(orderId(domain, contractGid, cycle === 0 ? "checkout" : "recurring", cycle));
+        if (found === undefined) continue;
+        orders.set(cycle, found.resource);
+        last = cycle;
+      }
+      return orders;
     },
   };
 }

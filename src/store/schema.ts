@@ -1,6 +1,9 @@
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Topic } from "../domain/event.ts";
-import { PLANS } from "../domain/shop.ts";
+import { DEFAULT_RETRY_DAYS, type RetryPlan } from "../domain/retry-plan.ts";
+import { DEFAULT_CREDIT_TITLE, PLANS } from "../domain/shop.ts";
+import type { SyncRun } from "../domain/sync.ts";
+import type { TriggerHandle } from "../domain/trigger.ts";
 
 /**
  * The tables that are queried through drizzle: what operators set. The mirror and the deliveries, where speed counts, have prepared statements in
@@ -14,6 +17,10 @@ export const shops = sqliteTable("shops", {
   intakeSecret: blob("intake_secret", { mode: "buffer" }).notNull(),
   changeCount: integer("change_count").notNull().default(0),
   createdAt: integer("created_at").notNull(),
+  planFixed: integer("plan_fixed", { mode: "boolean" }).notNull().default(false),
+  retryDays: text("retry_days", { mode: "json" }).$type<RetryPlan>().notNull().default(DEFAULT_RETRY_DAYS),
+  creditTitle: text("credit_title").notNull().default(DEFAULT_CREDIT_TITLE),
+  triggers: text({ mode: "json" }).$type<TriggerHandle[]>().notNull().default([]),
 });
 
 const shopId = () =>
@@ -52,4 +59,29 @@ export const webhookSecrets = sqliteTable(
     createdAt: integer("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.shopId, table.version] })],
+);
+
+export const connections = sqliteTable("connections", {
+  shopId: shopId().primaryKey(),
+  kind: text({ enum: ["client_credentials", "token", "refresh"] }).notNull(),
+  sealed: blob({ mode: "buffer" }).notNull(),
+  expiresAt: integer("expires_at"),
+  scopes: text().notNull(),
+  connectedAt: integer("connected_at").notNull(),
+  renewing: text(),
+  renewingUntil: integer("renewing_until"),
+  trouble: text(),
+});
+
+export const syncs = sqliteTable(
+  "syncs",
+  {
+    shopId: shopId(),
+    kind: text({ enum: ["full", "changes"] }).notNull(),
+    run: text({ mode: "json" }).$type<SyncRun>(),
+    lastStartedAt: integer("last_started_at"),
+    lastEndedAt: integer("last_ended_at"),
+    lastChanged: integer("last_changed"),
+  },
+  (table) => [primaryKey({ columns: [table.shopId, table.kind] })],
 );

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { eq, sql } from "drizzle-orm";
+import { and, eq, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
-import type { Plan, Shop } from "../domain/shop.ts";
+import type { Plan, Shop, ShopSettings } from "../domain/shop.ts";
 import { apiKeys, shops, webhookEndpoints } from "./schema.ts";
 import type { Vault } from "./vault.ts";
 
@@ -10,15 +10,23 @@ interface NewShop {
   domain: string;
   plan: Plan;
   currency: string;
+  planFixed?: boolean;
 }
+
+type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
 export interface ShopStore {
   /** @throws SdsError `conflict` */
   add(shop: NewShop, now: number): Promise<Shop>;
   list(): Promise<Shop[]>;
   find(domain: string): Promise<Shop | undefined>;
+  byId(id: number): Promise<Shop | undefined>;
   /** @throws SdsError `not_found` */
-  set(domain: string, change: Partial<Pick<Shop, "plan" | "currency">>): Promise<Shop>;
+  set(domain: string, change: ShopChange): Promise<Shop>;
+  /** @throws SdsError `not_found` */
+  settings(shopId: number): Promise<ShopSettings>;
+  /** Takes the plan that the platform's app subscription says, unless the operator chose one. @returns whether it changed */
+  followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /** Removes a shop with all that is held of it. @returns whether there was one */
   remove(domain: string): Promise<boolean>;
   /** What signs the bodies that the billing system posts to /intake; undefined for an unknown shop. */
@@ -28,6 +36,7 @@ export interface ShopStore {
 /** Tables that can hold millions of rows of a shop, with what names a row. */
 const LARGE_TABLES = {
   deliveries: "number",
+  inbox: "number",
   orders: "billed_at, id",
   subscriptions: "started_at, id",
   customers: "created_at, id",
@@ -79,10 +88,26 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
       return byDomain.get({ domain });
     },
 
+    async byId(id) {
+      return db.select(columns).from(shops).where(eq(shops.id, id)).limit(1).get();
+    },
+
     async set(domain, change) {
       const changed = db.update(shops).set(change).where(eq(shops.domain, domain)).returning(columns).get();
       if (changed === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
       return changed;
+    },
+
+    async settings(shopId) {
+      const { planFixed, retryDays, creditTitle, triggers } = shops;
+      const found = db.select({ planFixed, retryDays, creditTitle, triggers }).from(shops).where(eq(shops.id, shopId)).limit(1).get();
+      if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+      return found;
+    },
+
+    async followPlan(shopId, plan) {
+      const follows = and(eq(shops.id, shopId), eq(shops.planFixed, false), ne(shops.plan, plan));
+      return db.update(shops).set({ plan }).where(follows).returning({ id: shops.id }).all().length > 0;
     },
 
     async remove(domain) {

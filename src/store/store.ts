@@ -2,12 +2,16 @@ import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf, SdsError } from "../domain/error.ts";
+import { type ConnectionStore, connectionStore } from "./connections.ts";
 import { type BusyTimeout, checkpoint, openDatabase } from "./database.ts";
 import { type DeliveryStore, deliveryStore } from "./deliveries.ts";
+import { type InboxStore, inboxStore } from "./inbox.ts";
 import { type KeyStore, keyStore } from "./keys.ts";
 import { type MirrorStore, mirrorStore } from "./mirror.ts";
 import { type PageStore, pageStore } from "./pages.ts";
+import { type PersonStore, personStore } from "./person.ts";
 import { type ShopStore, shopStore } from "./shops.ts";
+import { type SyncStore, syncStore } from "./syncs.ts";
 import { openVault } from "./vault.ts";
 import { type WebhookStore, webhookStore } from "./webhooks.ts";
 
@@ -30,6 +34,10 @@ export interface Store {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   pages: PageStore;
+  connections: ConnectionStore;
+  inbox: InboxStore;
+  syncs: SyncStore;
+  people: PersonStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short. */
@@ -53,6 +61,10 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
       webhooks: webhookStore(typed, vault, random),
       deliveries: deliveryStore(db, random),
       pages: pageStore(db),
+      connections: connectionStore(typed, vault),
+      inbox: inboxStore(db),
+      syncs: syncStore(typed),
+      people: personStore(db),
       async check() {
         db.transaction(() => db.run("UPDATE facts SET value = value WHERE name = 'master_key'")).immediate();
       },

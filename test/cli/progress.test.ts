@@ -1,12 +1,21 @@
 import { expect, test } from "bun:test";
-import { progressLine } from "../../src/cli/progress.ts";
+import { progressLine, rateText } from "../../src/cli/progress.ts";
 
 test.each([
-  [0, 1000, 0, 0, "0 records, 0/s"],
-  [500, 1000, 40_000, 2, "████████████░░░░░░░░░░░░ 50%  40,000 records, 20,000/s, 2s left"],
-  [10, 1000, 1_000, 1, "░░░░░░░░░░░░░░░░░░░░░░░░ 1%  1,000 records, 1,000/s, 1m 39s left"],
-  [1000, 1000, 80_000, 4, "████████████████████████ 100%  80,000 records, 20,000/s, 0s left"],
-  [500, undefined, 40_000, 2, "40,000 records, 20,000/s"],
-])("%p of %p bytes", (bytes, total, records, elapsed, line) => {
-  expect(progressLine(bytes, total, records, elapsed)).toBe(line);
+  [0, 0, "0 records, 0/s"],
+  [40_000, 2, "40,000 records, 20,000/s"],
+])("%p records in %p s", (records, elapsed, text) => {
+  expect(rateText(records, elapsed)).toBe(text);
+});
+
+test.each([
+  [0, 0, "0 records"],
+  [0.5, 2, "████████████░░░░░░░░░░░░ 50%  0 records, 2s left"],
+  [0.01, 1, "░░░░░░░░░░░░░░░░░░░░░░░░ 1%  0 records, 1m 39s left"],
+  [1, 4, "████████████████████████ 100%  0 records, 0s left"],
+  [1.2, 4, "████████████████████████ 100%  0 records, 0s left"],
+  [undefined, 2, "0 records"],
+  [Number.NaN, 2, "0 records"],
+])("%p done after %p s", (done, elapsed, line) => {
+  expect(progressLine(done, "0 records", elapsed)).toBe(line);
 });

@@ -93,14 +93,6 @@ describe("nothing is queued", () => {
     expect(applied).toEqual({ accepted: 1, changed: 1, events: 0 });
     expect(await log()).toEqual([]);
   });
-
-  test("for a webhook of the platform that comes again", async () => {
-    const { test, shop, log } = await sending();
-    const submission = { shop, records: [subscription(1)], webhookId: "w" };
-    await test.app.store.mirror.applyRecords([submission], START);
-    await test.app.store.mirror.applyRecords([{ ...submission, records: [subscription(2)] }], START);
-    expect(await log()).toHaveLength(1);
-  });
 });
 
 describe("an endpoint that fails", () => {

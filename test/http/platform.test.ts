@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { importSecret } from "../../src/domain/signature.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
 import { customer, gid } from "../support/records.ts";
 
 const SECRET = "the-app-client-secret";
@@ -30,11 +31,14 @@ interface Sent {
 
 let lastId = 0;
 
-async function send({ request }: Pick<TestApp, "request">, { topic, body, id, domain = "alpha.myshopify.com", secret = SECRET, headers = {} }: Sent) {
+async function send(
+  { app, request }: Pick<TestApp, "app" | "request">,
+  { topic, body, id, domain = "alpha.myshopify.com", secret = SECRET, headers = {} }: Sent,
+) {
   const bytes = Uint8Array.from(Buffer.from(body));
   const hmac = new Uint8Array(await crypto.subtle.sign("HMAC", await importSecret(secret), bytes)).toBase64();
   lastId += 1;
-  return request("/platform/webhooks", {
+  const response = await request("/platform/webhooks", {
     method: "POST",
     body: bytes,
     headers: {
@@ -45,6 +49,17 @@ async function send({ request }: Pick<TestApp, "request">, { topic, body, id, do
       "X-Shopify-Triggered-At": new Date(START).toISOString(),
       ...headers,
     },
+  });
+  await processed(app);
+  return response;
+}
+
+/** Waits until nothing is left to process. */
+async function processed(app: TestApp["app"]): Promise<void> {
+  await eventually(async () => {
+    const shops = await app.store.shops.list();
+    const counts = await Promise.all(shops.map(({ id }) => app.store.inbox.count(id)));
+    return counts.every(({ waiting }) => waiting === 0) || undefined;
   });
 }
 
@@ -125,7 +140,8 @@ test("one overlong name does not keep the rest of a profile out", async () => {
 });
 
 test.each([
-  ["another topic", "subscription_contracts/update", undefined],
+  ["another topic", "customer_tags/update", "{}"],
+  ["a contract of a shop that is not connected", "subscription_contracts/update", undefined],
   ["no topic", "", "{}"],
   ["a shop that is not here", "customers/update", undefined],
   ["a payload that is no object", "customers/update", "[]"],

@@ -6,7 +6,7 @@ import { customer } from "../support/records.ts";
 const shop = { id: 1, domain: "alpha.myshopify.com" };
 
 /** Records which submissions share a commit. */
-class Commits implements MirrorStore {
+class Commits implements Pick<MirrorStore, "applyRecords"> {
   readonly groups: number[] = [];
   failNext = false;
 
@@ -18,8 +18,6 @@ class Commits implements MirrorStore {
     }
     return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
   }
-
-  async forgetWebhooks(): Promise<void> {}
 }
 
 test("what waits at the same time shares a commit, and each is answered", async () => {

@@ -50,7 +50,7 @@ test("all tables are STRICT, and the mirror's are clustered by the order in whic
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["deliveries", "shops", "webhook_endpoints"]);
+  ).toEqual(["connections", "deliveries", "inbox", "shops", "webhook_endpoints"]);
 });
 
 test("drizzle's schema has the columns that the migrations made", async () => {
@@ -127,5 +127,5 @@ test("migrations that a database in the field may have run are not changed: add 
           .slice(0, 16)}`,
     ),
   );
-  expect(hashes).toEqual(["0001_mirror.sql d88dc43f13395204", "0002_deliveries.sql 011f0af7529c8de9"]);
+  expect(hashes).toEqual(["0001_mirror.sql d88dc43f13395204", "0002_deliveries.sql 011f0af7529c8de9", "0003_platform.sql 8084747f91c17d49"]);
 });

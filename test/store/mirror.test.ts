@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { MirrorRecord } from "../../src/domain/records.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { START, type TestApp, testApp } from "../support/app.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
 
@@ -76,10 +76,11 @@ test("what is for a shop that was removed meanwhile is refused, and ends in no o
 test("removing a shop removes all that is held of it", async () => {
   const test = await testApp();
   const { shop } = await test.addShop();
-  await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1), order(1, 1), reward("r")], webhookId: "w" }], START);
+  await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1), order(1, 1), reward("r")] }], START);
+  await test.app.store.inbox.receive([{ shopId: shop.id, webhookId: "w", topic: "orders/create", subject: "s", body: "{}", triggeredAt: START }], START);
   expect(await test.app.store.shops.remove(shop.domain)).toBe(true);
   expect(await test.app.store.shops.remove(shop.domain)).toBe(false);
-  for (const table of ["shops", "api_keys", "customers", "subscriptions", "orders", "occurrences", "platform_webhooks"]) {
+  for (const table of ["shops", "api_keys", "customers", "subscriptions", "orders", "occurrences", "platform_webhooks", "inbox"]) {
     expect(rows(test, `SELECT count(*) AS n FROM ${table}`)).toEqual([{ n: 0 }]);
   }
 });

@@ -6,7 +6,7 @@ import { readConfig } from "../../src/config.ts";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { randomId } from "../../src/domain/ids.ts";
 import { fingerprintOf, generateKey, hashKey } from "../../src/domain/key.ts";
-import type { MirrorRecord } from "../../src/domain/records.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { Plan, Shop } from "../../src/domain/shop.ts";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 import { createLog } from "../../src/log.ts";
@@ -60,7 +60,14 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   const clock = new Clock();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
-  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), { now: clock.now, random: randomBytes, fetch, resolve, log });
+  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), {
+    now: clock.now,
+    random: randomBytes,
+    fetch,
+    resolve,
+    sleep: () => Bun.sleep(1),
+    log,
+  });
   afterTest(() => app.stop());
   const request = (path: string, init?: RequestInit) => app.handle(new Request(`http://sds.test${path}`, init));
 

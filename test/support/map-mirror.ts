@@ -1,7 +1,7 @@
 import { decide } from "../../src/domain/change.ts";
 import type { Event } from "../../src/domain/event.ts";
 import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
-import type { MirrorRecord } from "../../src/domain/records.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
 import { START } from "./app.ts";
 import { gid } from "./records.ts";

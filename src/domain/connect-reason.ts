@@ -1,4 +1,4 @@
-import { messageOf } from "../domain/error.ts";
+import { messageOf } from "./error.ts";
 
 /** Why a connection failed, in words that a shop's developer can act on. Codes as Bun gives them, and as Node names them. */
 const REASONS: Record<string, string> = {

@@ -1,0 +1,20 @@
+const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
+
+/** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. */
+function minorDigits(currency: string): number {
+  return new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+/**
+ * Reads an amount as the platform writes it, a decimal string, without ever making it a fraction of a float.
+ * @returns minor units, or undefined for what is no amount of zero or more, or no whole number of minor units
+ */
+export function minorUnits(amount: string, currency: string): number | undefined {
+  const match = DECIMAL.exec(amount);
+  if (match === null) return undefined;
+  const digits = minorDigits(currency);
+  const fraction = match[2] ?? "";
+  if (/[1-9]/.test(fraction.slice(digits))) return undefined;
+  const units = Number(`${match[1]}${fraction.slice(0, digits).padEnd(digits, "0")}`);
+  return Number.isSafeInteger(units) ? units : undefined;
+}

@@ -1,0 +1,29 @@
+import type { Customer } from "./resources.ts";
+
+/** What fields that hold e-mail addresses, names and whereabouts are called, in our records and in the platform's payloads. */
+const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|longitude|browser_ip|note/i;
+
+/** What is known of a person, to find it under other field names too. */
+export interface KnownPerson {
+  email: string | null;
+  names: string[];
+}
+
+export function knownPerson(customer: Customer | undefined): KnownPerson {
+  const { email = null, firstName, lastName } = customer ?? {};
+  const names = [firstName, lastName, `${firstName} ${lastName}`].filter((name) => typeof name === "string" && name !== "");
+  return { email, names: names.map((name) => String(name).toLowerCase()) };
+}
+
+/** A JSON value without the personal data of one person: each becomes null, everything else stays as it is and where it is. */
+export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
+  if (PERSONAL_FIELD.test(field)) return null;
+  if (typeof value === "string") return speaksOf(value.toLowerCase(), person) ? null : value;
+  if (Array.isArray(value)) return value.map((each) => withoutPerson(each, person));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
+}
+
+function speaksOf(text: string, { email, names }: KnownPerson): boolean {
+  return (email !== null && text.includes(email.toLowerCase())) || names.includes(text);
+}

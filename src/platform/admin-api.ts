@@ -1,0 +1,178 @@
+import type { Log } from "../log.ts";
+import type { ConnectionStore } from "../store/connections.ts";
+import { addressOf } from "./address.ts";
+import { Budget, type ThrottleStatus } from "./budget.ts";
+import { type Answer, exchange } from "./exchange.ts";
+import type { Operation } from "./operations.ts";
+import { PlatformError } from "./platform-error.ts";
+import type { TokenKeeper } from "./tokens.ts";
+
+/** Waits so many milliseconds, or until the signal. Never rejects. */
+export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
+
+interface ShopAsked {
+  id: number;
+  domain: string;
+}
+
+interface GraphqlError {
+  message: string;
+  extensions?: { code?: string };
+}
+
+interface Cost {
+  requestedQueryCost: number;
+  throttleStatus?: ThrottleStatus;
+}
+
+export interface AskOptions {
+  /** Tries in all. */
+  tries?: number;
+  signal?: AbortSignal;
+}
+
+const TRIES = 6;
+/** Waits after a try that failed, where the platform doesn't say how long. Milliseconds. */
+const FIRST_WAIT = 1_000;
+const LONGEST_WAIT = 60_000;
+/** Where there is no word of a token's cost, or of the wait. */
+const THROTTLED_WAIT = 1_000;
+
+/**
+ * The platform's Admin API: asks typed operations of it, at the pace that its answers set, and again where it may help.
+ */
+export class AdminApi {
+  private readonly fetch: typeof globalThis.fetch;
+  private readonly base: string;
+  private readonly tokens: TokenKeeper;
+  private readonly connections: ConnectionStore;
+  private readonly sleep: Sleep;
+  private readonly log: Log;
+  private readonly budgets = new Map<number, Budget>();
+  /** What operations lately cost when they were asked, by name. */
+  private readonly costs = new Map<string, number>();
+  private readonly stopping = new AbortController();
+
+  constructor(settings: { fetch: typeof globalThis.fetch; base: string; sleep: Sleep }, tokens: TokenKeeper, connections: ConnectionStore, log: Log) {
+    this.fetch = settings.fetch;
+    this.base = settings.base;
+    this.sleep = settings.sleep;
+    this.tokens = tokens;
+    this.connections = connections;
+    this.log = log;
+  }
+
+  /** Whatever is asked or waits to be fails from now on. May be called twice. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  /** @throws PlatformError */
+  async ask<V, A>(shop: ShopAsked, operation: Operation<V, A>, variables: V, options: AskOptions = {}): Promise<A> {
+    const text = JSON.stringify({ query: operation.text, operationName: operation.name, variables });
+    return this.askText(shop, operation, text, options);
+  }
+
+  /**
+   * The same with the variables as JSON text, for numbers that a float can't hold.
+   * @throws PlatformError
+   */
+  async askText<V, A>(shop: ShopAsked, operation: Operation<V, A>, body: string, { tries = TRIES, signal }: AskOptions = {}): Promise<A> {
+    const given = signal === undefined ? this.stopping.signal : AbortSignal.any([this.stopping.signal, signal]);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        given.throwIfAborted();
+        const data = await this.tryOnce(shop, operation.name, body, given);
+        await this.report(shop, null);
+        return data as A;
+      } catch (thrown) {
+        if (given.aborted) throw new PlatformError("unavailable", "the platform was not asked to the end");
+        if (!(thrown instanceof PlatformError)) throw thrown;
+        if (thrown.reason === "unauthorized") await this.report(shop, thrown.message);
+        if (thrown.reason !== "unavailable" || attempt >= tries) throw thrown;
+        const wait = thrown.retryAfter ?? FIRST_WAIT * 2 ** (attempt - 1);
+        this.log.debug("the platform is asked again", { shop: shop.domain, operation: operation.name, attempt, wait, error: thrown.message });
+        await this.sleep(Math.min(wait, LONGEST_WAIT), this.stopping.signal);
+      }
+    }
+  }
+
+  private async tryOnce(shop: ShopAsked, name: string, body: string, signal: AbortSignal): Promise<unknown> {
+    const token = await this.tokens.accessToken(shop);
+    try {
+      return await this.send(shop, name, body, token, signal);
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
+      // It may have ended before its time: once more with another one.
+      return await this.send(shop, name, body, await this.tokens.accessToken(shop, token), signal);
+    }
+  }
+
+  private async send(shop: ShopAsked, name: string, body: string, token: string, signal: AbortSignal): Promise<unknown> {
+    const budget = this.budgetOf(shop.id);
+    const giveBack = await budget.take(this.costs.get(name) ?? 0);
+    let cost: Cost | undefined;
+    try {
+      const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
+      const answer = await exchange(this.fetch, addressOf(this.base, shop.domain).graphql, body, headers, signal);
+      cost = costIn(answer);
+      if (cost !== undefined) this.costs.set(name, cost.requestedQueryCost);
+      return this.dataIn(answer, shop, name, cost);
+    } finally {
+      giveBack(cost?.throttleStatus);
+    }
+  }
+
+  private dataIn(answer: Answer, shop: ShopAsked, name: string, cost: Cost | undefined): unknown {
+    const { status, body, retryAfter } = answer;
+    if (status === 401) throw new PlatformError("unauthorized", "the platform refuses the shop's token (HTTP 401)", { status });
+    if (status === 429 || status >= 500) throw new PlatformError("unavailable", `the platform answered HTTP ${status}`, { status, retryAfter });
+    if (status !== 200 || body === undefined)
+      throw new PlatformError(status === 403 || status === 402 ? "unauthorized" : "refused", `the platform answered HTTP ${status}`, { status });
+    const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
+    const codes = errors.map((each) => each.extensions?.code ?? "");
+    if (codes.includes("THROTTLED")) {
+      const { currentlyAvailable = 0, restoreRate = 0 } = cost?.throttleStatus ?? {};
+      const missing = (cost?.requestedQueryCost ?? 0) - currentlyAvailable;
+      const wait = restoreRate > 0 ? Math.max(0, (missing / restoreRate) * 1000) : THROTTLED_WAIT;
+      throw new PlatformError("unavailable", "the platform's limit of requests is reached", { status, retryAfter: wait });
+    }
+    const data = body["data"];
+    const denied = codes.length > 0 && codes.every((code) => code === "ACCESS_DENIED");
+    if (errors.length > 0 && denied && typeof data === "object" && data !== null && Object.values(data).every((value) => value !== null)) {
+      // Names and addresses of people need a grant of their own: without it they are null, and all else is there.
+      this.log.debug("the platform keeps some fields from us", { shop: shop.domain, operation: name, error: errors[0]?.message });
+      return data;
+    }
+    if (errors.length === 0 && typeof data === "object" && data !== null) return data;
+    const said = errors[0]?.message.slice(0, 300) ?? "no data";
+    if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT"))
+      throw new PlatformError("unavailable", `the platform answered: ${said}`, { status });
+    throw new PlatformError(denied ? "unauthorized" : "refused", `the platform answered: ${said}`, { status });
+  }
+
+  private budgetOf(shopId: number): Budget {
+    const known = this.budgets.get(shopId);
+    if (known !== undefined) return known;
+    const budget = new Budget(
+      () => performance.now(),
+      (ms) => this.sleep(ms, this.stopping.signal),
+    );
+    this.budgets.set(shopId, budget);
+    return budget;
+  }
+
+  /** Trouble is said once when it comes and once when it goes, and shown with the shop in between. */
+  private async report(shop: ShopAsked, trouble: string | null): Promise<void> {
+    const news = await this.connections.setTrouble(shop.id, trouble);
+    if (news && trouble !== null)
+      this.log.error("the platform does not let us in; connect the shop anew with `sds shop connect`", { shop: shop.domain, error: trouble });
+    if (news && trouble === null) this.log.info("the platform lets us in again", { shop: shop.domain });
+  }
+}
+
+function costIn({ body }: Answer): Cost | undefined {
+  const extensions = body?.["extensions"];
+  const cost = typeof extensions === "object" && extensions !== null ? (extensions as { cost?: Cost }).cost : undefined;
+  return typeof cost?.requestedQueryCost === "number" ? cost : undefined;
+}

@@ -1,0 +1,206 @@
+import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../domain/platform-records.ts";
+import type { Order } from "../domain/resources.ts";
+import type { Shop, ShopSettings } from "../domain/shop.ts";
+import type { MirrorStore } from "../store/mirror.ts";
+import type { AdminApi } from "./admin-api.ts";
+import {
+  type AttemptNode,
+  BILLING_CYCLES,
+  CONTRACT_LINES,
+  CONTRACT_WITH_CYCLES,
+  type ContractLineNode,
+  type ContractNode,
+  CYCLE_ATTEMPTS,
+  CYCLES_AT_ONCE,
+  type CycleNode,
+  ORDER_LINES,
+  ORDERS_AT_ONCE,
+  ORDERS_BY_ID,
+  type OrderLineNode,
+  type OrderNode,
+} from "./operations.ts";
+import { PlatformError } from "./platform-error.ts";
+import { billingAttempt, checkoutAttempt, customerRecord, dateFrom, expectedMoney, orderMoney, subscriptionRecord } from "./translate.ts";
+
+const DAY = 86_400_000;
+/** A skipped cycle can be taken back until it is over, and for a while we look. */
+const SKIP_SETTLES_AFTER = 30 * DAY;
+/** At most; in days. */
+const INTERVAL_DAYS: Record<string, number> = { DAY: 1, WEEK: 7, MONTH: 31, YEAR: 366 };
+
+/**
+ * Reads what the platform has of a contract and makes records of it: the holder, the contract, its checkout and its billing cycles. The cycles that the mirror has
+ * charged are left out, for they are over.
+ */
+export class ContractReader {
+  private readonly api: AdminApi;
+  private readonly mirror: MirrorStore;
+  private readonly settingsOf: (shopId: number) => Promise<ShopSettings>;
+  private readonly now: () => number;
+
+  constructor(api: AdminApi, mirror: MirrorStore, settingsOf: (shopId: number) => Promise<ShopSettings>, now: () => number) {
+    this.api = api;
+    this.mirror = mirror;
+    this.settingsOf = settingsOf;
+    this.now = now;
+  }
+
+  /**
+   * @param orders gids of orders to read again even where the mirror has them as charged
+   * @returns nothing for a contract that the platform doesn't know
+   * @throws PlatformError; SdsError `bad_record` for what makes no sense
+   */
+  async read(shop: Shop, gid: string, orders: readonly string[] = []): Promise<MirrorRecord[]> {
+    const known = await this.mirror.ordersOf(shop.domain, gid);
+    const from = this.firstOpenCycle(known, orders);
+    const range = { id: gid, from, to: from + CYCLES_AT_ONCE - 1 };
+    const { subscriptionContract: node, subscriptionBillingCycles } = await this.api.ask(shop, CONTRACT_WITH_CYCLES, range);
+    return node === null ? [] : this.records(shop, node, known, from, subscriptionBillingCycles.nodes, orders);
+  }
+
+  /** The same for a contract that a page of contracts brought. */
+  async readFrom(shop: Shop, node: ContractNode): Promise<MirrorRecord[]> {
+    const known = await this.mirror.ordersOf(shop.domain, node.id);
+    const from = this.firstOpenCycle(known, []);
+    const { subscriptionBillingCycles } = await this.api.ask(shop, BILLING_CYCLES, { id: node.id, from, to: from + CYCLES_AT_ONCE - 1 });
+    return this.records(shop, node, known, from, subscriptionBillingCycles.nodes, []);
+  }
+
+  private async records(
+    shop: Shop,
+    node: ContractNode,
+    known: Map<number, Order>,
+    from: number,
+    first: CycleNode[],
+    again: readonly string[],
+  ): Promise<MirrorRecord[]> {
+    const { retryDays: retryPlan, creditTitle } = await this.settingsOf(shop.id);
+    const holderBefore = await this.mirror.holderOf(shop.domain, node.id);
+    const holder = node.customer?.id ?? holderBefore;
+    if (holder === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
+    const lines = [...node.lines.nodes, ...(node.lines.pageInfo.hasNextPage ? await this.moreLines(shop, node.id, node.lines.pageInfo.endCursor) : [])];
+    const subscription = subscriptionRecord(node, lines, holder);
+    const cycles = [...first, ...(await this.moreCycles(shop, node, from, first))];
+    const attempts = await Promise.all(cycles.map((cycle) => this.attemptsOf(shop, node.id, cycle)));
+    const orders = await this.orders(shop, node, known, attempts.flat(), again, creditTitle);
+    const expected = expectedMoney(lines);
+    const shared = { type: "billing_cycle" as const, subscription: node.id, expected, retryPlan };
+
+    const records: BillingCycleRecord[] = [];
+    const checkout = orders.checkout;
+    if (checkout !== undefined) {
+      const attempt = checkoutAttempt(checkout.node, checkout.money);
+      records.push({
+        ...shared,
+        source: "checkout",
+        cycleNumber: 0,
+        skipped: false,
+        expectedAt: attempt.startedAt,
+        attempts: [attempt],
+        expected: checkout.money,
+      });
+    }
+    for (const [index, { cycleIndex, skipped, billingAttemptExpectedDate }] of cycles.entries()) {
+      const told = (attempts[index] ?? []).map((each) => billingAttempt(each, orders.money));
+      if (told.length === 0 && !skipped && !known.has(cycleIndex)) continue;
+      const expectedAt = dateFrom(billingAttemptExpectedDate);
+      records.push({ ...shared, source: "recurring", cycleNumber: cycleIndex, skipped, expectedAt, attempts: told });
+    }
+    const person = node.customer === null ? [] : [customerRecord(node.customer)];
+    // Whether a cancellation is involuntary hangs on the last order, so that orders come first; of a contract seen first there is nothing to cancel.
+    return holderBefore === undefined ? [...person, subscription, ...records] : [...person, ...records, subscription];
+  }
+
+  /** The first cycle that may still change, or that an order to be read again belongs to. */
+  private firstOpenCycle(known: Map<number, Order>, again: readonly string[]): number {
+    let cycle = 1;
+    while (this.isSettled(known.get(cycle))) cycle += 1;
+    for (const [number, { shopifyId }] of known) {
+      if (number > 0 && number < cycle && shopifyId !== null && again.includes(shopifyId)) cycle = number;
+    }
+    return cycle;
+  }
+
+  private isSettled(order: Order | undefined): boolean {
+    if (order === undefined) return false;
+    const { status, billedAt } = order;
+    return status === "PAID" || status === "RECOVERED" || (status === "SKIPPED" && Date.parse(billedAt) < this.now() - SKIP_SETTLES_AFTER);
+  }
+
+  /** Cycles go on without end: they are read until two intervals beyond the next billing, for those can be skipped ahead. */
+  private async moreCycles(shop: Shop, node: ContractNode, from: number, first: CycleNode[]): Promise<CycleNode[]> {
+    const { interval, intervalCount } = node.billingPolicy;
+    const next = node.nextBillingDate === null ? 0 : Date.parse(node.nextBillingDate);
+    const horizon = Math.max(this.now(), next) + 2 * intervalCount * (INTERVAL_DAYS[interval] ?? 31) * DAY;
+    const more: CycleNode[] = [];
+    for (let last = first, start = from + CYCLES_AT_ONCE; last.length === CYCLES_AT_ONCE; start += CYCLES_AT_ONCE) {
+      if (Date.parse(last.at(-1)?.billingAttemptExpectedDate ?? "") > horizon) break;
+      const answer = await this.api.ask(shop, BILLING_CYCLES, { id: node.id, from: start, to: start + CYCLES_AT_ONCE - 1 });
+      last = answer.subscriptionBillingCycles.nodes;
+      more.push(...last);
+    }
+    return more;
+  }
+
+  private async attemptsOf(shop: Shop, id: string, { cycleIndex, billingAttempts }: CycleNode): Promise<AttemptNode[]> {
+    const attempts = [...billingAttempts.nodes];
+    let { hasNextPage, endCursor } = billingAttempts.pageInfo;
+    while (hasNextPage) {
+      const { subscriptionBillingCycle: cycle } = await this.api.ask(shop, CYCLE_ATTEMPTS, { id, index: cycleIndex, after: endCursor });
+      if (cycle === null) break;
+      attempts.push(...cycle.billingAttempts.nodes);
+      ({ hasNextPage, endCursor } = cycle.billingAttempts.pageInfo);
+    }
+    return attempts;
+  }
+
+  private async moreLines(shop: Shop, id: string, cursor: string | null): Promise<ContractLineNode[]> {
+    const lines: ContractLineNode[] = [];
+    for (let after = cursor; after !== null; ) {
+      const { subscriptionContract } = await this.api.ask(shop, CONTRACT_LINES, { id, after });
+      if (subscriptionContract === null) break;
+      lines.push(...subscriptionContract.lines.nodes);
+      const { hasNextPage, endCursor } = subscriptionContract.lines.pageInfo;
+      after = hasNextPage ? endCursor : null;
+    }
+    return lines;
+  }
+
+  /** The money of the attempts' orders, and the checkout's order where it is to be told of. What the mirror has of a charged order is not read twice. */
+  private async orders(shop: Shop, node: ContractNode, known: Map<number, Order>, attempts: AttemptNode[], again: readonly string[], creditTitle: string) {
+    const mirrored = new Map([...known.values()].filter(isCharged).map((order) => [order.shopifyId, order]));
+    const isNew = (gid: string) => !mirrored.has(gid) || again.includes(gid);
+    const charged = attempts.flatMap(({ state }) =>
+      state.__typename === "SubscriptionBillingAttemptSuccessState" && state.order !== null ? [state.order.id] : [],
+    );
+    const origin = node.originOrder === null ? [] : [node.originOrder.id];
+    const wanted = [...new Set([...origin, ...charged])].filter(isNew);
+    const read = new Map<string, { node: OrderNode; money: OrderMoney }>();
+    for (let start = 0; start < wanted.length; start += ORDERS_AT_ONCE) {
+      const { nodes } = await this.api.ask(shop, ORDERS_BY_ID, { ids: wanted.slice(start, start + ORDERS_AT_ONCE) });
+      for (const order of nodes) {
+        if (order !== null) read.set(order.id, { node: order, money: orderMoney(await this.orderLines(shop, order), creditTitle) });
+      }
+    }
+    return {
+      checkout: node.originOrder === null ? undefined : read.get(node.originOrder.id),
+      money: (gid: string): OrderMoney | undefined => read.get(gid)?.money ?? mirrored.get(gid),
+    };
+  }
+
+  private async orderLines(shop: Shop, { id, lineItems }: OrderNode): Promise<OrderLineNode[]> {
+    const lines = [...lineItems.nodes];
+    for (let after = lineItems.pageInfo.hasNextPage ? lineItems.pageInfo.endCursor : null; after !== null; ) {
+      const { order } = await this.api.ask(shop, ORDER_LINES, { id, after });
+      if (order === null) break;
+      lines.push(...order.lineItems.nodes);
+      const { hasNextPage, endCursor } = order.lineItems.pageInfo;
+      after = hasNextPage ? endCursor : null;
+    }
+    return lines;
+  }
+}
+
+function isCharged({ status }: Order): boolean {
+  return status === "PAID" || status === "RECOVERED";
+}

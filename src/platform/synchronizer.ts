@@ -1,0 +1,218 @@
+import { SdsError } from "../domain/error.ts";
+import type { MirrorRecord } from "../domain/platform-records.ts";
+import type { Shop } from "../domain/shop.ts";
+import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../domain/sync.ts";
+import { isoUtc } from "../domain/time.ts";
+import type { Door } from "../mirror/door.ts";
+import type { SyncStore } from "../store/syncs.ts";
+import type { AdminApi } from "./admin-api.ts";
+import type { ContractReader } from "./contract-reader.ts";
+import type { Lanes } from "./lanes.ts";
+import {
+  ALL_CONTRACTS,
+  ALL_CUSTOMERS,
+  ATTEMPTS,
+  CONTRACTS,
+  type ContractNode,
+  CUSTOMERS,
+  CUSTOMERS_COUNT,
+  NEWEST_CONTRACT,
+  type Operation,
+  ORDER_LINES,
+  ORDERS,
+  type OrderOfContracts,
+} from "./operations.ts";
+import { customerRecord } from "./translate.ts";
+
+export interface SyncProgress {
+  counts: SyncCounts;
+  stage: SyncRun["stage"];
+  /** Of the stage, 0 to 1; undefined where nobody can tell. */
+  done: number | undefined;
+}
+
+export interface SyncParts {
+  api: AdminApi;
+  reader: ContractReader;
+  lanes: Lanes;
+  door: Door;
+  syncs: SyncStore;
+  now: () => number;
+}
+
+interface Page<T> {
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+  nodes: T[];
+}
+
+/**
+ * How far back before the last complete run a run of changes begins: what was being written then, and clocks that differ. Milliseconds.
+ */
+const OVERLAP = 5 * 60_000;
+
+/** Loads a shop whole, or repairs what changed, through the one door. */
+export class Synchronizer {
+  private readonly parts: SyncParts;
+
+  constructor(parts: SyncParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Loads everything there is. A run that was cut off goes on at the page that it had reached. Nothing is queued for what it loads unless `events` says so; what began
+   * after the run did is news all the same.
+   * @throws PlatformError where the platform cannot be asked; the run can be taken up again
+   */
+  async full(shop: Shop, options: { events: boolean }, onProgress: (progress: SyncProgress) => void = () => {}): Promise<SyncCounts> {
+    const { syncs, now } = this.parts;
+    const begun = await syncs.unfinished(shop.id, "full");
+    const run = begun ?? { startedAt: now(), since: null, events: options.events, stage: "customers" as const, cursor: null, counts: NO_COUNTS };
+    const save = (next: Partial<SyncRun>) => {
+      Object.assign(run, next);
+      return syncs.save(shop.id, "full", run);
+    };
+    await save({ events: options.events });
+    if (run.stage === "customers") {
+      const total = (await this.parts.api.ask(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
+      for await (const { nodes, endCursor } of this.pages(shop, ALL_CUSTOMERS, ({ customers }) => customers, run.cursor, null)) {
+        const applied = await this.submit(shop, nodes.map(customerRecord), !run.events);
+        await save({ cursor: endCursor, counts: add(run.counts, { customers: nodes.length, ...applied }) });
+        onProgress({ counts: run.counts, stage: run.stage, done: total ? run.counts.customers / total : undefined });
+      }
+      await save({ stage: "subscriptions", cursor: null });
+    }
+    const newest = (await this.parts.api.ask(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
+    let oldest: number | undefined;
+    for await (const { nodes, endCursor } of this.pages(shop, ALL_CONTRACTS, ({ subscriptionContracts }) => subscriptionContracts, run.cursor, null)) {
+      const applied = await Promise.all(nodes.map((node) => this.load(shop, node, run)));
+      await save({ cursor: endCursor, counts: applied.reduce(add, run.counts) });
+      const at = Date.parse(nodes.at(-1)?.createdAt ?? "");
+      oldest ??= Date.parse(nodes[0]?.createdAt ?? "");
+      onProgress({ counts: run.counts, stage: run.stage, done: newest === undefined ? undefined : (at - oldest) / (Date.parse(newest) - oldest) });
+    }
+    await syncs.complete(shop.id, "full", run, now());
+    return run.counts;
+  }
+
+  /**
+   * Repairs what changed since a time, or since the last run that came to its end, and queues the events that were missed.
+   * @throws PlatformError; SdsError `conflict` for a shop that was never loaded
+   */
+  async changes(shop: Shop, since: number | undefined, onProgress: (progress: SyncProgress) => void = () => {}): Promise<SyncCounts> {
+    const { syncs, now } = this.parts;
+    const from = since ?? (await this.lastStart(shop)) - OVERLAP;
+    const run: SyncRun = { startedAt: now(), since: from, events: true, stage: "customers", cursor: null, counts: NO_COUNTS };
+    const updated = `updated_at:>='${isoUtc(from)}'`;
+    const read = new Set<string>();
+    const note = (counts: Partial<SyncCounts>) => {
+      run.counts = add(run.counts, counts);
+      onProgress({ counts: run.counts, stage: run.stage, done: undefined });
+    };
+
+    for await (const { nodes } of this.pages(shop, CUSTOMERS, ({ customers }) => customers, null, updated)) {
+      note({ customers: nodes.length, ...(await this.submit(shop, nodes.map(customerRecord), false)) });
+    }
+    run.stage = "subscriptions";
+    for await (const { nodes } of this.pages(shop, CONTRACTS, ({ subscriptionContracts }) => subscriptionContracts, null, updated)) {
+      const applied = await Promise.all(nodes.map((node) => this.load(shop, node, run)));
+      for (const [index, { id }] of nodes.entries()) {
+        read.add(id);
+        note(applied[index] ?? {});
+      }
+    }
+    run.stage = "orders";
+    for await (const { nodes } of this.pages(shop, ORDERS, ({ orders }) => orders, null, updated)) {
+      for (const order of nodes) {
+        for (const contract of await this.contractsOf(shop, order)) note(await this.refresh(shop, contract, [order.id]));
+      }
+    }
+    run.stage = "attempts";
+    for await (const { nodes } of this.pages(
+      shop,
+      ATTEMPTS,
+      ({ subscriptionBillingAttempts }) => subscriptionBillingAttempts,
+      null,
+      `created_at:>='${isoUtc(from)}'`,
+    )) {
+      const contracts = new Set(nodes.map(({ subscriptionContract }) => subscriptionContract.id));
+      for (const contract of contracts.difference(read)) {
+        read.add(contract);
+        note(await this.refresh(shop, contract, []));
+      }
+    }
+    await syncs.complete(shop.id, "changes", run, now());
+    return run.counts;
+  }
+
+  /** Reads a contract whole and applies it. @param orders gids of orders that changed */
+  async refresh(shop: Shop, contract: string, orders: readonly string[], settles: readonly number[] = []): Promise<Partial<SyncCounts>> {
+    const { lanes, reader } = this.parts;
+    return lanes.run(`${shop.id} ${contract}`, async () => this.submit(shop, await reader.read(shop, contract, orders), false, settles));
+  }
+
+  private async load(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
+    const { lanes, reader } = this.parts;
+    return lanes.run(`${shop.id} ${node.id}`, async () => {
+      const records = await reader.readFrom(shop, node);
+      const quiet = !run.events && Date.parse(node.createdAt) < run.startedAt;
+      const orders = records.filter((record) => record.type === "billing_cycle").length;
+      return { subscriptions: 1, orders, ...(await this.submit(shop, records, quiet)) };
+    });
+  }
+
+  private async submit(shop: Shop, records: MirrorRecord[], quiet: boolean, settles: readonly number[] = []): Promise<{ changed: number; events: number }> {
+    const applied = await this.parts.door.submit({ shop, records, quiet, settles });
+    if ("refused" in applied) throw new SdsError("bad_record", `the platform's ${records[applied.refused.index]?.type ?? "record"} ${applied.refused.reason}`);
+    return { changed: applied.changed, events: applied.events };
+  }
+
+  private async lastStart(shop: Shop): Promise<number> {
+    const kinds: SyncKind[] = ["full", "changes"];
+    const runs = await Promise.all(kinds.map((kind) => this.parts.syncs.lastComplete(shop.id, kind)));
+    const starts = runs.flatMap((run) => (run === undefined ? [] : [run.startedAt]));
+    if (starts.length === 0) throw new SdsError("conflict", `${shop.domain} was never loaded whole: run \`sds sync ${shop.domain}\` first`);
+    return Math.max(...starts);
+  }
+
+  async contractsOf(shop: Shop, order: OrderOfContracts): Promise<Set<string>> {
+    const contracts = order.lineItems.nodes.map(({ contract }) => contract);
+    let { hasNextPage, endCursor } = order.lineItems.pageInfo;
+    while (hasNextPage) {
+      const answer = await this.parts.api.ask(shop, ORDER_LINES, { id: order.id, after: endCursor });
+      if (answer.order === null) break;
+      contracts.push(...answer.order.lineItems.nodes.map(({ contract }) => contract));
+      ({ hasNextPage, endCursor } = answer.order.lineItems.pageInfo);
+    }
+    return new Set(contracts.flatMap((contract) => (contract === null ? [] : [contract.id])));
+  }
+
+  /** Page by page; the next one is asked for while the caller works on this one. */
+  private async *pages<A, T>(
+    shop: Shop,
+    operation: Operation<{ after: string | null; query: string | null }, A>,
+    pageIn: (answer: A) => Page<T>,
+    cursor: string | null,
+    query: string | null,
+  ): AsyncGenerator<{ nodes: T[]; endCursor: string | null }> {
+    const ask = async (after: string | null) => pageIn(await this.parts.api.ask(shop, operation, { after, query }));
+    let next: Promise<Page<T>> | undefined = ask(cursor);
+    while (next !== undefined) {
+      const { nodes, pageInfo }: Page<T> = await next;
+      next = pageInfo.hasNextPage ? ask(pageInfo.endCursor) : undefined;
+      // It is awaited in its turn; if the caller's work fails before, nobody else looks at it.
+      next?.catch(() => undefined);
+      yield { nodes, endCursor: pageInfo.endCursor };
+    }
+  }
+}
+
+function add(counts: SyncCounts, more: Partial<SyncCounts>): SyncCounts {
+  const { customers = 0, subscriptions = 0, orders = 0, changed = 0, events = 0 } = more;
+  return {
+    customers: counts.customers + customers,
+    subscriptions: counts.subscriptions + subscriptions,
+    orders: counts.orders + orders,
+    changed: counts.changed + changed,
+    events: counts.events + events,
+  };
+}

@@ -1,0 +1,150 @@
+import type { Database } from "bun:sqlite";
+import { SdsError } from "../domain/error.ts";
+
+/** A webhook of the platform, verified, on its way into the inbox. Times in epoch milliseconds. */
+export interface Receipt {
+  shopId: number;
+  /** The platform's own id of it, by which one sent again is known; null where it has none. */
+  webhookId: string | null;
+  topic: string;
+  /** What it is about: those about the same are processed one after another. */
+  subject: string;
+  body: string;
+  triggeredAt: number;
+}
+
+export interface InboxItem {
+  number: number;
+  shopId: number;
+  topic: string;
+  subject: string;
+  body: string;
+  triggeredAt: number;
+  /** Failed ones so far. */
+  attempts: number;
+}
+
+export const INBOX_STATUSES = ["waiting", "failed"] as const;
+type InboxStatus = (typeof INBOX_STATUSES)[number];
+
+/** An entry as it is listed. */
+export interface InboxEntry {
+  number: number;
+  topic: string;
+  subject: string;
+  status: InboxStatus;
+  attempts: number;
+  error: string | null;
+  receivedAt: number;
+  nextAttemptAt: number | null;
+}
+
+export interface InboxStore {
+  /** Keeps what was not received before; when this resolves, it is on the disk. @returns for each whether it is new */
+  receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
+  /** Shops with something to process, by id. */
+  dueShops(now: number): Promise<number[]>;
+  /** The oldest that are due of a shop. */
+  due(shopId: number, now: number, limit: number): Promise<InboxItem[]>;
+  /** They are done, and forgotten. */
+  settle(items: readonly InboxItem[]): Promise<void>;
+  /** They could not be processed. @param nextAttemptAt null: not tried again but by hand */
+  postpone(items: readonly InboxItem[], error: string, nextAttemptAt: number | null): Promise<void>;
+  /** Newest first. */
+  list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
+  count(shopId: number): Promise<Record<InboxStatus, number>>;
+  /** By hand, now. @throws SdsError `not_found` */
+  retry(shopId: number, number: number, now: number): Promise<void>;
+  /** @returns how many */
+  retryFailed(shopId: number, now: number): Promise<number>;
+  /** Forgets which webhooks were received before a time. */
+  forgetReceipts(before: number): Promise<void>;
+}
+
+export function inboxStore(db: Database): InboxStore {
+  const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
+  const insert = db.prepare(
+    "INSERT INTO inbox (shop_id, topic, subject, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?)",
+  );
+  const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
+  const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
+    "SELECT shop_id AS shopId, next_attempt_at AS at FROM inbox INDEXED BY inbox_due WHERE next_attempt_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, next_attempt_at LIMIT 1",
+  );
+  const due = db.prepare<InboxItem, [number, number, number]>(
+    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox INDEXED BY inbox_due
+     WHERE shop_id = ? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT ?`,
+  );
+  const settle = db.prepare("DELETE FROM inbox WHERE number = ?");
+  const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");
+  const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
+  const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
+  const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
+
+  function take({ shopId, webhookId, topic, subject, body, triggeredAt }: Receipt, now: number): boolean {
+    // Removed since the caller looked it up.
+    if (exists.get(shopId) === null) return false;
+    if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
+    insert.run(shopId, topic, subject, body, triggeredAt, now, now);
+    return true;
+  }
+
+  return {
+    async receive(receipts, now) {
+      return db.transaction(() => receipts.map((receipt) => take(receipt, now))).immediate();
+    },
+
+    async dueShops(now) {
+      const shops: number[] = [];
+      for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
+        if (next.at <= now) shops.push(next.shopId);
+      }
+      return shops;
+    },
+
+    async due(shopId, now, limit) {
+      return due.all(shopId, now, limit);
+    },
+
+    async settle(items) {
+      db.transaction(() => {
+        for (const { number } of items) settle.run(number);
+      }).immediate();
+    },
+
+    async postpone(items, error, nextAttemptAt) {
+      const status = nextAttemptAt === null ? "failed" : "waiting";
+      db.transaction(() => {
+        for (const { number } of items) postpone.run(error, status, nextAttemptAt, number);
+      }).immediate();
+    },
+
+    async list(shopId, { limit, status }) {
+      const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
+      return db
+        .query<InboxEntry, { shopId: number; limit: number }>(
+          `SELECT number, topic, subject, status, attempts, error, received_at AS receivedAt, next_attempt_at AS nextAttemptAt
+           FROM inbox WHERE shop_id = $shopId ${ofStatus} ORDER BY number DESC LIMIT $limit`,
+        )
+        .all({ shopId, limit });
+    },
+
+    async count(shopId) {
+      const rows = db
+        .query<{ status: InboxStatus; n: number }, [number]>("SELECT status, count(*) AS n FROM inbox WHERE shop_id = ? GROUP BY status")
+        .all(shopId);
+      return { waiting: 0, failed: 0, ...Object.fromEntries(rows.map(({ status, n }) => [status, n])) };
+    },
+
+    async retry(shopId, number, now) {
+      if (retry.run(now, shopId, number).changes === 0) throw new SdsError("not_found", `there is nothing with the number ${number} in the inbox`);
+    },
+
+    async retryFailed(shopId, now) {
+      return retryFailed.run(now, shopId).changes;
+    },
+
+    async forgetReceipts(before) {
+      forget.run(before);
+    },
+  };
+}

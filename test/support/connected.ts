@@ -1,0 +1,72 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { connect } from "../../src/platform/connect.ts";
+import { type TestApp, temporaryFolder, testApp } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
+import { eventually } from "./eventually.ts";
+import type { PlatformShop } from "./platform/shop.ts";
+import { StandIn } from "./platform/stand-in.ts";
+import type { Webhook } from "./platform/webhook.ts";
+
+export const SECRET = "the-app-client-secret";
+export const DOMAIN = "alpha.myshopify.com";
+
+/** A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not answer. */
+export async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promise<StandIn> {
+  const platform = await StandIn.start({ clientSecret: SECRET, restoreRate: 100_000, maximumAvailable: 100_000, ...options });
+  afterTest(async () => {
+    await platform.stop();
+    if (platform.invalid.length > 0) throw new Error(`the platform would not answer: ${platform.invalid.join("; ")}`);
+  });
+  return platform;
+}
+
+export interface Connected {
+  test: TestApp;
+  platform: StandIn;
+  remote: PlatformShop;
+  shop: Awaited<ReturnType<TestApp["addShop"]>>;
+  /** Hands a webhook to the program as the platform would. */
+  send(webhook: Webhook): Promise<Response>;
+  /** Hands over all that the platform has to tell, and waits until it is processed. */
+  deliverAll(): Promise<void>;
+  /** Waits until the inbox has nothing that is due. */
+  processed(): Promise<void>;
+}
+
+/** The program and the stand-in, with one shop connected by the app's credentials. */
+export async function connected(env: Record<string, string> = {}, options: Parameters<typeof StandIn.start>[0] = {}): Promise<Connected> {
+  const secretFile = join(temporaryFolder(), "secret");
+  writeFileSync(secretFile, SECRET);
+  const platform = await standIn(options);
+  const test = await testApp({ SDS_PLATFORM_URL: platform.url, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: secretFile, ...env });
+  const remote = platform.addShop(DOMAIN);
+  const shop = await test.addShop(DOMAIN);
+  const { store, platform: ours } = test.app;
+  await connect({ store, endpoint: ours.endpoint, fetch, base: platform.url }, DOMAIN, { kind: "client_credentials" }, test.clock.now());
+
+  async function send(webhook: Webhook): Promise<Response> {
+    const { headers, body } = platform.signed(webhook);
+    return test.request("/platform/webhooks", { method: "POST", headers, body });
+  }
+
+  async function processed(): Promise<void> {
+    await eventually(async () => {
+      const { waiting } = await store.inbox.count(shop.shop.id);
+      return waiting === 0 || (await store.inbox.dueShops(test.clock.now())).length === 0 || undefined;
+    });
+  }
+
+  return {
+    test,
+    platform,
+    remote,
+    shop,
+    send,
+    processed,
+    async deliverAll() {
+      for (const webhook of remote.outgoing.splice(0)) await send(webhook);
+      await processed();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { type DocumentNode, execute, type GraphQLError, getOperationAST, getVariableValues, parse, validate } from "graphql";
+import { adminSchema, errorType, plainField, typeNameOf } from "./admin-schema.ts";
+import type { Bucket } from "./bucket.ts";
+import type { Context } from "./context.ts";
+import { QueryCost } from "./query-cost.ts";
+import type { PlatformShop } from "./shop.ts";
+
+export interface GraphqlRequest {
+  query: string;
+  variables?: Record<string, unknown> | null;
+  operationName?: string | null;
+}
+
+export type Outcome = "ok" | "invalid" | "denied" | "error" | "throttled" | "too costly";
+
+export interface GraphqlAnswer {
+  outcome: Outcome;
+  /** What was asked of the bucket. */
+  cost: number;
+  body: Record<string, unknown>;
+}
+
+interface Prepared {
+  document?: DocumentNode;
+  errors: readonly GraphQLError[];
+}
+
+const prepared = new Map<string, Prepared>();
+
+/** Parsing and checking costs more than answering: each text once. */
+function prepare(text: string): Prepared {
+  let known = prepared.get(text);
+  if (known === undefined) {
+    try {
+      const document = parse(text);
+      known = { document, errors: validate(adminSchema(), document) };
+    } catch (error) {
+      known = { errors: [error as GraphQLError] };
+    }
+    if (prepared.size > 1000) prepared.clear();
+    prepared.set(text, known);
+  }
+  return known;
+}
+
+/** The operation's name, without a word on whether it is any good. */
+export function operationName({ query, operationName: name }: GraphqlRequest): string {
+  return name ?? /\b(?:query|mutation)\s+(\w+)/.exec(query)?.[1] ?? "unnamed";
+}
+
+export interface Asked {
+  shop: PlatformShop;
+  request: GraphqlRequest;
+  raw: string;
+  bucket: Bucket;
+  maxQueryCost: number;
+  handles: ReadonlySet<string>;
+  unknown: (what: string) => void;
+}
+
+export async function answerGraphql(asked: Asked): Promise<GraphqlAnswer> {
+  const { shop, request, raw, bucket, handles } = asked;
+  const name = operationName(request);
+  const unknown = (what: string) => asked.unknown(`${name}: ${what}`);
+  const { document, errors } = prepare(request.query);
+  const operation = document === undefined ? null : getOperationAST(document, request.operationName);
+  if (document === undefined || errors.length > 0 || !operation) {
+    const messages = errors.length > 0 ? errors : [{ message: "An operation name is required" }];
+    for (const { message } of messages) unknown(message);
+    return { outcome: "invalid", cost: 0, body: { errors: messages } };
+  }
+  const variables = request.variables ?? {};
+  const { coerced, errors: misfits = [] } = getVariableValues(adminSchema(), operation.variableDefinitions ?? [], variables);
+  if (coerced === undefined) {
+    for (const { message } of misfits) unknown(message);
+    return { outcome: "invalid", cost: 0, body: { errors: misfits } };
+  }
+  const costs = new QueryCost(adminSchema(), document, coerced);
+  const requested = costs.of(operation);
+  const costOf = (actualQueryCost: number | null) => ({ cost: { requestedQueryCost: requested, actualQueryCost, throttleStatus: bucket.status } });
+  if (requested > asked.maxQueryCost) {
+    const message = `Query cost is ${requested}, which exceeds the single query max cost limit (${asked.maxQueryCost}).`;
+    const error = { message, extensions: { code: "MAX_COST_EXCEEDED", cost: requested, maxCost: asked.maxQueryCost } };
+    return { outcome: "too costly", cost: requested, body: { errors: [error], extensions: costOf(null) } };
+  }
+  if (!bucket.take(requested)) {
+    const error = { message: "Throttled", extensions: { code: "THROTTLED", documentation: "https://shopify.dev/api/usage/rate-limits" } };
+    return { outcome: "throttled", cost: requested, body: { errors: [error], extensions: costOf(null) } };
+  }
+  const contextValue: Context = { shop, unknown, handles, raw, errorType };
+  const result = await execute({
+    schema: adminSchema(),
+    document,
+    contextValue,
+    variableValues: variables,
+    operationName: request.operationName ?? null,
+    fieldResolver: plainField,
+    typeResolver: typeNameOf,
+  });
+  const actual = Math.min(requested, costs.of(operation, result.data ?? null));
+  bucket.giveBack(requested - actual);
+  const denied = result.errors?.filter(({ extensions }) => extensions["code"] === "ACCESS_DENIED") ?? [];
+  for (const error of result.errors ?? []) if (!denied.includes(error)) unknown(error.message);
+  const outcome = result.errors === undefined ? "ok" : denied.length > 0 ? "denied" : "error";
+  return { outcome, cost: requested, body: { ...result, extensions: costOf(actual) } };
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import {
+  buildClientSchema,
+  GraphQLError,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  getNamedType,
+  type IntrospectionQuery,
+  isEnumType,
+  isObjectType,
+} from "graphql";
+import type { Context, Fields } from "./context.ts";
+import { ORDER_FIELDS } from "./order-fields.ts";
+import { ROOT_FIELDS } from "./root-fields.ts";
+import { TYPE_NAME } from "./rows.ts";
+import { SHOP_FIELDS } from "./shop-fields.ts";
+import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
+import { API_VERSION } from "./webhook.ts";
+
+/** What it takes to read a type, or a page of it. */
+const SCOPE: Record<string, string> = {
+  Customer: "read_customers",
+  Order: "read_orders",
+  SubscriptionContract: "read_own_subscription_contracts",
+  SubscriptionBillingAttempt: "read_own_subscription_contracts",
+  SubscriptionBillingCycle: "read_own_subscription_contracts",
+};
+const COUNTED: Record<string, string> = { customersCount: "Customer", ordersCount: "Order" };
+const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `SubscriptionBillingAttempt${sort}Error`);
+
+let loaded: GraphQLSchema | undefined;
+
+/** The platform's own schema, with this stand-in's model behind it. */
+export function adminSchema(): GraphQLSchema {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): GraphQLSchema {
+  const tool = dirname(createRequire(import.meta.url).resolve("@shopify/dev-mcp/package.json"));
+  const text = gunzipSync(readFileSync(join(tool, "dist/data", `admin_${API_VERSION}.json.gz`))).toString();
+  const read = JSON.parse(text) as IntrospectionQuery | { data: IntrospectionQuery };
+  const schema = buildClientSchema("data" in read ? read.data : read, { assumeValid: true });
+  const tables: Record<string, Fields<never>> = { ...ROOT_FIELDS, ...SHOP_FIELDS, ...SUBSCRIPTION_FIELDS, ...ORDER_FIELDS };
+  for (const [name, fields] of Object.entries(tables)) {
+    const type = schema.getType(name);
+    if (!isObjectType(type)) throw new Error(`the schema has no type ${name}`);
+    for (const [key, resolve] of Object.entries(fields)) {
+      const field = type.getFields()[key];
+      if (field === undefined) throw new Error(`the schema has no ${name}.${key}`);
+      field.resolve = resolve as GraphQLFieldResolver<unknown, Context>;
+    }
+  }
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith("__")) continue;
+    for (const field of Object.values(type.getFields())) {
+      const read = COUNTED[field.name] ?? getNamedType(field.type).name.replace(/Connection$/, "");
+      const scope = SCOPE[read];
+      if (scope !== undefined) field.resolve = withScope(scope, field.resolve ?? plainField);
+    }
+  }
+  return schema;
+}
+
+function withScope(scope: string, resolve: GraphQLFieldResolver<unknown, Context>): GraphQLFieldResolver<unknown, Context> {
+  return (source, args, context, info) => {
+    if (context.shop.scopes.includes(scope)) return resolve(source, args, context, info);
+    const requiredAccess = `\`${scope}\` access scope.`;
+    const extensions = { code: "ACCESS_DENIED", documentation: "https://shopify.dev/api/usage/access-scopes", requiredAccess };
+    throw new GraphQLError(`Access denied for ${info.fieldName} field. Required access: ${requiredAccess}`, { extensions });
+  };
+}
+
+/** Fields that nobody described have the model's own name, or are missing here: better a loud error than a false null. */
+export const plainField: GraphQLFieldResolver<unknown, Context> = (source, _, __, info) => {
+  if (typeof source === "object" && source !== null && info.fieldName in source) return (source as Record<string, unknown>)[info.fieldName];
+  throw new GraphQLError(`the stand-in has no ${info.parentType.name}.${info.fieldName}`);
+};
+
+export function typeNameOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if ("__typename" in value && typeof value.__typename === "string") return value.__typename;
+  if ("kind" in value && typeof value.kind === "string") return (TYPE_NAME as Record<string, string>)[value.kind];
+  return undefined;
+}
+
+/** The schema says of which error a code is. */
+export function errorType(code: string): string {
+  const schema = adminSchema();
+  const found = ERROR_TYPES.find((name) => {
+    const codes = schema.getType(`${name}Code`);
+    return isEnumType(codes) && codes.getValue(code) !== undefined;
+  });
+  return found ?? "SubscriptionBillingAttemptUnexpectedError";
+}

@@ -1,0 +1,127 @@
+import { GraphQLError } from "graphql";
+import type { Kind, Row, RowOf } from "./rows.ts";
+import { meets, readSearch } from "./search-query.ts";
+import { type ShopRows, sortValue } from "./shop-rows.ts";
+
+const MOST = 250;
+
+export interface PageArguments {
+  first?: number | null;
+  last?: number | null;
+  after?: string | null;
+  before?: string | null;
+  reverse?: boolean | null;
+  query?: string | null;
+  sortKey?: string | null;
+}
+
+interface Found<T> {
+  node: T;
+  cursor: string;
+}
+
+export interface Connection<T> {
+  nodes: T[];
+  edges: Found<T>[];
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+}
+
+/** How many nodes are asked for. */
+function pageSize({ first, last, before }: PageArguments): number {
+  if (typeof last === "number" || typeof before === "string") throw new GraphQLError("the stand-in has no pages from behind: use first and after");
+  if (typeof first !== "number") throw new GraphQLError("you must provide one of first or last");
+  if (first < 1 || first > MOST) throw new GraphQLError(`first has to be between 1 and ${MOST}`);
+  return first;
+}
+
+/** A page of what comes, of which one more than the page is looked at. */
+function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => string): Connection<T> {
+  const size = pageSize(args);
+  const edges: Found<T>[] = [];
+  let hasNextPage = false;
+  for (const node of items) {
+    hasNextPage = edges.length === size;
+    if (hasNextPage) break;
+    edges.push({ node, cursor: cursorOf(node) });
+  }
+  const pageInfo = {
+    hasNextPage,
+    hasPreviousPage: typeof args.after === "string",
+    startCursor: edges[0]?.cursor ?? null,
+    endCursor: edges.at(-1)?.cursor ?? null,
+  };
+  return { nodes: edges.map(({ node }) => node), edges, pageInfo };
+}
+
+function writeCursor(sortKey: string, value: number | string, n: number): string {
+  return Buffer.from(JSON.stringify([sortKey, value, n])).toString("base64");
+}
+
+function readCursor(cursor: string, sortKey: string): { value: number | string; n: number } {
+  const [, key = "", value = "null", n = ""] = /^\["(\w+)",(.+),(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
+  if (key !== sortKey) throw new GraphQLError("Invalid cursor for current pagination sort.");
+  return { value: JSON.parse(value) as number | string, n: Number(n) };
+}
+
+/** A page of all rows of a kind, sorted and filtered. */
+export function rowsPage<K extends Kind>(shop: ShopRows, kind: K, args: PageArguments, unknown: (what: string) => void): Connection<RowOf[K]> {
+  const sortKey = args.sortKey ?? "ID";
+  const sorted = shop.inOrder(kind, sortKey);
+  if (sorted === undefined) throw new GraphQLError(`the stand-in cannot sort by ${sortKey}`);
+  const conditions = readSearch(args.query ?? "", unknown);
+  const { rows } = sorted;
+  const reverse = args.reverse ?? false;
+  let from = 0;
+  let to = rows.length;
+  if (typeof args.after === "string") {
+    const position = readCursor(args.after, sortKey);
+    if (reverse) to = sorted.countBefore(position);
+    else from = sorted.countBefore(position, true);
+  }
+  for (const { sortKey: key, comparison, value } of conditions) {
+    if (key !== sortKey) continue;
+    if (comparison.startsWith(">")) from = Math.max(from, sorted.countBefore({ value, n: -1 }));
+    if (comparison.startsWith("<")) to = Math.min(to, sorted.countBefore({ value, n: Number.POSITIVE_INFINITY }));
+  }
+  function* matching(): Generator<Row> {
+    for (let step = from; step < to; step++) {
+      const row = rows[reverse ? to - 1 - (step - from) : step];
+      if (row !== undefined && conditions.every((condition) => meets(row, condition, sortValue))) yield row;
+    }
+  }
+  return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => writeCursor(sortKey, sortValue(row, sortKey), row.n));
+}
+
+export function countRows(shop: ShopRows, kind: Kind, { query, limit }: { query?: string | null; limit?: number | null }, unknown: (what: string) => void) {
+  const conditions = readSearch(query ?? "", unknown);
+  const { length } = (shop.inOrder(kind, "ID")?.rows ?? []).filter((row) => conditions.every((condition) => meets(row, condition, sortValue)));
+  const most = limit ?? Number.POSITIVE_INFINITY;
+  return { count: Math.min(length, most), precision: length > most ? "AT_LEAST" : "EXACT" };
+}
+
+/** A page of a short list; an item keeps its key while others come and go. */
+export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (item: T) => number): Connection<T> {
+  const ordered = args.reverse === true ? items.toReversed() : items;
+  let from = 0;
+  if (typeof args.after === "string") {
+    const { n } = readCursor(args.after, "KEY");
+    from = ordered.findIndex((item) => keyOf(item) === n) + 1;
+  }
+  return pageOf(ordered.slice(from), args, (item) => writeCursor("KEY", 0, keyOf(item)));
+}
+
+/** A page of an endless row of numbers, made as they are asked for. */
+export function numbersPage<T>(from: number, to: number, args: PageArguments, make: (index: number) => T): Connection<T> {
+  const reverse = args.reverse === true;
+  if (reverse && to === Number.POSITIVE_INFINITY) throw new GraphQLError("the stand-in's cycles have no last one to begin from: give a range");
+  const after = typeof args.after === "string" ? readCursor(args.after, "KEY").n : undefined;
+  const start = after === undefined ? (reverse ? to : from) : after + (reverse ? -1 : 1);
+  let latest = start;
+  function* made(): Generator<T> {
+    for (let index = start; index >= from && index <= to; index += reverse ? -1 : 1) {
+      latest = index;
+      yield make(index);
+    }
+  }
+  return pageOf(made(), args, () => writeCursor("KEY", 0, latest));
+}

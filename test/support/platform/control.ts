@@ -1,0 +1,100 @@
+import type { ContractInput } from "./contract-changes.ts";
+import type { Consent, CustomerInput } from "./customer-changes.ts";
+import type { FinancialStatus, Kind } from "./rows.ts";
+import type { Seeding } from "./seed.ts";
+import type { PlatformShop } from "./shop.ts";
+import type { ShopOptions } from "./shop-rows.ts";
+import type { StandIn } from "./stand-in.ts";
+
+/** All that any change is given. The caller is a test or a bench, so it is taken at its word. */
+interface With extends CustomerInput, ContractInput, Seeding {
+  id: string;
+  consent: Consent;
+  marketing: Consent;
+  date: string;
+  index: number;
+  code: string;
+  name: string;
+  status: string;
+  nextBillingDate: string;
+  financialStatus: FinancialStatus;
+  test: boolean;
+}
+
+type Change = (shop: PlatformShop, given: With) => unknown;
+
+/** An explicit table: only what is here can be done from outside. */
+const CHANGES = new Map<string, Change>(
+  Object.entries({
+    issueToken: (shop) => shop.issueToken(),
+    issuePair: (shop) => shop.issuePair(),
+    revokeTokens: (shop) => shop.revokeTokens(),
+    createCustomer: (shop, given) => shop.createCustomer(given),
+    updateCustomer: (shop, given) => shop.updateCustomer(given.id, given),
+    setConsent: (shop, { id, consent }) => shop.setConsent(id, consent),
+    deleteCustomer: (shop, { id }) => shop.deleteCustomer(id),
+    createContract: (shop, given) => shop.createContract(given),
+    updateContract: (shop, given) => shop.updateContract(given.id, given),
+    setNextBillingDate: (shop, { id, date }) => shop.setNextBillingDate(id, date),
+    originOrder: (shop, { id }) => shop.originOrder(id),
+    pause: (shop, { id }) => shop.pause(id),
+    activate: (shop, { id }) => shop.activate(id),
+    cancel: (shop, { id }) => shop.cancel(id),
+    expire: (shop, { id }) => shop.expire(id),
+    fail: (shop, { id }) => shop.fail(id),
+    skipCycle: (shop, { id, index }) => shop.skipCycle(id, index),
+    unskipCycle: (shop, { id, index }) => shop.unskipCycle(id, index),
+    startAttempt: (shop, { id, index }) => shop.startAttempt(id, index),
+    challenge: (shop, { id }) => shop.challenge(id),
+    failAttempt: (shop, { id, code }) => shop.failAttempt(id, code),
+    succeedAttempt: (shop, given) => shop.succeedAttempt(given.id, given),
+    placeOrder: (shop, given) => shop.placeOrder(given),
+    updateOrder: (shop, given) => shop.updateOrder(given.id, given),
+    cancelOrder: (shop, { id }) => shop.cancelOrder(id),
+    setAppSubscription: (shop, given) => shop.setAppSubscription(given),
+    setCurrency: (shop, { code }) => shop.setCurrency(code),
+    uninstall: (shop) => shop.uninstall(),
+    install: (shop) => shop.install(),
+    requestData: (shop, { id }) => shop.requestData(id),
+    redactCustomer: (shop, { id }) => shop.redactCustomer(id),
+    redactShop: (shop) => shop.redactShop(),
+    seed: (shop, given) => shop.seed(given),
+  } satisfies Record<string, Change>),
+);
+
+export interface Command {
+  do?: string;
+  shop?: string;
+  with?: Record<string, unknown>;
+}
+
+/** Does as told. @returns what `/control` answers with */
+export function obey(standIn: StandIn, { do: what = "", shop: domain = "", with: given = {} }: Command): unknown {
+  if (what === "addShop") {
+    const { firstId, ...options } = given as ShopOptions & { firstId?: string };
+    standIn.addShop(domain, firstId === undefined ? options : { ...options, firstId: BigInt(firstId) });
+    return domain;
+  }
+  if (what === "webhooksTo") {
+    standIn.webhooksTo = given["url"] as string | undefined;
+    return null;
+  }
+  const change = CHANGES.get(what);
+  if (change === undefined) throw new Error(`nothing is called ${what}`);
+  return change(standIn.shop(domain), given as unknown as With) ?? null;
+}
+
+/** What may be looked at. */
+export function look(standIn: StandIn, path: string, query: URLSearchParams): unknown {
+  const shop = () => standIn.shop(query.get("shop") ?? "");
+  if (path === "ids") return shop().ids((query.get("kind") ?? "contract") as Kind);
+  if (path === "workflows") return shop().workflows;
+  if (path === "outgoing") return shop().outgoing;
+  if (path === "requests") return standIn.requests;
+  if (path === "undelivered") return standIn.undelivered;
+  if (path === "state") {
+    const { invalid, throttled, tokenRequests } = standIn;
+    return { invalid, throttled, tokenRequests, requests: standIn.requests.length, undelivered: standIn.undelivered.length };
+  }
+  throw new Error(`nothing is called ${path}`);
+}

@@ -1,0 +1,80 @@
+import { GraphQLError } from "graphql";
+import { countRows, numbersPage, type PageArguments, rowsPage } from "./connection.ts";
+import type { Context, Fields } from "./context.ts";
+import { type Cycle, cycleAt, cycleOf, firstBilledFrom } from "./cycles.ts";
+import { type Kind, type RowOf, TYPE_NAME } from "./rows.ts";
+
+const PAYLOAD_LIMIT = 50_000;
+
+function find<K extends Kind>({ shop }: Context, kind: K, id: string): RowOf[K] | null {
+  if (!new RegExp(`^gid://shopify/${TYPE_NAME[kind]}/\\d+$`).test(id)) throw new GraphQLError(`Invalid global id '${id}'`);
+  return shop.find(kind, id) ?? null;
+}
+
+interface CycleRanges {
+  contractId: string;
+  billingCyclesDateRangeSelector?: { startDate: string; endDate: string } | null;
+  billingCyclesIndexRangeSelector?: { startIndex: number; endIndex: number } | null;
+}
+
+function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Context) {
+  const contract = find(context, "contract", args.contractId);
+  if (contract === null) throw new GraphQLError("Subscription contract does not exist.");
+  const { billingCyclesDateRangeSelector: dates, billingCyclesIndexRangeSelector: indexes } = args;
+  let from = indexes?.startIndex ?? 1;
+  let to = indexes?.endIndex ?? Number.POSITIVE_INFINITY;
+  if (dates) {
+    from = Math.max(from, firstBilledFrom(contract, readTime(dates.startDate)));
+    to = Math.min(to, firstBilledFrom(contract, readTime(dates.endDate) + 1) - 1);
+  }
+  return numbersPage(Math.max(1, from), to, args, (index) => cycleOf(contract, index));
+}
+
+function cycleByInput(
+  _: unknown,
+  { billingCycleInput: { contractId, selector } }: { billingCycleInput: { contractId: string; selector: { index?: number | null; date?: string | null } } },
+  context: Context,
+): Cycle | null {
+  const contract = find(context, "contract", contractId);
+  if (contract === null) return null;
+  if (typeof selector.index === "number") return cycleOf(contract, selector.index);
+  return cycleAt(contract, readTime(selector.date ?? ""));
+}
+
+function readTime(text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new GraphQLError(`${text} is not a DateTime`);
+  return time;
+}
+
+function receiveTrigger(_: unknown, { handle, payload }: { handle?: string | null; payload?: unknown }, { shop, handles, raw }: Context) {
+  const refuse = (field: string, message: string) => ({ userErrors: [{ field: [field], message: `Errors validating schema: ${message}` }] });
+  if (typeof handle !== "string" || !handles.has(handle)) return refuse("handle", `Invalid handle '${handle}'.`);
+  if (Buffer.byteLength(JSON.stringify(payload ?? null)) > PAYLOAD_LIMIT)
+    return refuse("payload", `Properties size exceeds the limit of ${PAYLOAD_LIMIT} bytes.`);
+  shop.workflows.push({ handle, payload, raw });
+  return { userErrors: [] };
+}
+
+const query: Fields<unknown> = {
+  currentAppInstallation: (_, __, { shop }) => shop,
+  shop: (_, __, { shop }) => shop,
+  customer: (_, { id }, context) => find(context, "customer", id),
+  customers: (_, args, { shop, unknown }) => rowsPage(shop, "customer", args, unknown),
+  customersCount: (_, args, { shop, unknown }) => countRows(shop, "customer", args, unknown),
+  order: (_, { id }, context) => find(context, "order", id),
+  orders: (_, args, { shop, unknown }) => rowsPage(shop, "order", args, unknown),
+  ordersCount: (_, args, { shop, unknown }) => countRows(shop, "order", args, unknown),
+  subscriptionContract: (_, { id }, context) => find(context, "contract", id),
+  subscriptionContracts: (_, args, { shop, unknown }) => rowsPage(shop, "contract", args, unknown),
+  subscriptionBillingAttempt: (_, { id }, context) => find(context, "attempt", id),
+  subscriptionBillingAttempts: (_, args, { shop, unknown }) => rowsPage(shop, "attempt", args, unknown),
+  subscriptionBillingCycle: cycleByInput,
+  subscriptionBillingCycles: cyclesPage,
+  node: (_, { id }, { shop }) => shop.findAny(id) ?? null,
+  nodes: (_, { ids }: { ids: string[] }, { shop }) => ids.map((id) => shop.findAny(id) ?? null),
+};
+
+const mutation: Fields<unknown> = { flowTriggerReceive: receiveTrigger };
+
+export const ROOT_FIELDS: Record<string, Fields<never>> = { QueryRoot: query, Mutation: mutation };

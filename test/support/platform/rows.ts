@@ -1,0 +1,115 @@
+/** What a shop holds. Rows are plain and small, for a bench puts a million of them into memory: ids are offsets, lines are shared. */
+
+export type ContractStatus = "ACTIVE" | "PAUSED" | "CANCELLED" | "EXPIRED" | "FAILED";
+export type Interval = "DAY" | "WEEK" | "MONTH" | "YEAR";
+export type FinancialStatus = "AUTHORIZED" | "EXPIRED" | "PAID" | "PARTIALLY_PAID" | "PARTIALLY_REFUNDED" | "PENDING" | "REFUNDED" | "VOIDED";
+export type MarketingState = "INVALID" | "NOT_SUBSCRIBED" | "PENDING" | "SUBSCRIBED" | "UNSUBSCRIBED";
+export type DiscountKind = "manual" | "automatic" | "code" | "script";
+
+export interface CustomerRow {
+  readonly kind: "customer";
+  /** The id, counted from the shop's first. */
+  readonly n: number;
+  email: string | null;
+  firstName: string | null;
+  lastName: string | null;
+  readonly createdAt: number;
+  updatedAt: number;
+  marketing: MarketingState;
+  marketingAt: number | null;
+  deleted: boolean;
+}
+
+/** Never changed once it exists: contracts and orders share it. */
+export interface LineRow {
+  /** Which line of its contract this is; it stays when others come and go. */
+  readonly key: number;
+  readonly title: string;
+  readonly variantTitle: string | null;
+  readonly quantity: number;
+  /** In minor units, as all money of the model. */
+  readonly price: number;
+  /** The whole line after its discounts. */
+  readonly discounted: number;
+  /** Global ids. */
+  readonly variant: string | null;
+  readonly product: string | null;
+  readonly sellingPlan: string | null;
+}
+
+export interface DiscountRow {
+  readonly kind: DiscountKind;
+  readonly title: string;
+  /** What of it each line of the order got. */
+  readonly perLine: readonly number[];
+}
+
+export interface OrderRow {
+  readonly kind: "order";
+  /** Its line items have the ids after this one. */
+  readonly n: number;
+  readonly number: number;
+  readonly contract: ContractRow | null;
+  readonly customer: CustomerRow | null;
+  readonly createdAt: number;
+  processedAt: number;
+  updatedAt: number;
+  cancelledAt: number | null;
+  financial: FinancialStatus;
+  test: boolean;
+  readonly source: string;
+  readonly currency: string;
+  lines: readonly LineRow[];
+  discounts: readonly DiscountRow[];
+}
+
+export interface AttemptRow {
+  readonly kind: "attempt";
+  readonly n: number;
+  readonly contract: ContractRow;
+  readonly cycleIndex: number;
+  readonly createdAt: number;
+  completedAt: number | null;
+  state: "pending" | "challenged" | "failed" | "succeeded";
+  code: string | null;
+  order: OrderRow | null;
+}
+
+export interface ContractRow {
+  readonly kind: "contract";
+  readonly n: number;
+  readonly customer: CustomerRow;
+  status: ContractStatus;
+  /** The revision, counted from the shop's first. */
+  revision: number;
+  readonly createdAt: number;
+  updatedAt: number;
+  nextBillingDate: number | null;
+  readonly currency: string;
+  readonly interval: Interval;
+  readonly intervalCount: number;
+  originOrder: OrderRow | null;
+  lines: readonly LineRow[];
+  attempts: AttemptRow[];
+  /** Cycles that were skipped once: whether they still are. */
+  skips: Map<number, boolean> | null;
+}
+
+export type Row = CustomerRow | OrderRow | AttemptRow | ContractRow;
+
+export interface RowOf {
+  customer: CustomerRow;
+  order: OrderRow;
+  attempt: AttemptRow;
+  contract: ContractRow;
+}
+
+export type Kind = keyof RowOf;
+
+/** The type's name in global ids and in the schema. */
+export const TYPE_NAME: Record<Kind, string> = {
+  customer: "Customer",
+  order: "Order",
+  attempt: "SubscriptionBillingAttempt",
+  contract: "SubscriptionContract",
+};

@@ -1,0 +1,130 @@
+import { addIntervals, cycleOf, nextBillingAfter } from "./cycles.ts";
+import type { AttemptRow, ContractRow, CustomerRow, LineRow, OrderRow, Row } from "./rows.ts";
+
+const DAY = 86_400_000;
+const NAMES = ["Ada", "Bruno", "Chiara", "Dov", "Elif", "Femi", "Greta", "Hana"];
+const TITLES = ["House blend", "Decaf", "Single origin", "Filter papers", "Oat milk"];
+
+export interface Seeding {
+  contracts: number;
+  linesEach?: number;
+  /** Paid renewals of each contract, besides its origin order. */
+  renewals?: number;
+}
+
+interface SeedShop {
+  now: number;
+  currency: string;
+  lastOrderNumber: number;
+}
+
+type Rows = (reserve: (count: number) => number, nextRevision: () => number) => Generator<Row>;
+
+/** Monthly contracts with a customer, an origin order and paid renewals each. */
+export function seededRows({ contracts, linesEach = 2, renewals = 0 }: Seeding, { now, currency, lastOrderNumber }: SeedShop): Rows {
+  // A few lists of lines for all contracts: lines are never changed, only replaced.
+  const lineLists = TITLES.map((_, first) => Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)));
+  // Begun within one month, so long ago that all renewals have been billed and the next one has not.
+  const firstStart = addIntervals(now, "MONTH", -renewals - 1) + DAY;
+  const span = addIntervals(now, "MONTH", -renewals) - firstStart;
+  let number = lastOrderNumber;
+
+  return function* rows(reserve, nextRevision) {
+    for (let index = 0; index < contracts; index++) {
+      const createdAt = firstStart + Math.floor(((index / contracts) * span) / 1000) * 1000;
+      const firstName = NAMES[index % NAMES.length] ?? null;
+      const customer: CustomerRow = {
+        kind: "customer",
+        n: reserve(1),
+        email: `customer-${index}@example.com`,
+        firstName,
+        lastName: "Seeded",
+        createdAt,
+        updatedAt: createdAt,
+        marketing: index % 3 === 0 ? "SUBSCRIBED" : "NOT_SUBSCRIBED",
+        marketingAt: index % 3 === 0 ? createdAt : null,
+        deleted: false,
+      };
+      yield customer;
+      const contract: ContractRow = {
+        kind: "contract",
+        n: reserve(1),
+        customer,
+        status: "ACTIVE",
+        revision: nextRevision(),
+        createdAt,
+        updatedAt: createdAt,
+        nextBillingDate: null,
+        currency,
+        interval: "MONTH",
+        intervalCount: 1,
+        originOrder: null,
+        lines: lineLists[index % lineLists.length] ?? [],
+        attempts: [],
+        skips: null,
+      };
+      contract.nextBillingDate = nextBillingAfter(contract, renewals);
+      yield contract;
+      contract.originOrder = seededOrder(contract, createdAt, "web");
+      yield contract.originOrder;
+      for (let cycleIndex = 1; cycleIndex <= renewals; cycleIndex++) {
+        const billedAt = cycleOf(contract, cycleIndex).endAt;
+        const order = seededOrder(contract, billedAt, "subscription_contract");
+        const attempt: AttemptRow = {
+          kind: "attempt",
+          n: reserve(1),
+          contract,
+          cycleIndex,
+          createdAt: billedAt,
+          completedAt: billedAt,
+          state: "succeeded",
+          code: null,
+          order,
+        };
+        contract.attempts.push(attempt);
+        contract.updatedAt = billedAt;
+        yield order;
+        yield attempt;
+      }
+    }
+
+    function seededOrder(contract: ContractRow, time: number, source: string): OrderRow {
+      number++;
+      return {
+        kind: "order",
+        n: reserve(1 + linesEach),
+        number,
+        contract,
+        customer: contract.customer,
+        createdAt: time,
+        processedAt: time,
+        updatedAt: time,
+        cancelledAt: null,
+        financial: "PAID",
+        test: false,
+        source,
+        currency,
+        lines: contract.lines,
+        discounts: NO_DISCOUNTS,
+      };
+    }
+  };
+}
+
+const NO_DISCOUNTS: OrderRow["discounts"] = [];
+
+function seededLine(which: number, key: number): LineRow {
+  const product = which % TITLES.length;
+  const price = 1250 + 100 * product;
+  return {
+    key,
+    title: TITLES[product] ?? "",
+    variantTitle: null,
+    quantity: 1,
+    price,
+    discounted: price,
+    variant: `gid://shopify/ProductVariant/${44_000_000_000_001 + product}`,
+    product: `gid://shopify/Product/${8_000_000_000_001 + product}`,
+    sellingPlan: "gid://shopify/SellingPlan/3000000001",
+  };
+}

@@ -1,0 +1,213 @@
+import type { Exact } from "./exact-json.ts";
+import { exactJson } from "./exact-json.ts";
+import { type AttemptRow, type ContractRow, type Kind, type Row, type RowOf, TYPE_NAME } from "./rows.ts";
+import { SortedRows } from "./sorted-rows.ts";
+import { Tokens } from "./tokens.ts";
+import type { Webhook } from "./webhook.ts";
+
+export interface ShopOptions {
+  name?: string;
+  currency?: string;
+  timezone?: string;
+  scopes?: string[];
+  /** What the shop pays for the app. */
+  subscription?: { name: string; status: string };
+  /** The first id; all of the shop's count up from here. Beyond 2^53 unless said otherwise. */
+  firstId?: bigint;
+  /** Whether billing-attempt webhooks name their attempt; the platform leaves it out at times. */
+  attemptIds?: boolean;
+}
+
+export interface ShopSurroundings {
+  now: () => number;
+  tokenLife: number | undefined;
+  firstId: bigint;
+  shopNumber: number;
+  onWebhook: (webhook: Webhook) => void;
+}
+
+const SORT_VALUES: Record<string, (row: Row) => number | string> = {
+  ID: ({ n }) => n,
+  CREATED_AT: ({ createdAt }) => createdAt,
+  UPDATED_AT: (row) => ("updatedAt" in row ? row.updatedAt : row.createdAt),
+  PROCESSED_AT: (row) => (row.kind === "order" ? row.processedAt : row.createdAt),
+  STATUS: (row) => (row.kind === "contract" ? row.status : ""),
+};
+
+export interface AppSubscription {
+  readonly n: number;
+  name: string;
+  status: string;
+  readonly createdAt: number;
+}
+
+/** A shop's rows by id and in order, its clock, its tokens, and the webhooks it sends. What changes rows is built on top. */
+export class ShopRows {
+  readonly domain: string;
+  readonly number: number;
+  readonly name: string;
+  readonly timezone: string;
+  scopes: readonly string[];
+  readonly attemptIds: boolean;
+  readonly firstId: bigint;
+  readonly tokens: Tokens;
+  /** Webhooks in the order in which they happened. */
+  readonly outgoing: Webhook[] = [];
+  /** Trigger calls that were taken. `raw` is the request as it came, where ids are still exact. */
+  readonly workflows: { handle: string; payload: unknown; raw: string }[] = [];
+  readonly appSubscriptions: AppSubscription[] = [];
+  currency: string;
+  installed = true;
+  protected lastOrderNumber = 1000;
+  private readonly rows: (Row | undefined)[] = [];
+  private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
+  private readonly surroundings: ShopSurroundings;
+  private eventId: string | undefined;
+  private lastRevision = 0;
+
+  constructor(domain: string, options: ShopOptions, surroundings: ShopSurroundings) {
+    this.domain = domain;
+    this.name = options.name ?? domain.replace(/\..*/, "");
+    this.currency = options.currency ?? "USD";
+    // No daylight saving: webhooks write one offset the whole year.
+    this.timezone = options.timezone ?? "America/Bogota";
+    this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders"];
+    this.attemptIds = options.attemptIds ?? true;
+    this.firstId = options.firstId ?? surroundings.firstId;
+    this.number = surroundings.shopNumber;
+    this.surroundings = surroundings;
+    const life = surroundings.tokenLife;
+    this.tokens = new Tokens(surroundings.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
+    if (options.subscription !== undefined) this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
+  }
+
+  /** Whole seconds, as the platform keeps time. */
+  now(): number {
+    return Math.floor(this.surroundings.now() / 1000) * 1000;
+  }
+
+  /** A token that does not end. */
+  issueToken = (): string => this.tokens.issue();
+  issuePair = (): { accessToken: string; refreshToken: string } => this.tokens.issuePair();
+  revokeTokens = (): void => this.tokens.revoke();
+
+  idOf(n: number): bigint {
+    return this.firstId + BigInt(n);
+  }
+
+  gid(row: Row): string {
+    return `gid://shopify/${TYPE_NAME[row.kind]}/${this.idOf(row.n)}`;
+  }
+
+  /** Revisions are beyond 2^53 too, and leave gaps. */
+  revisionOf(contract: ContractRow): string {
+    return String(9_007_199_300_000_000n + BigInt(contract.revision));
+  }
+
+  protected nextRevision(): number {
+    this.lastRevision += 1 + (this.lastRevision % 3);
+    return this.lastRevision;
+  }
+
+  keyOf(attempt: AttemptRow): string {
+    return `key-${this.idOf(attempt.n)}`;
+  }
+
+  /** Any row by its global id. */
+  findAny(id: string): Row | undefined {
+    const [, type, digits] = /^gid:\/\/shopify\/(\w+)\/(\d+)$/.exec(id) ?? [];
+    const row = digits === undefined ? undefined : this.rows[Number(BigInt(digits) - this.firstId)];
+    return row !== undefined && TYPE_NAME[row.kind] === type && !isDeleted(row) ? row : undefined;
+  }
+
+  find<K extends Kind>(kind: K, id: string): RowOf[K] | undefined {
+    const row = this.findAny(/^\d+$/.test(id) ? `gid://shopify/${TYPE_NAME[kind]}/${id}` : id);
+    return row !== undefined && isKind(row, kind) ? row : undefined;
+  }
+
+  /** The global ids of all rows of a kind, the oldest first. */
+  ids(kind: Kind): string[] {
+    return (this.inOrder(kind, "ID")?.rows ?? []).map((row) => this.gid(row));
+  }
+
+  protected need<K extends Kind>(kind: K, id: string): RowOf[K] {
+    const row = this.find(kind, id);
+    if (row === undefined) throw new Error(`${this.domain} has no ${kind} ${id}`);
+    return row;
+  }
+
+  protected reserve(count: number): number {
+    const n = this.rows.length;
+    for (let taken = 0; taken < count; taken++) this.rows.push(undefined);
+    return n;
+  }
+
+  protected add<R extends Row>(row: R): R {
+    this.rows[row.n] = row;
+    for (const sorted of this.sorted.get(row.kind)?.values() ?? []) sorted.add(row);
+    return row;
+  }
+
+  /** Adds many rows, whose order is found out when it is asked for. */
+  protected addAll(rows: Iterable<Row>): void {
+    for (const row of rows) this.rows[row.n] = row;
+    this.sorted.clear();
+  }
+
+  /** Changes a row, stamps it, and moves it to where it then belongs. */
+  protected change<R extends Row>(row: R, edit: (row: R) => void): void {
+    const orders = [...(this.sorted.get(row.kind)?.values() ?? [])];
+    for (const sorted of orders) sorted.remove(row);
+    edit(row);
+    if ("updatedAt" in row) row.updatedAt = this.now();
+    if (row.kind === "contract") row.revision = this.nextRevision();
+    if (!isDeleted(row)) for (const sorted of orders) sorted.add(row);
+  }
+
+  /** All rows of a kind by a sort key of the schema; undefined if there is no such order here. */
+  inOrder(kind: Kind, sortKey: string): SortedRows<Row> | undefined {
+    const readValue = SORT_VALUES[sortKey];
+    if (readValue === undefined) return undefined;
+    const orders = this.sorted.get(kind) ?? new Map<string, SortedRows<Row>>();
+    this.sorted.set(kind, orders);
+    let sorted = orders.get(sortKey);
+    if (sorted === undefined) {
+      const rows = this.rows.filter((row): row is Row => row !== undefined && row.kind === kind && !isDeleted(row));
+      sorted = new SortedRows(rows, readValue);
+      orders.set(sortKey, sorted);
+    }
+    return sorted;
+  }
+
+  /** What happens inside is one action of the merchant. */
+  protected together<T>(act: () => T): T {
+    if (this.eventId !== undefined) return act();
+    this.eventId = crypto.randomUUID();
+    try {
+      return act();
+    } finally {
+      this.eventId = undefined;
+    }
+  }
+
+  protected emit(topic: string, payload: Exact): void {
+    const triggeredAt = `${new Date(this.surroundings.now()).toISOString().slice(0, -1)}000000Z`;
+    const eventId = this.eventId ?? crypto.randomUUID();
+    const webhook = { shop: this.domain, topic, body: exactJson(payload), id: crypto.randomUUID(), eventId, triggeredAt };
+    this.outgoing.push(webhook);
+    this.surroundings.onWebhook(webhook);
+  }
+}
+
+/** What a row is sorted by. */
+export function sortValue(row: Row, sortKey: string): number | string {
+  return SORT_VALUES[sortKey]?.(row) ?? "";
+}
+
+function isDeleted(row: Row): boolean {
+  return row.kind === "customer" && row.deleted;
+}
+
+function isKind<K extends Kind>(row: Row, kind: K): row is Extract<Row, RowOf[K]> & RowOf[K] {
+  return row.kind === kind;
+}

@@ -1,0 +1,70 @@
+import { BillingChanges } from "./billing-changes.ts";
+import type { CustomerRow, OrderRow } from "./rows.ts";
+import { type Seeding, seededRows } from "./seed.ts";
+import { appSubscriptionBody, personBody, shopBody } from "./webhook-bodies.ts";
+
+/** A shop of the stand-in: every change is made by a method, and is told by the webhooks that the platform would send. Ids are global ids. */
+export class PlatformShop extends BillingChanges {
+  setAppSubscription({ name, status }: { name: string; status: string }): void {
+    let subscription = this.appSubscriptions.find((known) => known.name === name);
+    if (subscription === undefined) {
+      subscription = { n: this.reserve(1), name, status, createdAt: this.now() };
+      this.appSubscriptions.push(subscription);
+    }
+    subscription.status = status;
+    this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
+  }
+
+  setCurrency(code: string): void {
+    this.currency = code;
+    this.emit("shop/update", shopBody(this));
+  }
+
+  uninstall(): void {
+    this.tokens.revoke();
+    this.installed = false;
+    this.emit("app/uninstalled", shopBody(this));
+  }
+
+  /** Installed again, it gives tokens again; none tells of that. */
+  install(): void {
+    this.installed = true;
+  }
+
+  requestData(customerId: string): void {
+    const customer = this.need("customer", customerId);
+    const request = { data_request: { id: this.idOf(this.reserve(1)) } };
+    this.emit("customers/data_request", personBody(this, customer, "orders_requested", this.ordersOf(customer), request));
+  }
+
+  /** Who the person was is gone here too. */
+  redactCustomer(customerId: string): void {
+    const customer = this.need("customer", customerId);
+    this.emit("customers/redact", personBody(this, customer, "orders_to_redact", this.ordersOf(customer)));
+    this.change(customer, (row) => {
+      row.email = null;
+      row.firstName = null;
+      row.lastName = null;
+    });
+  }
+
+  redactShop(): void {
+    this.emit("shop/redact", { shop_id: this.number, shop_domain: this.domain });
+  }
+
+  /** Fills the shop at once, and tells no one. */
+  seed(seeding: Seeding): void {
+    const each = seededRows(seeding, { now: this.now(), currency: this.currency, lastOrderNumber: this.lastOrderNumber });
+    this.lastOrderNumber += seeding.contracts * (1 + (seeding.renewals ?? 0));
+    this.addAll(
+      each(
+        (count) => this.reserve(count),
+        () => this.nextRevision(),
+      ),
+    );
+  }
+
+  private ordersOf(customer: CustomerRow): OrderRow[] {
+    return (this.inOrder("order", "ID")?.rows ?? []).filter((row): row is OrderRow => row.kind === "order" && row.customer === customer);
+  }
+}

@@ -1,0 +1,54 @@
+import type { Row } from "./rows.ts";
+
+type SortValue = (row: Row) => number | string;
+
+export interface Position {
+  value: number | string;
+  n: number;
+}
+
+/** Rows in the order of one value, the id deciding among equals: a position between two rows stays valid while others come. */
+export class SortedRows<R extends Row> {
+  readonly rows: R[];
+  private readonly readValue: SortValue;
+
+  constructor(rows: R[], readValue: SortValue) {
+    this.readValue = readValue;
+    this.rows = rows.sort((a, b) => this.compare(a, this.positionOf(b)));
+  }
+
+  positionOf(row: R): Position {
+    return { value: this.readValue(row), n: row.n };
+  }
+
+  private compare(row: R, { value, n }: Position): number {
+    const own = this.readValue(row);
+    if (own === value) return row.n - n;
+    return own < value ? -1 : 1;
+  }
+
+  /** How many rows are before the position, or up to it. */
+  countBefore(position: Position, inclusive = false): number {
+    let low = 0;
+    let high = this.rows.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = this.compare(this.rows[middle] as R, position);
+      if (order < 0 || (inclusive && order === 0)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  add(row: R): void {
+    const at = this.countBefore(this.positionOf(row));
+    if (at === this.rows.length) this.rows.push(row);
+    else this.rows.splice(at, 0, row);
+  }
+
+  /** To be called before the row's value changes. */
+  remove(row: R): void {
+    const at = this.countBefore(this.positionOf(row));
+    if (this.rows[at] === row) this.rows.splice(at, 1);
+  }
+}

@@ -1,0 +1,273 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { answerGraphql, type GraphqlRequest, type Outcome, operationName } from "./admin-graphql.ts";
+import { Bucket } from "./bucket.ts";
+import { look, obey } from "./control.ts";
+import { PlatformShop } from "./shop.ts";
+import type { ShopOptions } from "./shop-rows.ts";
+import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
+
+export interface StandInOptions {
+  clientId?: string;
+  clientSecret?: string;
+  now?: () => number;
+  port?: number;
+  maximumAvailable?: number;
+  restoreRate?: number;
+  maxQueryCost?: number;
+  /** Where webhooks are posted as they happen. */
+  webhooksTo?: string;
+  /** Seconds that access tokens live, instead of the platform's. */
+  tokenLife?: number;
+  /** The trigger handles that are declared. */
+  handles?: string[];
+}
+
+export interface RequestLog {
+  shop: string;
+  /** The operation's name, or `token`. */
+  operation: string;
+  cost: number;
+  at: number;
+  outcome: Outcome | "fault" | "unauthorized" | "not found";
+}
+
+export interface FaultInfo {
+  shop: string;
+  operation: string;
+  /** The how manieth request of this shop for this operation it is, from 1. */
+  n: number;
+}
+
+/** `reset` closes the connection before anything is done, `lost` when all is done and not answered. */
+export type Fault = undefined | "reset" | "lost" | { status: number; body?: string; headers?: Record<string, string> } | { delay: number };
+
+interface Answer {
+  status: number;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
+const HANDLES = ["subscription-created", "subscription-cancelled", "billing-attempt-failed", "streak-milestone-reached"];
+/** The platform gives a receiver five seconds. */
+const PATIENCE = 5000;
+const FIRST_ID = 9_007_199_254_741_001n;
+/** Ids of one shop are none of another. */
+const IDS_PER_SHOP = 1_000_000_000_000n;
+
+/** The platform, for tests: some shops, its Admin API over the real schema, and its webhooks. */
+export class StandIn {
+  readonly shops = new Map<string, PlatformShop>();
+  readonly requests: RequestLog[] = [];
+  /** What was sent that the platform would not understand, or that the stand-in does not have: tests expect none. */
+  readonly invalid: string[] = [];
+  /** Webhooks that were to be posted and were not taken. */
+  readonly undelivered: { webhook: Webhook; reason: string }[] = [];
+  /** Consulted on each request. */
+  fault: (info: FaultInfo) => Fault = () => undefined;
+  webhooksTo: string | undefined;
+  throttled = 0;
+  tokenRequests = 0;
+  private readonly options: Required<Omit<StandInOptions, "webhooksTo" | "tokenLife">>;
+  private readonly tokenLife: number | undefined;
+  private readonly handles: ReadonlySet<string>;
+  private readonly buckets = new Map<string, Bucket>();
+  private readonly counts = new Map<string, number>();
+  private readonly server: Server;
+  private posting: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: StandInOptions) {
+    const { clientId = "client", clientSecret = "secret", now = Date.now, port = 0 } = options;
+    const { maximumAvailable = 2000, restoreRate = 100, maxQueryCost = 1000, handles = HANDLES } = options;
+    this.options = { clientId, clientSecret, now, port, maximumAvailable, restoreRate, maxQueryCost, handles };
+    this.handles = new Set(handles);
+    this.tokenLife = options.tokenLife;
+    this.webhooksTo = options.webhooksTo;
+    // Not Bun.serve: that one cannot cut a connection.
+    this.server = createServer((request, response) => {
+      this.serve(request, response).catch((error: unknown) => {
+        if (request.destroyed || response.destroyed) return;
+        this.invalid.push(`the stand-in broke: ${error}`);
+        response.writeHead(500).end(JSON.stringify({ errors: String(error) }));
+      });
+    });
+  }
+
+  /** Listens on 127.0.0.1. */
+  static async start(options: StandInOptions = {}): Promise<StandIn> {
+    const standIn = new StandIn(options);
+    await new Promise<void>((listening) => standIn.server.listen(standIn.options.port, "127.0.0.1", listening));
+    return standIn;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((closed) => this.server.close(closed));
+  }
+
+  get address(): string {
+    const address = this.server.address();
+    if (address === null || typeof address === "string") throw new Error("the stand-in does not listen");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** For SDS_PLATFORM_URL, where the braces stand for a shop's domain. */
+  get url(): string {
+    return `${this.address}/{shop}`;
+  }
+
+  addShop(domain: string, options: ShopOptions = {}): PlatformShop {
+    const index = this.shops.size;
+    const shop = new PlatformShop(domain, options, {
+      now: this.options.now,
+      tokenLife: this.tokenLife,
+      firstId: FIRST_ID + BigInt(index) * IDS_PER_SHOP,
+      shopNumber: 548_380_009 + index,
+      onWebhook: (webhook) => this.post(webhook),
+    });
+    this.shops.set(domain, shop);
+    this.buckets.set(domain, new Bucket(this.options.maximumAvailable, this.options.restoreRate));
+    return shop;
+  }
+
+  shop(domain: string): PlatformShop {
+    const shop = this.shops.get(domain);
+    if (shop === undefined) throw new Error(`the stand-in has no shop ${domain}`);
+    return shop;
+  }
+
+  bucket(domain: string): Bucket {
+    const bucket = this.buckets.get(domain);
+    if (bucket === undefined) throw new Error(`the stand-in has no shop ${domain}`);
+    return bucket;
+  }
+
+  signed(webhook: Webhook): SignedWebhook {
+    return signedWith(this.options.clientSecret, webhook);
+  }
+
+  send(webhook: Webhook, url: string): Promise<Response> {
+    return fetch(url, { method: "POST", ...this.signed(webhook) });
+  }
+
+  /** Resolves when all webhooks so far have been posted. */
+  async settled(): Promise<void> {
+    await this.posting;
+  }
+
+  private post(webhook: Webhook): void {
+    const url = this.webhooksTo;
+    if (url === undefined) return;
+    this.posting = this.posting.then(async () => {
+      try {
+        const response = await fetch(url, { method: "POST", ...this.signed(webhook), signal: AbortSignal.timeout(PATIENCE) });
+        if (!response.ok) this.undelivered.push({ webhook, reason: `status ${response.status}` });
+        await response.arrayBuffer();
+      } catch (error) {
+        this.undelivered.push({ webhook, reason: String(error) });
+      }
+    });
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk as Uint8Array);
+    const raw = Buffer.concat(chunks).toString();
+    if (request.url?.startsWith("/control") === true) return write(response, this.answerControl(request, raw));
+    const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
+    const isToken = path === "admin/oauth/access_token";
+    const body = readBody(raw, request.headers["content-type"]);
+    const log: RequestLog = { shop: domain, operation: isToken ? "token" : operationName(asRequest(body)), cost: 0, at: this.options.now(), outcome: "fault" };
+    this.requests.push(log);
+    const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
+    if (fault === "reset") return void request.socket.destroy();
+    if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
+    if (typeof fault === "object") await new Promise((over) => setTimeout(over, fault.delay));
+    const shop = this.shops.get(domain);
+    const answer = isToken ? this.answerToken(shop, body, log) : await this.answerQuery(shop, path, request, raw, body, log);
+    if (fault === "lost") return void request.socket.destroy();
+    write(response, answer);
+  }
+
+  /** For tests and benches in another process: `POST /control`, `GET /control/requests`. */
+  private answerControl(request: IncomingMessage, raw: string): Answer {
+    const { pathname, searchParams } = new URL(request.url ?? "", this.address);
+    try {
+      if (request.method === "POST") return json(200, { result: obey(this, JSON.parse(raw)) });
+      return json(200, look(this, pathname.slice("/control/".length), searchParams));
+    } catch (error) {
+      return json(400, { error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  private count(what: string): number {
+    const n = (this.counts.get(what) ?? 0) + 1;
+    this.counts.set(what, n);
+    return n;
+  }
+
+  private answerToken(shop: PlatformShop | undefined, body: Record<string, unknown>, log: RequestLog): Answer {
+    this.tokenRequests++;
+    log.outcome = "unauthorized";
+    if (shop === undefined) return json(404, { errors: "Not Found" });
+    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret) return json(401, { error: "invalid_client" });
+    if (!shop.installed) return json(400, { error: "app_not_installed" });
+    const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
+    if (status === 200) log.outcome = "ok";
+    return json(status, granted);
+  }
+
+  private async answerQuery(
+    shop: PlatformShop | undefined,
+    path: string,
+    request: IncomingMessage,
+    raw: string,
+    body: Record<string, unknown>,
+    log: RequestLog,
+  ): Promise<Answer> {
+    log.outcome = "not found";
+    if (shop === undefined || path !== `admin/api/${API_VERSION}/graphql.json` || request.method !== "POST") {
+      this.invalid.push(`${request.method} ${request.url}`);
+      return json(404, { errors: "Not Found" });
+    }
+    log.outcome = "unauthorized";
+    const token = request.headers["x-shopify-access-token"];
+    if (!shop.tokens.isGood(typeof token === "string" ? token : undefined)) return json(401, BAD_TOKEN);
+    const answer = await answerGraphql({
+      shop,
+      request: asRequest(body),
+      raw,
+      bucket: this.bucket(shop.domain),
+      maxQueryCost: this.options.maxQueryCost,
+      handles: this.handles,
+      unknown: (what) => this.invalid.push(what),
+    });
+    log.cost = answer.cost;
+    log.outcome = answer.outcome;
+    if (answer.outcome === "throttled") this.throttled++;
+    return json(200, answer.body);
+  }
+}
+
+function readBody(raw: string, contentType = ""): Record<string, unknown> {
+  if (contentType.startsWith("application/x-www-form-urlencoded")) return Object.fromEntries(new URLSearchParams(raw));
+  try {
+    const body: unknown = JSON.parse(raw);
+    return typeof body === "object" && body !== null ? { ...body } : {};
+  } catch {
+    return {};
+  }
+}
+
+function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
+  const isNamed = typeof name === "string";
+  return { query: String(query ?? ""), variables: typeof variables === "object" ? { ...variables } : {}, operationName: isNamed ? name : null };
+}
+
+function json(status: number, body: unknown): Answer {
+  return { status, body: JSON.stringify(body), headers: { "Content-Type": "application/json; charset=utf-8" } };
+}
+
+function write(response: ServerResponse, { status, body, headers = {} }: Answer): void {
+  response.writeHead(status, headers).end(body);
+}

@@ -1,0 +1,100 @@
+import { listPage } from "./connection.ts";
+import type { Fields } from "./context.ts";
+import type { Cycle } from "./cycles.ts";
+import { moneyV2 } from "./money.ts";
+import type { AttemptRow, ContractRow, LineRow } from "./rows.ts";
+import { utc } from "./timestamps.ts";
+
+interface ContractLine {
+  contract: ContractRow;
+  line: LineRow;
+}
+
+const contract: Fields<ContractRow> = {
+  id: (row, _, { shop }) => shop.gid(row),
+  revisionId: (row, _, { shop }) => shop.revisionOf(row),
+  createdAt: ({ createdAt }) => utc(createdAt),
+  updatedAt: ({ updatedAt }) => utc(updatedAt),
+  nextBillingDate: ({ nextBillingDate }) => utc(nextBillingDate),
+  currencyCode: ({ currency }) => currency,
+  customer: (row) => (row.customer.deleted ? null : row.customer),
+  billingPolicy: ({ interval, intervalCount }) => ({ interval, intervalCount, minCycles: null, maxCycles: null, anchors: [] }),
+  deliveryPolicy: ({ interval, intervalCount }) => ({ interval, intervalCount, anchors: [] }),
+  lastPaymentStatus: ({ attempts }) => {
+    const state = attempts.findLast(({ completedAt }) => completedAt !== null)?.state;
+    return state === undefined ? null : state.toUpperCase();
+  },
+  lastBillingAttemptErrorType: ({ attempts }) => (attempts.findLast(({ completedAt }) => completedAt !== null)?.state === "failed" ? "PAYMENT_ERROR" : null),
+  note: () => null,
+  lines: (row, args) =>
+    listPage(
+      row.lines.map((line): ContractLine => ({ contract: row, line })),
+      args,
+      ({ line }) => line.key,
+    ),
+  linesCount: ({ lines }) => ({ count: lines.length, precision: "EXACT" }),
+  billingAttempts: ({ attempts }, args) => listPage(attempts, args, ({ n }) => n),
+  orders: ({ originOrder, attempts }, args) =>
+    listPage(
+      [originOrder, ...attempts.map(({ order }) => order)].filter((order) => order !== null),
+      args,
+      ({ n }) => n,
+    ),
+};
+
+const contractLine: Fields<ContractLine> = {
+  // The platform's own are UUIDs.
+  id: ({ contract: { n }, line: { key } }) => `gid://shopify/SubscriptionLine/00000000-0000-4000-8${hex(key, 3)}-${hex(n, 12)}`,
+  title: ({ line }) => line.title,
+  variantTitle: ({ line }) => line.variantTitle,
+  quantity: ({ line }) => line.quantity,
+  productId: ({ line }) => line.product,
+  variantId: ({ line }) => line.variant,
+  sellingPlanId: ({ line }) => line.sellingPlan,
+  sellingPlanName: ({ line }) => (line.sellingPlan === null ? null : "Subscribe and save"),
+  currentPrice: ({ contract: { currency }, line }) => moneyV2(line.price, currency),
+  lineDiscountedPrice: ({ contract: { currency }, line }) => moneyV2(line.discounted, currency),
+};
+
+function hex(value: number, places: number): string {
+  return value.toString(16).padStart(places, "0");
+}
+
+const cycle: Fields<Cycle> = {
+  cycleIndex: ({ index }) => index,
+  cycleStartAt: ({ startAt }) => utc(startAt),
+  cycleEndAt: ({ endAt }) => utc(endAt),
+  billingAttemptExpectedDate: ({ endAt }) => utc(endAt),
+  status: ({ billed }) => (billed ? "BILLED" : "UNBILLED"),
+  sourceContract: (row) => row.contract,
+  billingAttempts: ({ attempts }, args) => listPage(attempts, args, ({ n }) => n),
+};
+
+const attempt: Fields<AttemptRow> = {
+  id: (row, _, { shop }) => shop.gid(row),
+  idempotencyKey: (row, _, { shop }) => shop.keyOf(row),
+  originTime: ({ createdAt }) => utc(createdAt),
+  createdAt: ({ createdAt }) => utc(createdAt),
+  completedAt: ({ completedAt }) => utc(completedAt),
+  ready: ({ completedAt }) => completedAt !== null,
+  errorCode: ({ code }) => code,
+  errorMessage: ({ code }) => (code === null ? null : `The attempt ended with ${code}.`),
+  subscriptionContract: (row) => row.contract,
+  state: ({ state, order, code }, _, { errorType }) => {
+    if (state === "pending") return { __typename: "SubscriptionBillingAttemptPendingState", processing: true };
+    if (state === "succeeded") return { __typename: "SubscriptionBillingAttemptSuccessState", order };
+    if (state === "failed") {
+      const error = { __typename: errorType(code ?? ""), code, message: `The attempt ended with ${code}.` };
+      return { __typename: "SubscriptionBillingAttemptFailedState", error };
+    }
+    const action = { __typename: "SubscriptionBillingAttemptPaymentChallenge", nextActionUrl: "https://bank.example/challenge" };
+    return { __typename: "SubscriptionBillingAttemptActionRequiredState", action };
+  },
+};
+
+export const SUBSCRIPTION_FIELDS: Record<string, Fields<never>> = {
+  SubscriptionContract: contract,
+  SubscriptionLine: contractLine,
+  SubscriptionBillingCycle: cycle,
+  SubscriptionBillingAttempt: attempt,
+};

@@ -1,0 +1,65 @@
+const DAYS_90 = 90 * 86_400;
+
+export interface TokenAnswer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+interface TokenRequest {
+  grant_type?: unknown;
+  refresh_token?: unknown;
+}
+
+export interface Lifetimes {
+  clientCredentials: number;
+  refreshed: number;
+}
+
+/** The access tokens of one shop. What is kept of a token is when it ends; a permanent one never does. */
+export class Tokens {
+  private readonly access = new Map<string, number>();
+  private readonly refresh = new Map<string, number>();
+  private readonly now: () => number;
+  private readonly lifetimes: Lifetimes;
+
+  constructor(now: () => number, lifetimes: Lifetimes) {
+    this.now = now;
+    this.lifetimes = lifetimes;
+  }
+
+  issue(seconds = Number.POSITIVE_INFINITY): string {
+    const token = `shpat_${crypto.randomUUID().replaceAll("-", "")}`;
+    this.access.set(token, this.now() + seconds * 1000);
+    return token;
+  }
+
+  issuePair(): { accessToken: string; refreshToken: string } {
+    const refreshToken = `shprt_${crypto.randomUUID().replaceAll("-", "")}`;
+    this.refresh.set(refreshToken, this.now() + DAYS_90 * 1000);
+    return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
+  }
+
+  revoke(): void {
+    this.access.clear();
+    this.refresh.clear();
+  }
+
+  isGood(token: string | undefined): boolean {
+    return token !== undefined && (this.access.get(token) ?? 0) > this.now();
+  }
+
+  /** Answers a request whose client is known. */
+  grant({ grant_type, refresh_token }: TokenRequest, scope: string): TokenAnswer {
+    if (grant_type === "client_credentials") {
+      const expires_in = this.lifetimes.clientCredentials;
+      return { status: 200, body: { access_token: this.issue(expires_in), scope, expires_in } };
+    }
+    if (grant_type !== "refresh_token") return { status: 400, body: { error: "unsupported_grant_type" } };
+    const endsAt = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
+    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now()) return { status: 400, body: { error: "invalid_grant" } };
+    this.refresh.delete(refresh_token);
+    const { accessToken, refreshToken } = this.issuePair();
+    const expires_in = this.lifetimes.refreshed;
+    return { status: 200, body: { access_token: accessToken, refresh_token: refreshToken, scope, expires_in, refresh_token_expires_in: DAYS_90 } };
+  }
+}

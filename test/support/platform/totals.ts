@@ -1,0 +1,38 @@
+import type { DiscountRow, LineRow, OrderRow } from "./rows.ts";
+
+interface Allocation {
+  /** Which of the order's discounts. */
+  readonly index: number;
+  readonly discount: DiscountRow;
+  readonly amount: number;
+}
+
+export interface OrderLine {
+  readonly order: OrderRow;
+  readonly line: LineRow;
+  readonly n: number;
+  readonly discount: number;
+  readonly allocations: readonly Allocation[];
+}
+
+export interface OrderTotals {
+  readonly lines: readonly OrderLine[];
+  readonly gross: number;
+  readonly discount: number;
+  /** After discounts; as there is neither shipping nor tax here, the total too. */
+  readonly subtotal: number;
+}
+
+/** What an order comes to, from its lines and discounts; nothing of it is stored. */
+export function orderTotals(order: OrderRow): OrderTotals {
+  const lines = order.lines.map((line, position): OrderLine => {
+    const allocations = order.discounts
+      .map((discount, index) => ({ index, discount, amount: discount.perLine[position] ?? 0 }))
+      .filter(({ amount }) => amount > 0);
+    const discount = allocations.reduce((total, { amount }) => total + amount, 0);
+    return { order, line, n: order.n + 1 + position, discount, allocations };
+  });
+  const gross = lines.reduce((total, { line }) => total + line.price * line.quantity, 0);
+  const discount = lines.reduce((total, line) => total + line.discount, 0);
+  return { lines, gross, discount, subtotal: gross - discount };
+}

@@ -1,0 +1,34 @@
+import { createHmac } from "node:crypto";
+
+export const API_VERSION = "2026-07";
+
+export interface Webhook {
+  shop: string;
+  topic: string;
+  /** As it is sent, to the byte. */
+  body: string;
+  /** Deliveries are told apart by this one. */
+  id: string;
+  /** All webhooks of one action share it. */
+  eventId: string;
+  triggeredAt: string;
+}
+
+export interface SignedWebhook {
+  headers: Record<string, string>;
+  body: string;
+}
+
+export function signedWith(secret: string, { shop, topic, body, id, eventId, triggeredAt }: Webhook): SignedWebhook {
+  const headers = {
+    "Content-Type": "application/json",
+    "X-Shopify-Topic": topic,
+    "X-Shopify-Hmac-Sha256": createHmac("sha256", secret).update(body).digest("base64"),
+    "X-Shopify-Shop-Domain": shop,
+    "X-Shopify-API-Version": API_VERSION,
+    "X-Shopify-Webhook-Id": id,
+    "X-Shopify-Event-Id": eventId,
+    "X-Shopify-Triggered-At": triggeredAt,
+  };
+  return { headers, body };
+}
