@@ -199,7 +199,7 @@ describe("usage", () => {
     [["shop", "add", "alpha"], '"alpha" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com'],
     [["shop", "add", DOMAIN, "--plan", "gold"], '"gold" is not a plan: choose pro, free, free+addon'],
     [["shop", "add", DOMAIN, "--currency", "usd"], '"usd" is not a currency: write its ISO 4217 code, like USD'],
-    [["shop", "set", DOMAIN], "say what to change: --plan, --currency, --retry-days"],
+    [["shop", "set", DOMAIN], "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers"],
     [["key", "create"], "required option '--label <text>' not specified"],
     [["key", "create", "--label", " "], "the label must have 1 to 200 characters and no control characters"],
     [["key", "create", "--label", "a\u001b[31m"], "the label must have 1 to 200 characters and no control characters"],
