@@ -7,7 +7,10 @@ export function afterTest(cleanup: () => unknown): void {
   cleanups.push(cleanup);
 }
 
-// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of them alone.
-afterEach(async () => {
+/** For tests that begin anew many times: what was to be cleaned up is cleaned up now. */
+export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+}
+
+// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of them alone.
+afterEach(cleanUp);

@@ -1,18 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../src/platform/connect.ts";
-import { type TestApp, temporaryFolder, testApp } from "./app.ts";
+import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";
 import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import type { Webhook } from "./platform/webhook.ts";
 
-export const SECRET = "the-app-client-secret";
+const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 
 /** A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not answer. */
-export async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promise<StandIn> {
+async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promise<StandIn> {
   const platform = await StandIn.start({ clientSecret: SECRET, restoreRate: 100_000, maximumAvailable: 100_000, ...options });
   afterTest(async () => {
     await platform.stop();
@@ -36,11 +36,22 @@ export interface Connected {
 
 /** The program and the stand-in, with one shop connected by the app's credentials. */
 export async function connected(env: Record<string, string> = {}, options: Parameters<typeof StandIn.start>[0] = {}): Promise<Connected> {
+  // One clock for both, which the test moves.
+  let now = () => START;
+  const platform = await standIn({ now: () => now(), ...options });
+  platform.addShop(DOMAIN);
+  const all = await connectedTo(platform, env);
+  now = all.test.clock.now;
+  return all;
+}
+
+/** Another program, with nothing in its mirror, connected to the same shop. */
+export async function connectedTo(platform: StandIn, env: Record<string, string> = {}, at = START): Promise<Connected> {
   const secretFile = join(temporaryFolder(), "secret");
   writeFileSync(secretFile, SECRET);
-  const platform = await standIn(options);
   const test = await testApp({ SDS_PLATFORM_URL: platform.url, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: secretFile, ...env });
-  const remote = platform.addShop(DOMAIN);
+  test.clock.ms = at;
+  const remote = platform.shop(DOMAIN);
   const shop = await test.addShop(DOMAIN);
   const { store, platform: ours } = test.app;
   await connect({ store, endpoint: ours.endpoint, fetch, base: platform.url }, DOMAIN, { kind: "client_credentials" }, test.clock.now());
@@ -51,22 +62,13 @@ export async function connected(env: Record<string, string> = {}, options: Param
   }
 
   async function processed(): Promise<void> {
-    await eventually(async () => {
-      const { waiting } = await store.inbox.count(shop.shop.id);
-      return waiting === 0 || (await store.inbox.dueShops(test.clock.now())).length === 0 || undefined;
-    });
+    await eventually(async () => (await store.inbox.dueShops(test.clock.now())).length === 0);
   }
 
-  return {
-    test,
-    platform,
-    remote,
-    shop,
-    send,
-    processed,
-    async deliverAll() {
-      for (const webhook of remote.outgoing.splice(0)) await send(webhook);
-      await processed();
-    },
-  };
+  async function deliverAll(): Promise<void> {
+    for (const webhook of remote.outgoing.splice(0)) await send(webhook);
+    await processed();
+  }
+
+  return { test, platform, remote, shop, send, processed, deliverAll };
 }
