@@ -6,6 +6,7 @@ import type { AdminApi } from "./admin-api.ts";
 import {
   type AttemptNode,
   BILLING_CYCLES,
+  CONTRACT_EXISTS,
   CONTRACT_LINES,
   CONTRACT_WITH_CYCLES,
   type ContractLineNode,
@@ -54,8 +55,14 @@ export class ContractReader {
     const known = await this.mirror.ordersOf(shop.domain, gid);
     const from = this.firstOpenCycle(known, orders);
     const range = { id: gid, from, to: from + CYCLES_AT_ONCE - 1 };
-    const { subscriptionContract: node, subscriptionBillingCycles } = await this.api.ask(shop, CONTRACT_WITH_CYCLES, range);
-    return node === null ? [] : this.records(shop, node, known, from, subscriptionBillingCycles.nodes, orders);
+    const answer = await this.api.ask(shop, CONTRACT_WITH_CYCLES, range).catch(async (thrown: unknown) => {
+      // The cycles of a contract that doesn't exist are an error, whatever the rest of the question.
+      const refused = thrown instanceof PlatformError && thrown.reason === "refused";
+      if (refused && (await this.api.ask(shop, CONTRACT_EXISTS, { id: gid })).subscriptionContract === null) return undefined;
+      throw thrown;
+    });
+    if (answer === undefined || answer.subscriptionContract === null) return [];
+    return this.records(shop, answer.subscriptionContract, known, from, answer.subscriptionBillingCycles.nodes, orders);
   }
 
   /** The same for a contract that a page of contracts brought. */

@@ -198,6 +198,10 @@ export const CONTRACT_WITH_CYCLES = operation<CyclesVariables, CyclesAnswer & { 
   `query ContractWithCycles($id: ID!, $from: Int!, $to: Int!) { subscriptionContract(id: $id) { ${CONTRACT} } ${CYCLES} }`,
 );
 
+export const CONTRACT_EXISTS = operation<{ id: string }, { subscriptionContract: Gid | null }>(
+  "query ContractExists($id: ID!) { subscriptionContract(id: $id) { id } }",
+);
+
 export const CYCLE_ATTEMPTS = operation<
   { id: string; index: number; after: string | null },
   { subscriptionBillingCycle: { billingAttempts: Page<AttemptNode> } | null }

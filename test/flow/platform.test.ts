@@ -1,9 +1,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 
@@ -11,50 +11,7 @@ import { Receiver } from "../support/receiver.ts";
 setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
-const SECRET = "the-app-client-secret";
 const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
-
-/** The stand-in of the platform as a process of its own, told what to do over HTTP. */
-class PlatformProcess {
-  readonly secretFile = join(temporaryFolder(), "secret");
-  address = "";
-
-  async start(): Promise<this> {
-    writeFileSync(this.secretFile, SECRET);
-    const main = join(import.meta.dir, "../support/platform/main.ts");
-    const child = Bun.spawn([process.execPath, main, "--client-secret-file", this.secretFile, "--restore-rate", "10000", "--maximum-available", "10000"], { stdout: "pipe" });
-    afterTest(async () => {
-      child.kill("SIGKILL");
-      await child.exited;
-    });
-    for await (const chunk of child.stdout) {
-      const found = /listening on (\S+)/.exec(new TextDecoder().decode(chunk))?.[1];
-      if (found === undefined) continue;
-      this.address = found;
-      break;
-    }
-    return this;
-  }
-
-  get env(): Record<string, string> {
-    return { SDS_PLATFORM_URL: `${this.address}/{shop}`, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: this.secretFile };
-  }
-
-  async tell<T = string>(what: string, fields: object = {}): Promise<T> {
-    const response = await fetch(`${this.address}/control`, { method: "POST", body: JSON.stringify({ shop: DOMAIN, do: what, with: fields }) });
-    const body = (await response.json()) as { result: T; error?: string };
-    if (!response.ok) throw new Error(body.error);
-    return body.result;
-  }
-
-  async workflows(): Promise<{ handle: string; raw: string }[]> {
-    return (await (await fetch(`${this.address}/control/workflows?shop=${DOMAIN}`)).json()) as { handle: string; raw: string }[];
-  }
-
-  async invalid(): Promise<string[]> {
-    return ((await (await fetch(`${this.address}/control/state`)).json()) as { invalid: string[] }).invalid;
-  }
-}
 
 test("a shop is connected, loaded, changed at the platform, and the change is seen everywhere", async () => {
   const platform = await new PlatformProcess().start();
@@ -64,7 +21,12 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
 
   const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   const receiver = new Receiver();
-  expect(await program.json(["shop", "connect", DOMAIN, "--client-credentials"])).toMatchObject({ domain: DOMAIN, currency: "EUR", plan: "pro", kind: "client_credentials" });
+  expect(await program.json(["shop", "connect", DOMAIN, "--client-credentials"])).toMatchObject({
+    domain: DOMAIN,
+    currency: "EUR",
+    plan: "pro",
+    kind: "client_credentials",
+  });
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
   await program.json(["shop", "set", DOMAIN, "--triggers", "all"]);
   expect(await program.json(["sync", DOMAIN])).toMatchObject({ customers: 1, subscriptions: 1, orders: 1, events: 0 });
@@ -83,10 +45,19 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   // Deliveries of a shop go out side by side.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
   expect(received.map(({ topic }) => topic)).toEqual(["order.failed", "subscription.cancelled", "subscription.updated"]);
-  expect(received[0]?.json.data).toMatchObject({ contract_id: contract, reason: "card_declined", attempt_count: 1, retries_exhausted: false, total_cents: 2500 });
+  expect(received[0]?.json.data).toMatchObject({
+    contract_id: contract,
+    reason: "card_declined",
+    attempt_count: 1,
+    retries_exhausted: false,
+    total_cents: 2500,
+  });
   expect(received[1]?.json.data).toMatchObject({ churn_type: "involuntary" });
   expect(await get("subscriptions")).toMatchObject([{ shopifyId: contract, status: "CANCELLED", nextBillingDate: null }]);
-  expect(await get("orders")).toMatchObject([{ status: "FAILED", cycleNumber: 1, shopifyId: null }, { status: "PAID", cycleNumber: 0 }]);
+  expect(await get("orders")).toMatchObject([
+    { status: "FAILED", cycleNumber: 1, shopifyId: null },
+    { status: "PAID", cycleNumber: 0 },
+  ]);
   const workflows = await eventually(async () => ((await platform.workflows()).length === 2 ? platform.workflows() : undefined));
   expect(workflows.map(({ handle }) => handle).toSorted()).toEqual(["billing-attempt-failed", "subscription-cancelled"]);
   expect(workflows[0]?.raw).toContain(`"customer_id":${customer.split("/").at(-1)},`);
@@ -103,4 +74,104 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   expect((await receiver.gets(4)).at(-1)?.json.data).toMatchObject({ status: "ACTIVE" });
   expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({ platform: { connected: true, repairs: 1, inbox: { waiting: 0, failed: 0 } } });
   expect(await platform.invalid()).toEqual([]);
+});
+
+test("a sync that is killed goes on where it was, and nothing is told of twice", async () => {
+  // Slow enough to be killed within.
+  const platform = await new PlatformProcess().start("--restore-rate", "2500", "--maximum-available", "1000");
+  await platform.tell("addShop");
+  await platform.tell("seed", { contracts: 150, linesEach: 1, renewals: 1 });
+  const program = new Program(undefined, platform.env);
+  const receiver = new Receiver();
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], { env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" } });
+  let killed = 0;
+  for (let wait = 400, ended = false; !ended; wait += 200) {
+    const { pid, exited } = program.start(["sync", "--events"]);
+    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), wait);
+    ended = (await exited) === 0;
+    clearTimeout(timer);
+    if (!ended) killed += 1;
+  }
+  expect(killed).toBeGreaterThan(1);
+  const entries = await program.json<{ id: string; topic: string }[]>(["delivery", "list", "--limit", "10000"]);
+  const topics = Map.groupBy(entries, ({ topic }) => topic);
+  expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([150, 300, 450]);
+});
+
+test("what was acknowledged is processed, though the program is killed over and over", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop");
+  const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+  await program.json(["webhook", "set", "--url", "https://127.0.0.1:9999/", "--all-topics"]);
+  const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Test"]);
+  const contracts: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const server = await program.serve();
+    await platform.tell("webhooksTo", { url: `${server.url}/platform/webhooks` });
+    for (let n = 0; n < 15; n += 1) {
+      const customer = await platform.tell("createCustomer", { email: `${round}-${n}@example.com` });
+      contracts.push(await platform.tell("createContract", { customer, lines: [LINE] }));
+    }
+    await server.stop("SIGKILL");
+  }
+  const server = await program.serve();
+  const seen = await eventually(async () => {
+    const { waiting } = (await program.json<{ platform: { inbox: { waiting: number } } }>(["shop", "show", DOMAIN])).platform.inbox;
+    if (waiting > 0) return undefined;
+    const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, { headers: { Authorization: `Bearer ${key}` } });
+    return ((await response.json()) as { data: { shopifyId: string }[] }).data.map(({ shopifyId }) => shopifyId);
+  });
+  // What no program was there to take, the platform sends again; here it is the reconciling run that finds it.
+  const lost = await platform.undelivered();
+  if (lost === 0) expect(seen.toSorted()).toEqual(contracts.toSorted());
+  await program.json(["sync", "--since", "1h"]);
+  const entries = await program.json<{ topic: string }[]>(["delivery", "list", "--limit", "10000"]);
+  expect(entries.filter(({ topic }) => topic === "subscription.created")).toHaveLength(contracts.length);
+  expect(entries.filter(({ topic }) => topic === "order.charged")).toHaveLength(contracts.length);
+});
+
+test("the inbox, a person's data and the files for the platform by command", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop");
+  const program = new Program(undefined, platform.env);
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+  const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
+  await program.json(["sync"]);
+  expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
+  expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
+  expect(await program.run(["inbox", "retry", "7"])).toEqual({ status: 3, stdout: "", stderr: "sds: there is nothing with the number 7 in the inbox\n" });
+  expect(await program.json(["customer", "export", customer])).toMatchObject({ customer: { email: "ada@example.com" }, subscriptions: [] });
+  expect((await program.run(["customer", "export", "gid://shopify/Customer/1"])).status).toBe(3);
+  expect((await program.run(["customer", "export", "ada"])).status).toBe(2);
+
+  const folder = join(temporaryFolder(), "app");
+  await program.json(["platform", "files", folder, "--url", "https://sds.example.com/"]);
+  const app = Bun.TOML.parse(readFileSync(join(folder, "shopify.app.toml"), "utf8")) as {
+    webhooks: { api_version: string; subscriptions: { topics?: string[]; compliance_topics?: string[]; uri: string }[] };
+  };
+  expect(app.webhooks.api_version).toBe("2026-07");
+  const [subscription, compliance] = app.webhooks.subscriptions;
+  expect(subscription?.topics).toContain("subscription_billing_attempts/failure");
+  expect(subscription?.uri).toBe("https://sds.example.com/platform/webhooks");
+  expect(compliance?.compliance_topics).toEqual(["customers/data_request", "customers/redact", "shop/redact"]);
+  const extension = Bun.TOML.parse(readFileSync(join(folder, "extensions/billing-attempt-failed/shopify.extension.toml"), "utf8"));
+  expect(extension).toMatchObject({ extensions: [{ type: "flow_trigger", handle: "billing-attempt-failed" }] });
+  expect(existsSync(join(folder, "extensions/streak-milestone-reached/shopify.extension.toml"))).toBe(true);
+  expect((await program.run(["platform", "files", folder])).status).toBe(1);
+  expect((await program.run(["platform", "files", folder, "--url", "http://sds.example.com"])).status).toBe(2);
+});
+
+test.each([
+  [["shop", "connect", DOMAIN], 2, "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin"],
+  [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without blanks"],
+  [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
+  [["sync"], 3, "there is no shop yet"],
+  [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],
+  [["sync", "--since", "1h", "--events"], 2, "--since queues the events that were missed without --events"],
+  [["inbox", "retry"], 2, "name one, or say --failed"],
+])("%j ends with %d", async (args, status, message) => {
+  const result = await new Program().run(args);
+  expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({ status, stdout: "", stderr: true });
 });

@@ -115,7 +115,9 @@ async function checkEvents(all: Connected): Promise<void> {
   }
   for (const order of (await all.shop.all("orders")) as Order[]) {
     const contract = subscriptions.find(({ id }) => id === order.contractId)?.shopifyId;
-    const told = events.filter(({ topic, data }) => topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber);
+    const told = events.filter(
+      ({ topic, data }) => topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
+    );
     const of = all.remote.find("contract", contract ?? "")?.attempts.filter(({ cycleIndex }) => cycleIndex === order.cycleNumber) ?? [];
     const declines = told.filter(({ topic }) => topic === "order.failed").map(({ data }) => data["attempt_count"]);
     expect(declines).toEqual(of.filter(({ state }) => state === "failed").map((_, index) => index + 1));

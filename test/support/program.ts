@@ -38,6 +38,12 @@ export class Program {
     return { status, stdout, stderr };
   }
 
+  /** Starts a command without waiting for its end. */
+  start(args: string[]): { pid: number; exited: Promise<number> } {
+    const { pid, exited } = Bun.spawn([...PROGRAM, ...args], { ...this.spawnOptions(), stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    return { pid, exited };
+  }
+
   /** Runs a command that has to succeed. @returns what `--json` printed */
   async json<T = Record<string, unknown>>(args: string[], options?: Options): Promise<T> {
     const { status, stdout, stderr } = await this.run([...args, "--json"], options);

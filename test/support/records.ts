@@ -1,3 +1,4 @@
+import type { BillingCycleRecord } from "../../src/domain/platform-records.ts";
 import type { CancelFlowRecord, CustomerRecord, OrderRecord, RewardRecord, SubscriptionRecord } from "../../src/domain/records.ts";
 import type { LineItem } from "../../src/domain/resources.ts";
 
@@ -59,4 +60,31 @@ export function reward(id: string, fields: Partial<RewardRecord> = {}): RewardRe
 
 export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): CancelFlowRecord {
   return { type: "cancel_flow", id, subscription: gid.contract(1), reason_id: "price", offer_type: null, accepted: false, saved: false, ...fields };
+}
+
+/** Cycle n of contract n, with attempts as `[outcome, day of February]`; a charge has the platform order of that day. */
+export function billingCycle(
+  n: number,
+  cycleNumber: number,
+  attempts: ["charged" | "waiting" | (string & {}), number][],
+  fields: Partial<BillingCycleRecord> = {},
+): BillingCycleRecord {
+  const money = { lines: [line], subtotalCents: 2500, discountCents: 500, creditsCents: 100 };
+  const at = (day: number) => `2026-02-${String(day).padStart(2, "0")}T00:00:00.000Z`;
+  return {
+    type: "billing_cycle",
+    subscription: gid.contract(n),
+    source: "recurring",
+    cycleNumber,
+    skipped: false,
+    expectedAt: at(1),
+    expected: { ...money, creditsCents: 0 },
+    retryPlan: [1, 3, 5],
+    attempts: attempts.map(([outcome, day]) => {
+      if (outcome === "waiting") return { startedAt: at(day), endedAt: null, outcome: { kind: "waiting" } };
+      if (outcome !== "charged") return { startedAt: at(day), endedAt: at(day), outcome: { kind: "declined", reason: outcome } };
+      return { startedAt: at(day), endedAt: at(day), outcome: { kind: "charged", order: { shopifyId: gid.order(day), ...money } } };
+    }),
+    ...fields,
+  };
 }

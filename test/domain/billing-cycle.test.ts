@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test";
+import { MapMirror } from "../support/map-mirror.ts";
+import { billingCycle, gid, order, subscription } from "../support/records.ts";
+
+type Attempts = Parameters<typeof billingCycle>[2];
+
+describe("an order made of a cycle's attempts", () => {
+  test.each<[string, Attempts, object]>([
+    ["a charge", [["charged", 1]], { status: "PAID", shopifyId: gid.order(1), totalCents: 1900 }],
+    ["a decline", [["expired_card", 1]], { status: "FAILED", shopifyId: null, totalCents: 2000 }],
+    [
+      "a charge after a decline",
+      [
+        ["expired_card", 1],
+        ["charged", 2],
+      ],
+      { status: "RECOVERED", shopifyId: gid.order(2) },
+    ],
+    [
+      "as many declines as the plan has attempts",
+      [
+        ["a", 1],
+        ["b", 2],
+        ["c", 5],
+        ["d", 10],
+      ],
+      { status: "UNCOLLECTIBLE" },
+    ],
+    ["a waiting attempt", [["waiting", 1]], { status: "PENDING", shopifyId: null }],
+    [
+      "a challenge after a decline",
+      [
+        ["a", 1],
+        ["waiting", 2],
+      ],
+      { status: "PENDING" },
+    ],
+    // Told in any order.
+    [
+      "a charge told before the decline",
+      [
+        ["charged", 2],
+        ["a", 1],
+      ],
+      { status: "RECOVERED" },
+    ],
+  ])("%s", (_name, attempts, expected) => {
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, attempts));
+    expect(mirror.theOrder(1, 1)).toMatchObject({ ...expected, billedAt: "2026-02-01T00:00:00.000Z" });
+  });
+
+  test("a skipped cycle is SKIPPED at its expected date, and PENDING once it is taken back", () => {
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 2, [], { skipped: true, expectedAt: "2026-03-01T00:00:00.000Z" }));
+    expect(mirror.theOrder(1, 2)).toMatchObject({ status: "SKIPPED", billedAt: "2026-03-01T00:00:00.000Z", totalCents: 2000 });
+    mirror.apply(billingCycle(1, 2, []));
+    expect(mirror.theOrder(1, 2)).toMatchObject({ status: "PENDING" });
+  });
+
+  test("a cycle in which nothing happened is no order", () => {
+    expect(MapMirror.of(subscription(1)).apply(billingCycle(1, 1, [])).rows).toEqual([]);
+  });
+
+  test("what was charged stays so, whatever an older word says", () => {
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["charged", 2]]));
+    expect(mirror.apply(billingCycle(1, 1, [["waiting", 2]])).rows).toEqual([]);
+    expect(mirror.apply(billingCycle(1, 1, [])).rows).toEqual([]);
+  });
+});
+
+describe("events", () => {
+  test("each decline is told of once, with its own count and the plan's next retry", () => {
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["a", 1]]));
+    const declines: Attempts = [
+      ["a", 1],
+      ["b", 2],
+      ["c", 5],
+      ["d", 10],
+    ];
+    const { events } = mirror.apply(billingCycle(1, 1, declines));
+    const told = events.map(({ topic, data }) => [
+      topic,
+      data["attempt_count"],
+      data["reason"],
+      data["next_retry_at"],
+      data["retries_exhausted"],
+      data["order_id"],
+    ]);
+    expect(told).toEqual([
+      ["order.failed", 2, "b", "2026-02-05T00:00:00.000Z", false, null],
+      ["order.failed", 3, "c", "2026-02-10T00:00:00.000Z", false, null],
+      ["order.failed", 4, "d", null, true, null],
+    ]);
+    expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
+  });
+
+  test("a charge is told of once, as recovered after a decline", () => {
+    const mirror = MapMirror.of(subscription(1));
+    const { events } = mirror.apply(
+      billingCycle(1, 1, [
+        ["a", 1],
+        ["charged", 2],
+      ]),
+    );
+    expect(events.map(({ topic, data }) => [topic, data["attempt_count"], data["total_cents"]])).toEqual([
+      ["order.failed", 1, 2000],
+      ["order.recovered", 2, 1900],
+    ]);
+    expect(mirror.apply(billingCycle(1, 1, [["charged", 2]])).events).toEqual([]);
+    expect(
+      MapMirror.of(subscription(1))
+        .apply(billingCycle(1, 1, [["charged", 1]]))
+        .events.map(({ topic }) => topic),
+    ).toEqual(["order.charged"]);
+  });
+
+  test("a workflow starts for a declined renewal, and not for a declined checkout", () => {
+    const mirror = MapMirror.of(subscription(1));
+    const [renewal] = mirror.apply(billingCycle(1, 1, [["a", 1]])).events;
+    expect(renewal?.trigger).toEqual({
+      handle: "billing-attempt-failed",
+      customer: gid.customer(1),
+      fields: { "Contract ID": gid.contract(1), Interval: "1 month", "Decline reason": "a", "Attempt count": 1 },
+    });
+    const [checkout] = mirror.apply(billingCycle(1, 0, [["a", 1]], { source: "checkout" })).events;
+    expect(checkout?.trigger).toBeUndefined();
+  });
+});
+
+describe("where the intake tells of the same order", () => {
+  const failed = order(1, 1, {
+    status: "FAILED",
+    shopifyId: null,
+    attemptCount: 1,
+    reason: "our words",
+    nextRetryAt: "2026-02-09T00:00:00.000Z",
+    retriesExhausted: false,
+  });
+
+  test("an attempt that it counted is not told of again, and its retry plan stays", () => {
+    const mirror = MapMirror.of(subscription(1), failed);
+    const { events } = mirror.apply(billingCycle(1, 1, [["card_declined", 1]]));
+    expect(events).toEqual([]);
+    const [next] = mirror.apply(
+      billingCycle(1, 1, [
+        ["card_declined", 1],
+        ["card_declined", 9],
+      ]),
+    ).events;
+    expect(next?.data).toMatchObject({ attempt_count: 2, reason: "card_declined", next_retry_at: "2026-02-12T00:00:00.000Z" });
+  });
+
+  test("what it calls uncollectible is so until something new happens", () => {
+    const mirror = MapMirror.of(subscription(1), { ...failed, status: "UNCOLLECTIBLE", retriesExhausted: true });
+    mirror.apply(billingCycle(1, 1, [["card_declined", 1]]));
+    expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
+  });
+
+  test("a charge that it did not tell of is told of, though it counted the attempt", () => {
+    const mirror = MapMirror.of(subscription(1), { ...failed, attemptCount: 2 });
+    const { events } = mirror.apply(
+      billingCycle(1, 1, [
+        ["card_declined", 1],
+        ["charged", 2],
+      ]),
+    );
+    expect(events.map(({ topic }) => topic)).toEqual(["order.recovered"]);
+  });
+});

@@ -1,0 +1,60 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
+
+const SECRET = "the-app-client-secret";
+const DOMAIN = "alpha.myshopify.com";
+
+/** The stand-in of the platform as a process of its own, told what to do over HTTP. */
+export class PlatformProcess {
+  readonly secretFile = join(temporaryFolder(), "secret");
+  address = "";
+
+  /** @param options of the process, such as `--restore-rate` */
+  async start(...options: string[]): Promise<this> {
+    writeFileSync(this.secretFile, SECRET);
+    const main = join(import.meta.dir, "platform/main.ts");
+    const child = Bun.spawn(
+      [process.execPath, main, "--client-secret-file", this.secretFile, "--restore-rate", "10000", "--maximum-available", "10000", ...options],
+      {
+        stdout: "pipe",
+      },
+    );
+    afterTest(async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+    });
+    for await (const chunk of child.stdout) {
+      const found = /listening on (\S+)/.exec(new TextDecoder().decode(chunk))?.[1];
+      if (found === undefined) continue;
+      this.address = found;
+      break;
+    }
+    return this;
+  }
+
+  get env(): Record<string, string> {
+    return { SDS_PLATFORM_URL: `${this.address}/{shop}`, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: this.secretFile };
+  }
+
+  async tell<T = string>(what: string, fields: object = {}): Promise<T> {
+    const response = await fetch(`${this.address}/control`, { method: "POST", body: JSON.stringify({ shop: DOMAIN, do: what, with: fields }) });
+    const body = (await response.json()) as { result: T; error?: string };
+    if (!response.ok) throw new Error(body.error);
+    return body.result;
+  }
+
+  /** How many posts of webhooks nobody took. */
+  async undelivered(): Promise<number> {
+    return ((await (await fetch(`${this.address}/control/state`)).json()) as { undelivered: number }).undelivered;
+  }
+
+  async workflows(): Promise<{ handle: string; raw: string }[]> {
+    return (await (await fetch(`${this.address}/control/workflows?shop=${DOMAIN}`)).json()) as { handle: string; raw: string }[];
+  }
+
+  async invalid(): Promise<string[]> {
+    return ((await (await fetch(`${this.address}/control/state`)).json()) as { invalid: string[] }).invalid;
+  }
+}
