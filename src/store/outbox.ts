@@ -32,7 +32,7 @@ interface Target {
 export function openOutbox(db: Database, random: (bytes: number) => Uint8Array): Outbox {
   const target = db.prepare<Target, [number]>(
     `SELECT plan, url, topics, (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS version
-     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = ?`,
+     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = +?`,
   );
   const insert = db.prepare(
     `INSERT INTO deliveries (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)

@@ -43,7 +43,7 @@ export function pageStore(db: Database): PageStore {
     const { sort, field } = TABLES[resource];
     const page = db.prepare<{ rows: Uint8Array | null; n: number }, [number, number, string, number]>(
       `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n FROM (
-        SELECT json FROM ${resource} WHERE shop_id = ? AND (${sort}, id) < (?, ?) ORDER BY ${sort} DESC, id DESC LIMIT ?
+        SELECT json FROM ${resource} WHERE shop_id = +? AND (${sort}, id) < (?, ?) ORDER BY ${sort} DESC, id DESC LIMIT +?
       )`,
     );
     const exists = db.prepare<{ 1: number }, [number, number, string]>(`SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${sort} = ? AND id = ?`);
