@@ -9,7 +9,7 @@ import { respond } from "./respond.ts";
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 250;
 const PAGE_HEADERS = { "Cache-Control": "private, no-cache", Vary: "Authorization" };
-const BEGIN = Buffer.from('{"data":[');
+const BEGIN = '{"data":[';
 
 export type ListHandler = (resource: Resource, request: Request) => Promise<Response>;
 
@@ -29,9 +29,20 @@ export function listHandler(pages: PageStore, keyring: Keyring): ListHandler {
     if (page === undefined)
       throw new SdsError("bad_cursor", "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.");
     const nextCursor = page.end === null ? null : formatCursor(page.end);
-    const end = Buffer.from(`],"page":${JSON.stringify({ limit, nextCursor })}}`);
-    return respond(200, Buffer.concat([BEGIN, page.rows, end]), PAGE_HEADERS);
+    const body = enclose(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`);
+    return respond(200, body, PAGE_HEADERS);
   };
+}
+
+/** Puts ASCII around rows: over what else their buffer holds, mostly, for a page is many kilobytes to copy. */
+function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
+  const buffer = Buffer.from(rows.buffer);
+  const first = rows.byteOffset - begin.length;
+  const last = rows.byteOffset + rows.byteLength;
+  if (first < 0 || last + end.length > buffer.length) return Buffer.concat([Buffer.from(begin), rows, Buffer.from(end)]);
+  buffer.write(begin, first);
+  buffer.write(end, last);
+  return buffer.subarray(first, last + end.length);
 }
 
 /** Of a parameter given twice the last counts; unknown ones are ignored. */

@@ -105,7 +105,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   );
   const claim = db.prepare<Omit<Claim, "url">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due WHERE shop_id = ? AND claimable_at <= ? ORDER BY claimable_at LIMIT ?
+       SELECT number FROM deliveries INDEXED BY deliveries_due WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
      ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
   );
   const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
@@ -123,7 +123,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT number, ${listed}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
   );
   const history = db.prepare<Attempt, [number]>(
-    "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE delivery = ? ORDER BY number",
+    "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE delivery = +? ORDER BY number",
   );
   const countDead = db.prepare<{ n: number }, [number, number]>(
     "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND created_at >= ?",

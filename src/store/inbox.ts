@@ -72,7 +72,7 @@ export function inboxStore(db: Database): InboxStore {
   );
   const due = db.prepare<InboxItem, [number, number, number]>(
     `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox INDEXED BY inbox_due
-     WHERE shop_id = ? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT ?`,
+     WHERE shop_id = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
   );
   const settle = db.prepare("DELETE FROM inbox WHERE number = ?");
   const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");

@@ -44,7 +44,7 @@ export function keyStore(raw: Database, db: BunSQLiteDatabase): KeyStore {
   // Raw, for every request passes here: through the query builder it took 10 µs of the 60 that a page takes.
   const byHash = raw.prepare<KeyOwner, [Uint8Array]>(
     `SELECT api_keys.id AS keyId, shop_id AS shopId, plan, last_used_at AS lastUsedAt
-     FROM api_keys JOIN shops ON shops.id = shop_id WHERE hash = ? AND revoked_at IS NULL`,
+     FROM api_keys JOIN shops ON shops.id = shop_id WHERE hash = +? AND revoked_at IS NULL`,
   );
   const touchOne = db
     .update(apiKeys)

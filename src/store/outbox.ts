@@ -41,7 +41,7 @@ export function openOutbox(db: Database, random: (bytes: number) => Uint8Array):
   const target = db.prepare<Target, [number]>(
     `SELECT plan, url, topics, triggers, (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS version,
        EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS connected
-     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = ?`,
+     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = +?`,
   );
   const insert = db.prepare(
     `INSERT INTO deliveries (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)

@@ -51,7 +51,6 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     .select(columns)
     .from(shops)
     .where(eq(shops.domain, sql.placeholder("domain")))
-    .limit(1)
     .prepare();
   // Raw, for every post to the intake passes here.
   const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
