@@ -43,7 +43,10 @@ export function addSyncCommand(program: Command): void {
         }
       });
       if (options.json) printJson(counts);
-      else printLine(`read ${summary(counts)} in ${Math.round((performance.now() - began) / 1000)} s; changed ${counts.changed}, events ${counts.events}`);
+      else {
+        if (counts.skipped > 0) tell(`${counts.skipped} could not be mirrored for what the platform says of them: the warnings above say which and why.`);
+        printLine(`read ${summary(counts)} in ${Math.round((performance.now() - began) / 1000)} s; changed ${counts.changed}, events ${counts.events}`);
+      }
     });
 }
 

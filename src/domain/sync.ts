@@ -8,6 +8,8 @@ export interface SyncCounts {
   orders: number;
   changed: number;
   events: number;
+  /** What could not be read for what the platform says of it; the log has why. */
+  skipped: number;
 }
 
 /** How far a run is: what came before `cursor` in `stage` is in the mirror. Times in epoch milliseconds. */
@@ -22,4 +24,4 @@ export interface SyncRun {
   counts: SyncCounts;
 }
 
-export const NO_COUNTS: SyncCounts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0 };
+export const NO_COUNTS: SyncCounts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };

@@ -31,7 +31,7 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
-const TRIES = 6;
+const TRIES = 5;
 /** Waits after a try that failed, where the platform doesn't say how long. Milliseconds. */
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 60_000;

@@ -35,5 +35,5 @@ export function openPlatform(settings: PlatformSettings, store: Store, door: Doo
   const keeper = new TokenKeeper(store.connections, endpoint, now, sleep);
   const api = new AdminApi({ fetch, base, sleep }, keeper, store.connections, log);
   const reader = new ContractReader(api, store.mirror, (shopId) => store.shops.settings(shopId), now);
-  return { endpoint, api, synchronizer: new Synchronizer({ api, reader, lanes: new Lanes(), door, syncs: store.syncs, now }) };
+  return { endpoint, api, synchronizer: new Synchronizer({ api, reader, lanes: new Lanes(), door, syncs: store.syncs, now, log }) };
 }

@@ -8,7 +8,9 @@ import type { Store } from "../store/store.ts";
 import type { AdminApi } from "./admin-api.ts";
 import { CUSTOMER_BY_ID, INSTALLATION, ORDER_BY_ID } from "./operations.ts";
 import { type Intent, readWebhook } from "./payload.ts";
+import { PlatformError } from "./platform-error.ts";
 import type { Synchronizer } from "./synchronizer.ts";
+import { asksPlatform } from "./topics.ts";
 import { customerRecord } from "./translate.ts";
 
 const MINUTE = 60_000;
@@ -17,6 +19,9 @@ const WAITS = [5_000, 15_000, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 60 *
 /** Subjects at once, in all and of one shop. */
 const CONCURRENCY = 64;
 const PER_SHOP = 16;
+/** How long a shop whose platform failed is left alone, but for a single try each time; longer each time. Milliseconds. */
+const FIRST_REST = 5_000;
+const LONGEST_REST = MINUTE;
 /** Items that a turn looks at of one shop. */
 const LOOK_AT = 500;
 /** Milliseconds. */
@@ -33,6 +38,8 @@ export class InboxProcessor {
   private readonly log: Log;
   /** Subjects under way, with their shops. */
   private readonly underWay = new Map<string, { shopId: number; done: Promise<void> }>();
+  /** Shops whose platform failed lately: when it is tried again, and how long the rest was. */
+  private readonly resting = new Map<number, { until: number; rest: number }>();
   private turning: Promise<void> | undefined;
   private wanted = false;
   private stopping = false;
@@ -44,6 +51,11 @@ export class InboxProcessor {
     this.parts = parts;
     this.now = now;
     this.log = log;
+  }
+
+  /** Whether anything is under way or about to be. */
+  get working(): boolean {
+    return this.turning !== undefined || this.underWay.size > 0;
   }
 
   /** Has a turn made soon; many calls at once come to one. */
@@ -79,9 +91,28 @@ export class InboxProcessor {
       const free = PER_SHOP - [...this.underWay.values()].filter((each) => each.shopId === shopId).length;
       if (free <= 0) continue;
       const bySubject = Map.groupBy(await this.store.inbox.due(shopId, now, LOOK_AT), ({ subject }) => `${shopId} ${subject}`);
-      const startable = [...bySubject].filter(([lane]) => !this.underWay.has(lane)).slice(0, Math.min(free, CONCURRENCY - this.underWay.size));
-      for (const [lane, items] of startable) this.launch(lane, shopId, items);
+      let places = Math.min(free, CONCURRENCY - this.underWay.size);
+      for (const [lane, items] of bySubject) {
+        if (places === 0) break;
+        if (this.underWay.has(lane) || !this.mayStart(shopId, items, now)) continue;
+        this.launch(lane, shopId, items);
+        places -= 1;
+      }
     }
+  }
+
+  /** A platform that is down must not take all places, so that of its shop one at a time finds out whether it is back; what needs no platform goes on. */
+  private mayStart(shopId: number, items: InboxItem[], now: number): boolean {
+    const resting = this.resting.get(shopId);
+    if (resting === undefined || !items.some(({ topic }) => asksPlatform(topic))) return true;
+    if (now < resting.until) return false;
+    resting.until = Number.POSITIVE_INFINITY;
+    return true;
+  }
+
+  private rest(shopId: number): void {
+    const rest = Math.min((this.resting.get(shopId)?.rest ?? FIRST_REST / 2) * 2, LONGEST_REST);
+    this.resting.set(shopId, { until: this.now() + rest, rest });
   }
 
   private launch(lane: string, shopId: number, items: InboxItem[]): void {
@@ -100,9 +131,12 @@ export class InboxProcessor {
     if (shop === undefined) return;
     try {
       await this.carryOut(shop, items);
+      if (items.some(({ topic }) => asksPlatform(topic))) this.resting.delete(shopId);
     } catch (thrown) {
       // Cut off, and not its fault: it is taken up where it stands.
       if (this.stopping) return;
+      if (thrown instanceof PlatformError && thrown.reason !== "refused") this.rest(shopId);
+      else if (items.some(({ topic }) => asksPlatform(topic))) this.resting.delete(shopId);
       const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
       const wait = WAITS[attempts - 1];
       await this.store.inbox.postpone(items, messageOf(thrown), wait === undefined ? null : this.now() + wait);

@@ -1,8 +1,9 @@
-import { SdsError } from "../domain/error.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
 import type { MirrorRecord } from "../domain/platform-records.ts";
 import type { Shop } from "../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../domain/sync.ts";
 import { isoUtc } from "../domain/time.ts";
+import type { Log } from "../log.ts";
 import type { Door } from "../mirror/door.ts";
 import type { SyncStore } from "../store/syncs.ts";
 import type { AdminApi } from "./admin-api.ts";
@@ -16,12 +17,14 @@ import {
   type ContractNode,
   CUSTOMERS,
   CUSTOMERS_COUNT,
+  type CustomerNode,
   NEWEST_CONTRACT,
   type Operation,
   ORDER_LINES,
   ORDERS,
   type OrderOfContracts,
 } from "./operations.ts";
+import { PlatformError } from "./platform-error.ts";
 import { customerRecord } from "./translate.ts";
 
 export interface SyncProgress {
@@ -38,6 +41,7 @@ export interface SyncParts {
   door: Door;
   syncs: SyncStore;
   now: () => number;
+  log: Log;
 }
 
 interface Page<T> {
@@ -75,8 +79,7 @@ export class Synchronizer {
     if (run.stage === "customers") {
       const total = (await this.parts.api.ask(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
       for await (const { nodes, endCursor } of this.pages(shop, ALL_CUSTOMERS, ({ customers }) => customers, run.cursor, null)) {
-        const applied = await this.submit(shop, nodes.map(customerRecord), !run.events);
-        await save({ cursor: endCursor, counts: add(run.counts, { customers: nodes.length, ...applied }) });
+        await save({ cursor: endCursor, counts: add(run.counts, await this.loadCustomers(shop, nodes, !run.events)) });
         onProgress({ counts: run.counts, stage: run.stage, done: total ? run.counts.customers / total : undefined });
       }
       await save({ stage: "subscriptions", cursor: null });
@@ -110,7 +113,7 @@ export class Synchronizer {
     };
 
     for await (const { nodes } of this.pages(shop, CUSTOMERS, ({ customers }) => customers, null, updated)) {
-      note({ customers: nodes.length, ...(await this.submit(shop, nodes.map(customerRecord), false)) });
+      note(await this.loadCustomers(shop, nodes, false));
     }
     run.stage = "subscriptions";
     for await (const { nodes } of this.pages(shop, CONTRACTS, ({ subscriptionContracts }) => subscriptionContracts, null, updated)) {
@@ -123,7 +126,7 @@ export class Synchronizer {
     run.stage = "orders";
     for await (const { nodes } of this.pages(shop, ORDERS, ({ orders }) => orders, null, updated)) {
       for (const order of nodes) {
-        for (const contract of await this.contractsOf(shop, order)) note(await this.refresh(shop, contract, [order.id]));
+        for (const contract of await this.contractsOf(shop, order)) note(await this.orSkip(shop, contract, () => this.refresh(shop, contract, [order.id])));
       }
     }
     run.stage = "attempts";
@@ -137,7 +140,7 @@ export class Synchronizer {
       const contracts = new Set(nodes.map(({ subscriptionContract }) => subscriptionContract.id));
       for (const contract of contracts.difference(read)) {
         read.add(contract);
-        note(await this.refresh(shop, contract, []));
+        note(await this.orSkip(shop, contract, () => this.refresh(shop, contract, [])));
       }
     }
     await syncs.complete(shop.id, "changes", run, now());
@@ -150,7 +153,36 @@ export class Synchronizer {
     return lanes.run(`${shop.id} ${contract}`, async () => this.submit(shop, await reader.read(shop, contract, orders), false, settles));
   }
 
-  private async load(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
+  private async loadCustomers(shop: Shop, nodes: CustomerNode[], quiet: boolean): Promise<Partial<SyncCounts>> {
+    const records: MirrorRecord[] = [];
+    let skipped = 0;
+    for (const node of nodes) {
+      const read = await this.orSkip(shop, node.id, async () => {
+        records.push(customerRecord(node));
+        return {};
+      });
+      skipped += read.skipped ?? 0;
+    }
+    return { customers: records.length, skipped, ...(await this.submit(shop, records, quiet)) };
+  }
+
+  /** One thing that makes no sense must not keep all the others out for ever. */
+  private async orSkip(shop: Shop, gid: string, work: () => Promise<Partial<SyncCounts>>): Promise<Partial<SyncCounts>> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const senseless = thrown instanceof SdsError ? thrown.code === "bad_record" : thrown instanceof PlatformError && thrown.reason === "refused";
+      if (!senseless) throw thrown;
+      this.parts.log.warn("the platform has something that cannot be mirrored", { shop: shop.domain, id: gid, error: messageOf(thrown) });
+      return { skipped: 1 };
+    }
+  }
+
+  private load(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
+    return this.orSkip(shop, node.id, () => this.loadContract(shop, node, run));
+  }
+
+  private async loadContract(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
     const { lanes, reader } = this.parts;
     return lanes.run(`${shop.id} ${node.id}`, async () => {
       const records = await reader.readFrom(shop, node);
@@ -207,12 +239,13 @@ export class Synchronizer {
 }
 
 function add(counts: SyncCounts, more: Partial<SyncCounts>): SyncCounts {
-  const { customers = 0, subscriptions = 0, orders = 0, changed = 0, events = 0 } = more;
+  const { customers = 0, subscriptions = 0, orders = 0, changed = 0, events = 0, skipped = 0 } = more;
   return {
     customers: counts.customers + customers,
     subscriptions: counts.subscriptions + subscriptions,
     orders: counts.orders + orders,
     changed: counts.changed + changed,
     events: counts.events + events,
+    skipped: counts.skipped + skipped,
   };
 }

@@ -64,6 +64,16 @@ describe("a first sync", () => {
     expect((await full(other, true)).events).toBe(3 + 3 + 3);
   });
 
+  test("leaves out what makes no sense, says so, and loads everything else", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 1 });
+    all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE], interval: "MONTH", intervalCount: 200_000 });
+    all.test.clock.ms += HOUR;
+    expect(await full(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
+    expect(all.test.logged.some((line) => line.includes("cannot be mirrored") && line.includes("intervalCount"))).toBe(true);
+    expect(await all.shop.all("subscriptions")).toHaveLength(3);
+  });
+
   test("cuts what a shop let grow too long, and keeps the rest", async () => {
     const all = await connected();
     all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [{ ...LINE, title: "x".repeat(2000) }] });
@@ -81,7 +91,7 @@ describe("a reconciling run", () => {
     await full(all);
     all.test.clock.ms += HOUR;
     const before = all.platform.requests.length;
-    expect(await changes(all)).toEqual({ customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0 });
+    expect(await changes(all)).toEqual({ customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 });
     expect(all.platform.requests.slice(before).map(({ operation }) => operation)).toEqual(["Customers", "Contracts", "Orders", "Attempts"]);
   });
 

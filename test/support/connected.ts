@@ -30,7 +30,7 @@ export interface Connected {
   send(webhook: Webhook): Promise<Response>;
   /** Hands over all that the platform has to tell, and waits until it is processed. */
   deliverAll(): Promise<void>;
-  /** Waits until the inbox has nothing that is due. */
+  /** Waits until what can be processed now is. */
   processed(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export async function connectedTo(platform: StandIn, env: Record<string, string>
   }
 
   async function processed(): Promise<void> {
-    await eventually(async () => (await store.inbox.dueShops(test.clock.now())).length === 0);
+    await eventually(() => !test.app.processor.working);
   }
 
   async function deliverAll(): Promise<void> {
