@@ -20,6 +20,7 @@ import {
   type OrderLineNode,
   type OrderNode,
 } from "./operations.ts";
+import { restOf } from "./paging.ts";
 import { PlatformError } from "./platform-error.ts";
 import { billingAttempt, checkoutAttempt, customerRecord, dateFrom, expectedMoney, orderMoney, subscriptionRecord } from "./translate.ts";
 
@@ -54,7 +55,7 @@ export class ContractReader {
   async read(shop: Shop, gid: string, orders: readonly string[] = []): Promise<MirrorRecord[]> {
     const known = await this.mirror.ordersOf(shop.domain, gid);
     const from = this.firstOpenCycle(known, orders);
-    const range = { id: gid, from, to: from + CYCLES_AT_ONCE - 1 };
+    const range = rangeFrom(gid, from, CYCLES_AT_ONCE);
     const answer = await this.api.ask(shop, CONTRACT_WITH_CYCLES, range).catch(async (thrown: unknown) => {
       // The cycles of a contract that doesn't exist are an error, whatever the rest of the question.
       const refused = thrown instanceof PlatformError && thrown.reason === "refused";
@@ -62,32 +63,25 @@ export class ContractReader {
       throw thrown;
     });
     if (answer === undefined || answer.subscriptionContract === null) return [];
-    return this.records(shop, answer.subscriptionContract, known, from, answer.subscriptionBillingCycles.nodes, orders);
+    return this.records(shop, answer.subscriptionContract, known, answer.subscriptionBillingCycles.nodes, orders);
   }
 
   /** The same for a contract that a page of contracts brought. */
   async readFrom(shop: Shop, node: ContractNode): Promise<MirrorRecord[]> {
     const known = await this.mirror.ordersOf(shop.domain, node.id);
     const from = this.firstOpenCycle(known, []);
-    const { subscriptionBillingCycles } = await this.api.ask(shop, BILLING_CYCLES, { id: node.id, from, to: from + CYCLES_AT_ONCE - 1 });
-    return this.records(shop, node, known, from, subscriptionBillingCycles.nodes, []);
+    const { subscriptionBillingCycles } = await this.api.ask(shop, BILLING_CYCLES, rangeFrom(node.id, from, this.cyclesAhead(node, from)));
+    return this.records(shop, node, known, subscriptionBillingCycles.nodes, []);
   }
 
-  private async records(
-    shop: Shop,
-    node: ContractNode,
-    known: Map<number, Order>,
-    from: number,
-    first: CycleNode[],
-    again: readonly string[],
-  ): Promise<MirrorRecord[]> {
+  private async records(shop: Shop, node: ContractNode, known: Map<number, Order>, first: CycleNode[], again: readonly string[]): Promise<MirrorRecord[]> {
     const { retryDays: retryPlan, creditTitle } = await this.settingsOf(shop.id);
     const holderBefore = await this.mirror.holderOf(shop.domain, node.id);
     const holder = node.customer?.id ?? holderBefore;
     if (holder === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
-    const lines = [...node.lines.nodes, ...(node.lines.pageInfo.hasNextPage ? await this.moreLines(shop, node.id, node.lines.pageInfo.endCursor) : [])];
+    const lines = await this.linesOf(shop, node);
     const subscription = subscriptionRecord(node, lines, holder);
-    const cycles = [...first, ...(await this.moreCycles(shop, node, from, first))];
+    const cycles = [...first, ...(await this.moreCycles(shop, node, first))];
     const attempts = await Promise.all(cycles.map((cycle) => this.attemptsOf(shop, node.id, cycle)));
     const orders = await this.orders(shop, node, known, attempts.flat(), again, creditTitle);
     const expected = expectedMoney(lines);
@@ -134,43 +128,41 @@ export class ContractReader {
     return status === "PAID" || status === "RECOVERED" || (status === "SKIPPED" && Date.parse(billedAt) < this.now() - SKIP_SETTLES_AFTER);
   }
 
-  /** Cycles go on without end: they are read until two intervals beyond the next billing, for those can be skipped ahead. */
-  private async moreCycles(shop: Shop, node: ContractNode, from: number, first: CycleNode[]): Promise<CycleNode[]> {
-    const { interval, intervalCount } = node.billingPolicy;
-    const next = node.nextBillingDate === null ? 0 : Date.parse(node.nextBillingDate);
-    const horizon = Math.max(this.now(), next) + 2 * intervalCount * (INTERVAL_DAYS[interval] ?? 31) * DAY;
+  /** Cycles go on without end: they are looked at until two intervals beyond the next billing, for those can be skipped ahead. */
+  private horizon({ nextBillingDate, billingPolicy }: ContractNode): number {
+    const next = nextBillingDate === null ? 0 : Date.parse(nextBillingDate);
+    return Math.max(this.now(), next) + 2 * longestInterval(billingPolicy);
+  }
+
+  /** About how many cycles lie before the horizon: asking for more costs points. */
+  private cyclesAhead(node: ContractNode, from: number): number {
+    const all = Math.ceil((this.horizon(node) - Date.parse(node.createdAt)) / longestInterval(node.billingPolicy)) + 1;
+    return Math.min(Math.max(all - from + 1, 1), CYCLES_AT_ONCE);
+  }
+
+  private async moreCycles(shop: Shop, node: ContractNode, first: CycleNode[]): Promise<CycleNode[]> {
+    const horizon = this.horizon(node);
     const more: CycleNode[] = [];
-    for (let last = first, start = from + CYCLES_AT_ONCE; last.length === CYCLES_AT_ONCE; start += CYCLES_AT_ONCE) {
-      if (Date.parse(last.at(-1)?.billingAttemptExpectedDate ?? "") > horizon) break;
-      const answer = await this.api.ask(shop, BILLING_CYCLES, { id: node.id, from: start, to: start + CYCLES_AT_ONCE - 1 });
-      last = answer.subscriptionBillingCycles.nodes;
-      more.push(...last);
+    for (let last = first.at(-1); last !== undefined && Date.parse(last.billingAttemptExpectedDate) <= horizon; last = more.at(-1)) {
+      const { subscriptionBillingCycles } = await this.api.ask(shop, BILLING_CYCLES, rangeFrom(node.id, last.cycleIndex + 1, CYCLES_AT_ONCE));
+      // What does not lead on would be followed for ever.
+      if ((subscriptionBillingCycles.nodes.at(-1)?.cycleIndex ?? 0) <= last.cycleIndex) break;
+      more.push(...subscriptionBillingCycles.nodes);
     }
     return more;
   }
 
   private async attemptsOf(shop: Shop, id: string, { cycleIndex, billingAttempts }: CycleNode): Promise<AttemptNode[]> {
-    const attempts = [...billingAttempts.nodes];
-    let { hasNextPage, endCursor } = billingAttempts.pageInfo;
-    while (hasNextPage) {
-      const { subscriptionBillingCycle: cycle } = await this.api.ask(shop, CYCLE_ATTEMPTS, { id, index: cycleIndex, after: endCursor });
-      if (cycle === null) break;
-      attempts.push(...cycle.billingAttempts.nodes);
-      ({ hasNextPage, endCursor } = cycle.billingAttempts.pageInfo);
-    }
-    return attempts;
+    const more = await restOf(billingAttempts, async (after) => {
+      const answer = await this.api.ask(shop, CYCLE_ATTEMPTS, { id, index: cycleIndex, after });
+      return answer.subscriptionBillingCycle?.billingAttempts;
+    });
+    return [...billingAttempts.nodes, ...more];
   }
 
-  private async moreLines(shop: Shop, id: string, cursor: string | null): Promise<ContractLineNode[]> {
-    const lines: ContractLineNode[] = [];
-    for (let after = cursor; after !== null; ) {
-      const { subscriptionContract } = await this.api.ask(shop, CONTRACT_LINES, { id, after });
-      if (subscriptionContract === null) break;
-      lines.push(...subscriptionContract.lines.nodes);
-      const { hasNextPage, endCursor } = subscriptionContract.lines.pageInfo;
-      after = hasNextPage ? endCursor : null;
-    }
-    return lines;
+  private async linesOf(shop: Shop, { id, lines }: ContractNode): Promise<ContractLineNode[]> {
+    const more = await restOf(lines, async (after) => (await this.api.ask(shop, CONTRACT_LINES, { id, after })).subscriptionContract?.lines);
+    return [...lines.nodes, ...more];
   }
 
   /** The money of the attempts' orders, and the checkout's order where it is to be told of. What the mirror has of a charged order is not read twice. */
@@ -196,16 +188,17 @@ export class ContractReader {
   }
 
   private async orderLines(shop: Shop, { id, lineItems }: OrderNode): Promise<OrderLineNode[]> {
-    const lines = [...lineItems.nodes];
-    for (let after = lineItems.pageInfo.hasNextPage ? lineItems.pageInfo.endCursor : null; after !== null; ) {
-      const { order } = await this.api.ask(shop, ORDER_LINES, { id, after });
-      if (order === null) break;
-      lines.push(...order.lineItems.nodes);
-      const { hasNextPage, endCursor } = order.lineItems.pageInfo;
-      after = hasNextPage ? endCursor : null;
-    }
-    return lines;
+    const more = await restOf(lineItems, async (after) => (await this.api.ask(shop, ORDER_LINES, { id, after })).order?.lineItems);
+    return [...lineItems.nodes, ...more];
   }
+}
+
+function longestInterval({ interval, intervalCount }: ContractNode["billingPolicy"]): number {
+  return intervalCount * (INTERVAL_DAYS[interval] ?? 31) * DAY;
+}
+
+function rangeFrom(id: string, from: number, count: number) {
+  return { id, from, to: from + count - 1, count };
 }
 
 function isCharged({ status }: Order): boolean {

@@ -1,3 +1,5 @@
+import type { Page } from "./paging.ts";
+
 /** The platform's API is asked in this version and no other; each stands for a year. */
 export const API_VERSION = "2026-07";
 
@@ -12,11 +14,6 @@ export interface Operation<Variables, Answer> {
 function operation<Variables, Answer>(text: string): Operation<Variables, Answer> {
   const name = /(?:query|mutation) (\w+)/.exec(text)?.[1] ?? "";
   return { name, text: text.replaceAll(/\s+/g, " ").trim() };
-}
-
-interface Page<T> {
-  pageInfo: { hasNextPage: boolean; endCursor: string | null };
-  nodes: T[];
 }
 
 interface Money {
@@ -96,10 +93,10 @@ export interface CycleNode {
   billingAttempts: Page<AttemptNode>;
 }
 
-const CYCLES = `subscriptionBillingCycles(contractId: $id, first: 12, billingCyclesIndexRangeSelector: {startIndex: $from, endIndex: $to}, sortKey: CYCLE_INDEX) {
+const CYCLES = `subscriptionBillingCycles(contractId: $id, first: $count, billingCyclesIndexRangeSelector: {startIndex: $from, endIndex: $to}, sortKey: CYCLE_INDEX) {
   nodes { cycleIndex skipped billingAttemptExpectedDate billingAttempts(first: 6) { pageInfo { hasNextPage endCursor } nodes { ${ATTEMPT} } } } }`;
 
-/** Cycles that one query reads. */
+/** Cycles that one query reads, at most. */
 export const CYCLES_AT_ONCE = 12;
 
 export interface OrderLineNode {
@@ -186,16 +183,18 @@ interface CyclesVariables {
   id: string;
   from: number;
   to: number;
+  /** As many as that is. */
+  count: number;
 }
 
 interface CyclesAnswer {
   subscriptionBillingCycles: { nodes: CycleNode[] };
 }
 
-export const BILLING_CYCLES = operation<CyclesVariables, CyclesAnswer>(`query BillingCycles($id: ID!, $from: Int!, $to: Int!) { ${CYCLES} }`);
+export const BILLING_CYCLES = operation<CyclesVariables, CyclesAnswer>(`query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) { ${CYCLES} }`);
 
 export const CONTRACT_WITH_CYCLES = operation<CyclesVariables, CyclesAnswer & { subscriptionContract: ContractNode | null }>(
-  `query ContractWithCycles($id: ID!, $from: Int!, $to: Int!) { subscriptionContract(id: $id) { ${CONTRACT} } ${CYCLES} }`,
+  `query ContractWithCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) { subscriptionContract(id: $id) { ${CONTRACT} } ${CYCLES} }`,
 );
 
 export const CONTRACT_EXISTS = operation<{ id: string }, { subscriptionContract: Gid | null }>(

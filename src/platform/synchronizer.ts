@@ -24,6 +24,7 @@ import {
   ORDERS,
   type OrderOfContracts,
 } from "./operations.ts";
+import { nextCursor, type Page, restOf } from "./paging.ts";
 import { PlatformError } from "./platform-error.ts";
 import { customerRecord } from "./translate.ts";
 
@@ -42,11 +43,6 @@ export interface SyncParts {
   syncs: SyncStore;
   now: () => number;
   log: Log;
-}
-
-interface Page<T> {
-  pageInfo: { hasNextPage: boolean; endCursor: string | null };
-  nodes: T[];
 }
 
 /**
@@ -207,14 +203,11 @@ export class Synchronizer {
   }
 
   async contractsOf(shop: Shop, order: OrderOfContracts): Promise<Set<string>> {
-    const contracts = order.lineItems.nodes.map(({ contract }) => contract);
-    let { hasNextPage, endCursor } = order.lineItems.pageInfo;
-    while (hasNextPage) {
-      const answer = await this.parts.api.ask(shop, ORDER_LINES, { id: order.id, after: endCursor });
-      if (answer.order === null) break;
-      contracts.push(...answer.order.lineItems.nodes.map(({ contract }) => contract));
-      ({ hasNextPage, endCursor } = answer.order.lineItems.pageInfo);
-    }
+    const more = await restOf<{ contract: { id: string } | null }>(order.lineItems, async (after) => {
+      const answer = await this.parts.api.ask(shop, ORDER_LINES, { id: order.id, after });
+      return answer.order?.lineItems;
+    });
+    const contracts = [...order.lineItems.nodes, ...more].map(({ contract }) => contract);
     return new Set(contracts.flatMap((contract) => (contract === null ? [] : [contract.id])));
   }
 
@@ -228,12 +221,14 @@ export class Synchronizer {
   ): AsyncGenerator<{ nodes: T[]; endCursor: string | null }> {
     const ask = async (after: string | null) => pageIn(await this.parts.api.ask(shop, operation, { after, query }));
     let next: Promise<Page<T>> | undefined = ask(cursor);
-    while (next !== undefined) {
-      const { nodes, pageInfo }: Page<T> = await next;
-      next = pageInfo.hasNextPage ? ask(pageInfo.endCursor) : undefined;
+    for (let after = cursor; next !== undefined; ) {
+      const page: Page<T> = await next;
+      const behind = nextCursor(page, after);
+      next = behind === undefined ? undefined : ask(behind);
       // It is awaited in its turn; if the caller's work fails before, nobody else looks at it.
       next?.catch(() => undefined);
-      yield { nodes, endCursor: pageInfo.endCursor };
+      yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor };
+      after = behind ?? null;
     }
   }
 }
