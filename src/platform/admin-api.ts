@@ -174,5 +174,13 @@ export class AdminApi {
 function costIn({ body }: Answer): Cost | undefined {
   const extensions = body?.["extensions"];
   const cost = typeof extensions === "object" && extensions !== null ? (extensions as { cost?: Cost }).cost : undefined;
-  return typeof cost?.requestedQueryCost === "number" ? cost : undefined;
+  if (!isCount(cost?.requestedQueryCost)) return undefined;
+  const { requestedQueryCost, throttleStatus } = cost as Cost;
+  const { maximumAvailable, currentlyAvailable, restoreRate } = throttleStatus ?? {};
+  const known = isCount(maximumAvailable) && isCount(currentlyAvailable) && isCount(restoreRate);
+  return known ? { requestedQueryCost, throttleStatus: { maximumAvailable, currentlyAvailable, restoreRate } } : { requestedQueryCost };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }

@@ -1,3 +1,6 @@
+/** Whatever the platform says of its points. Milliseconds. */
+const LONGEST_WAIT = 60_000;
+
 /** What the platform last said of a shop's points. */
 export interface ThrottleStatus {
   maximumAvailable: number;
@@ -51,6 +54,7 @@ export class Budget {
     const { maximumAvailable, currentlyAvailable, restoreRate } = this.status;
     const restored = ((this.clock() - this.statusAt) / 1000) * restoreRate;
     const available = Math.min(maximumAvailable, currentlyAvailable + restored) - this.reserved;
-    return available >= cost || restoreRate <= 0 ? 0 : Math.ceil(((cost - available) / restoreRate) * 1000);
+    if (available >= cost || restoreRate <= 0) return 0;
+    return Math.min(Math.ceil(((cost - available) / restoreRate) * 1000), LONGEST_WAIT);
   }
 }

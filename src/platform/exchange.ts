@@ -35,14 +35,24 @@ export async function exchange(
   };
   try {
     const response = await fetch(url, options);
-    if (Number(response.headers.get("content-length") ?? 0) > MAX_ANSWER) throw new PlatformError("unavailable", "the platform's answer is too long");
-    const text = await response.text();
+    const text = await readText(response);
     return { status: response.status, retryAfter: retryAfter(response.headers.get("retry-after")), body: parseObject(text) };
   } catch (thrown) {
     if (thrown instanceof PlatformError) throw thrown;
     if (limit.aborted || signal?.aborted === true) throw new PlatformError("unavailable", "the platform did not answer in time");
     throw new PlatformError("unavailable", `the platform cannot be reached: ${connectReason(thrown)}`);
   }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_ANSWER) throw new PlatformError("unavailable", "the platform's answer is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** @returns milliseconds */

@@ -54,16 +54,21 @@ export class TokenEndpoint {
     const headers = { "Content-Type": "application/x-www-form-urlencoded" };
     const answer = await exchange(this.fetch, addressOf(this.base, domain).tokens, form.toString(), headers);
     const { access_token, refresh_token, expires_in, scope } = answer.body ?? {};
-    if (answer.status !== 200 || typeof access_token !== "string" || access_token === "") throw refusal(answer);
+    if (answer.status !== 200 || !isToken(access_token)) throw refusal(answer);
     return {
       tokens: {
         accessToken: access_token,
-        refreshToken: typeof refresh_token === "string" ? refresh_token : refreshToken,
-        expiresAt: typeof expires_in === "number" ? this.now() + expires_in * 1000 : null,
+        refreshToken: isToken(refresh_token) ? refresh_token : refreshToken,
+        expiresAt: typeof expires_in === "number" && expires_in > 0 ? this.now() + expires_in * 1000 : null,
       },
       scopes: typeof scope === "string" ? scope.split(/[\s,]+/).filter((each) => each !== "") : undefined,
     };
   }
+}
+
+/** What can stand in a header. */
+function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
 function refusal({ status, body, retryAfter }: Answer): PlatformError {
