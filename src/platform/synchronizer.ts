@@ -167,8 +167,7 @@ export class Synchronizer {
     try {
       return await work();
     } catch (thrown) {
-      const senseless = thrown instanceof SdsError ? thrown.code === "bad_record" : thrown instanceof PlatformError && thrown.reason === "refused";
-      if (!senseless) throw thrown;
+      if (!isSenseless(thrown)) throw thrown;
       this.parts.log.warn("the platform has something that cannot be mirrored", { shop: shop.domain, id: gid, error: messageOf(thrown) });
       return { skipped: 1 };
     }
@@ -231,6 +230,12 @@ export class Synchronizer {
       after = behind ?? null;
     }
   }
+}
+
+/** Whether the fault is in what one thing says, a part missing that the platform promises for instance, and not in the asking or the keeping. */
+function isSenseless(thrown: unknown): boolean {
+  if (thrown instanceof SdsError) return thrown.code === "bad_record";
+  return thrown instanceof TypeError || (thrown instanceof PlatformError && thrown.reason === "refused");
 }
 
 function add(counts: SyncCounts, more: Partial<SyncCounts>): SyncCounts {
