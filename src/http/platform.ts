@@ -21,7 +21,7 @@ export function platformHandler(verify: Verifier, shops: ShopStore, mailbox: Mai
   return async (request) => {
     const body = await readBody(request, MAX_BODY);
     const { headers } = request;
-    if (!(await verify(body, headers.get("x-shopify-hmac-sha256")))) {
+    if (!verify(body, headers.get("x-shopify-hmac-sha256"))) {
       throw new SdsError("unauthorized", "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.");
     }
     const topic = headers.get("x-shopify-topic") ?? "";

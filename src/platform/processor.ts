@@ -17,7 +17,7 @@ const WAITS = [5_000, 15_000, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 60 *
 /** Subjects at once, in all and of one shop. */
 const CONCURRENCY = 64;
 const PER_SHOP = 16;
-/** Items that a turn looks at of one shop. */
+/** Items of one shop that are looked at once. */
 const LOOK_AT = 500;
 /** Milliseconds. */
 const PAUSE_AFTER_FAILURE = 900;
@@ -33,6 +33,8 @@ export class InboxProcessor {
   private readonly log: Log;
   /** Subjects under way, with their shops. */
   private readonly underWay = new Map<string, { shopId: number; done: Promise<void> }>();
+  /** What was seen to be due and has no place yet: numbers by subject by shop. Looking for each place that gets free would cost more than the work. */
+  private readonly ahead = new Map<number, Map<string, number[]>>();
   private turning: Promise<void> | undefined;
   private wanted = false;
   private stopping = false;
@@ -78,14 +80,31 @@ export class InboxProcessor {
       if (this.stopping || this.underWay.size >= CONCURRENCY) return;
       const free = PER_SHOP - [...this.underWay.values()].filter((each) => each.shopId === shopId).length;
       if (free <= 0) continue;
-      const bySubject = Map.groupBy(await this.store.inbox.due(shopId, now, LOOK_AT), ({ subject }) => `${shopId} ${subject}`);
-      const startable = [...bySubject].filter(([lane]) => !this.underWay.has(lane)).slice(0, Math.min(free, CONCURRENCY - this.underWay.size));
-      for (const [lane, items] of startable) this.launch(lane, shopId, items);
+      const ahead = await this.aheadOf(shopId, now);
+      for (const [subject, numbers] of [...ahead].slice(0, Math.min(free, CONCURRENCY - this.underWay.size))) {
+        ahead.delete(subject);
+        this.launch(laneOf(shopId, subject), shopId, numbers);
+      }
     }
   }
 
-  private launch(lane: string, shopId: number, items: InboxItem[]): void {
-    const done = this.process(shopId, items)
+  /** None of them is about a subject that is under way. */
+  private async aheadOf(shopId: number, now: number): Promise<Map<string, number[]>> {
+    const known = this.ahead.get(shopId);
+    if (known !== undefined && known.size > 0) return known;
+    const seen = new Map<string, number[]>();
+    for (const { number, subject } of await this.store.inbox.due(shopId, now, LOOK_AT)) {
+      if (this.underWay.has(laneOf(shopId, subject))) continue;
+      const numbers = seen.get(subject);
+      if (numbers === undefined) seen.set(subject, [number]);
+      else numbers.push(number);
+    }
+    this.ahead.set(shopId, seen);
+    return seen;
+  }
+
+  private launch(lane: string, shopId: number, numbers: number[]): void {
+    const done = this.process(shopId, numbers)
       .catch((thrown: unknown) => this.log.error("cannot end what is in the inbox; the next turn tries again", { error: messageOf(thrown) }))
       .finally(() => {
         this.underWay.delete(lane);
@@ -95,9 +114,11 @@ export class InboxProcessor {
   }
 
   /** All webhooks about one subject that wait, the oldest first. */
-  private async process(shopId: number, items: InboxItem[]): Promise<void> {
+  private async process(shopId: number, numbers: number[]): Promise<void> {
     const shop = await this.store.shops.byId(shopId);
-    if (shop === undefined) return;
+    // A person may have been redacted in them since they were seen.
+    const items = await this.store.inbox.read(numbers);
+    if (shop === undefined || items.length === 0) return;
     try {
       await this.carryOut(shop, items);
     } catch (thrown) {
@@ -116,21 +137,31 @@ export class InboxProcessor {
     const intents = items.map(({ topic, body, triggeredAt }) => ({ intent: readWebhook({ topic, text: body, triggeredAt }), topic, triggeredAt }));
     const settles = items.map(({ number }) => number);
     const records = intents.flatMap(({ intent }) => (intent.do === "apply" ? [intent.record] : []));
+    // What the webhooks bring and their end share a commit where that can be, for each commit waits for the disk.
     if (records.length === items.length) {
       const applied = await this.parts.door.submit({ shop, records, settles });
       if ("refused" in applied) throw new SdsError("bad_record", applied.refused.reason);
       return;
     }
+    const others = [...new Map(intents.filter(({ intent }) => intent.do !== "apply").map((each) => [JSON.stringify(each.intent), each])).values()];
+    const [first] = others;
+    if (first?.intent.do === "read_contract" && others.length === 1 && records.length === 0 && (await this.isConnected(shop))) {
+      await this.parts.synchronizer.refresh(shop, first.intent.contract, [], settles);
+      return;
+    }
     if (records.length > 0) await this.parts.door.submit({ shop, records });
-    const others = new Map(intents.filter(({ intent }) => intent.do !== "apply").map((each) => [JSON.stringify(each.intent), each]));
-    for (const { intent, topic, triggeredAt } of others.values()) await this.carryOutOne(shop, intent, topic, triggeredAt);
-    await this.store.inbox.settle(items);
+    for (const { intent, topic, triggeredAt } of others) await this.carryOutOne(shop, intent, topic, triggeredAt);
+    await this.parts.door.submit({ shop, records: [], settles });
+  }
+
+  private async isConnected({ id }: Shop): Promise<boolean> {
+    return (await this.store.connections.find(id)) !== undefined;
   }
 
   private async carryOutOne(shop: Shop, intent: Intent, topic: string, triggeredAt: number): Promise<void> {
     const { api, synchronizer, door } = this.parts;
     const fields = { shop: shop.domain, topic };
-    const connected = (await this.store.connections.find(shop.id)) !== undefined;
+    const connected = await this.isConnected(shop);
     switch (intent.do) {
       case "read_contract":
       case "read_order":
@@ -183,4 +214,8 @@ export class InboxProcessor {
       return this.log.warn("the shop subscribed to a plan that sds does not know; its access stays", { ...fields, plan: name.slice(0, 100) });
     if (await this.store.shops.followPlan(shop.id, plan)) this.log.info("the shop's plan changed", { ...fields, plan });
   }
+}
+
+function laneOf(shopId: number, subject: string): string {
+  return `${shopId} ${subject}`;
 }

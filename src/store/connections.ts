@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or } from "drizzle-orm";
+import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { ConnectionKind, Tokens } from "../domain/connection.ts";
 import { connections } from "./schema.ts";
@@ -38,7 +38,15 @@ export interface ConnectionStore {
 
 export function connectionStore(db: BunSQLiteDatabase, vault: Vault): ConnectionStore {
   const purpose = (shopId: number) => `tokens ${shopId}`;
-  const of = (shopId: number) => db.select().from(connections).where(eq(connections.shopId, shopId)).limit(1).get();
+  // Prepared, for every question to the platform passes here.
+  const byShop = db
+    .select()
+    .from(connections)
+    .where(eq(connections.shopId, sql.placeholder("shopId")))
+    .prepare();
+  const of = (shopId: number) => byShop.get({ shopId });
+  /** Opened tokens, with what they were opened from: decrypting costs more than looking. */
+  const opened = new Map<number, { sealed: Uint8Array; tokens: Tokens }>();
   const seal = async (shopId: number, tokens: Tokens) => Buffer.from(await vault.seal(JSON.stringify(tokens), purpose(shopId)));
 
   return {
@@ -60,7 +68,13 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
 
     async tokens(shopId) {
       const found = of(shopId);
-      return found === undefined ? undefined : (JSON.parse(await vault.open(found.sealed, purpose(shopId))) as Tokens);
+      if (found === undefined) return undefined;
+      const { sealed } = found;
+      const known = opened.get(shopId);
+      if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return known.tokens;
+      const tokens = JSON.parse(await vault.open(sealed, purpose(shopId))) as Tokens;
+      opened.set(shopId, { sealed, tokens });
+      return tokens;
     },
 
     async connect(shopId, kind, tokens, scopes, now) {

@@ -24,6 +24,12 @@ export interface InboxItem {
   attempts: number;
 }
 
+/** One that waits to be processed, as far as it takes to choose. */
+export interface DueItem {
+  number: number;
+  subject: string;
+}
+
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
 type InboxStatus = (typeof INBOX_STATUSES)[number];
 
@@ -45,9 +51,9 @@ export interface InboxStore {
   /** Shops with something to process, by id. */
   dueShops(now: number): Promise<number[]>;
   /** The oldest that are due of a shop. */
-  due(shopId: number, now: number, limit: number): Promise<InboxItem[]>;
-  /** They are done, and forgotten. */
-  settle(items: readonly InboxItem[]): Promise<void>;
+  due(shopId: number, now: number, limit: number): Promise<DueItem[]>;
+  /** Those of the numbers that are still there, in their order. */
+  read(numbers: readonly number[]): Promise<InboxItem[]>;
   /** They could not be processed. @param nextAttemptAt null: not tried again but by hand */
   postpone(items: readonly InboxItem[], error: string, nextAttemptAt: number | null): Promise<void>;
   /** Newest first. */
@@ -70,19 +76,18 @@ export function inboxStore(db: Database): InboxStore {
   const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
     "SELECT shop_id AS shopId, next_attempt_at AS at FROM inbox INDEXED BY inbox_due WHERE next_attempt_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, next_attempt_at LIMIT 1",
   );
-  const due = db.prepare<InboxItem, [number, number, number]>(
-    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox INDEXED BY inbox_due
-     WHERE shop_id = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
+  const due = db.prepare<DueItem, [number, number, number]>(
+    "SELECT number, subject FROM inbox INDEXED BY inbox_due WHERE shop_id = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?",
   );
-  const settle = db.prepare("DELETE FROM inbox WHERE number = ?");
+  const read = db.prepare<InboxItem, [number]>(
+    "SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox WHERE number = ?",
+  );
   const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");
   const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
   const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
   const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
 
   function take({ shopId, webhookId, topic, subject, body, triggeredAt }: Receipt, now: number): boolean {
-    // Removed since the caller looked it up.
-    if (exists.get(shopId) === null) return false;
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
     insert.run(shopId, topic, subject, body, triggeredAt, now, now);
     return true;
@@ -90,7 +95,13 @@ export function inboxStore(db: Database): InboxStore {
 
   return {
     async receive(receipts, now) {
-      return db.transaction(() => receipts.map((receipt) => take(receipt, now))).immediate();
+      return db
+        .transaction(() => {
+          // Some may have been removed since the caller looked them up.
+          const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null));
+          return receipts.map((receipt) => shops.has(receipt.shopId) && take(receipt, now));
+        })
+        .immediate();
     },
 
     async dueShops(now) {
@@ -105,10 +116,8 @@ export function inboxStore(db: Database): InboxStore {
       return due.all(shopId, now, limit);
     },
 
-    async settle(items) {
-      db.transaction(() => {
-        for (const { number } of items) settle.run(number);
-      }).immediate();
+    async read(numbers) {
+      return numbers.flatMap((number) => read.get(number) ?? []);
     },
 
     async postpone(items, error, nextAttemptAt) {
