@@ -63,7 +63,7 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
   const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
   const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
   const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
-  const processor = new InboxProcessor(store, { ...platform, door }, now, log);
+  const processor = new InboxProcessor(store, platform.handler, now, log);
   const mailbox = new Mailbox(store.inbox, now, () => processor.wake());
   const reconciler = new Reconciler(store, platform.synchronizer, now, log);
   const keyring = new Keyring(store.keys, now, log);
@@ -82,7 +82,7 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
-    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.runOnce(), log),
+    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.begin(), log),
     job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
     job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
   ];

@@ -20,6 +20,11 @@ export class Table {
     this.rows.push([name, `${rounded(value)} ${unit}${remark}`, "", `below ${limit} ${unit}`, met]);
   }
 
+  /** What is as wanted or is not. */
+  addCheck(name: string, measured: string, target: string, met: boolean): void {
+    this.rows.push([name, measured, "", target, met ? "yes" : "no"]);
+  }
+
   /** A figure beside the others, with no target of its own. */
   addRemark(name: string, measured: string, target = ""): void {
     this.rows.push([name, measured, "", target, ""]);

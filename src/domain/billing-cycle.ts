@@ -20,12 +20,12 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const ended = attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b));
-  const charge = ended.map(({ outcome }) => outcome).find((outcome) => outcome.kind === "charged");
-  const told = before?.attemptCount ?? 0;
+  const charge = ended.find(isCharge);
+  const told = before?.platformAttempts ?? 0;
   const charged = before?.charged === true || charge !== undefined;
   const standing = standingAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
-  const { shopifyId, ...money } = charge?.order ?? moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const { shopifyId, ...money } = charge?.outcome.order ?? moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const after: OrderRow = {
     kind: "order",
     resource: {
@@ -35,7 +35,9 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       customerId: contract.resource.customerId,
       source: record.source,
       cycleNumber: record.cycleNumber,
-      status: charged ? chargedStatus(before, standing.declined) : openStatus(before, standing, waiting, record.skipped),
+      status: charged
+        ? chargedStatus(before, standing.declined)
+        : openStatus(before, standing, { waiting, skipped: record.skipped, outdated: ended.length < told }),
       lines: money.lines,
       subtotalCents: money.subtotalCents,
       discountCents: money.discountCents,
@@ -43,23 +45,35 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       totalCents: totalOf(money),
       billedAt: before?.resource.billedAt ?? attempts[0]?.startedAt ?? record.expectedAt,
     },
-    ...standing,
-    ...(charged && { nextRetryAt: null, retriesExhausted: null }),
+    attemptCount: standing.attemptCount,
+    reason: standing.reason,
+    nextRetryAt: charged ? null : standing.nextRetryAt,
+    retriesExhausted: charged ? null : standing.retriesExhausted,
+    platformAttempts: Math.max(told, ended.length),
+    declined: standing.declined,
     charged,
   };
   if (!differs(before, after)) return NOTHING;
 
   const owner = ownerOf(mirror, contract);
-  const declines = ended.slice(told).flatMap((attempt, index) => {
-    if (attempt.outcome.kind !== "declined") return [];
-    const count = told + index + 1;
+  const events = ended.flatMap((attempt, index) => {
+    const count = index + 1;
+    const at = endOf(attempt);
+    if (attempt === charge && before?.charged !== true) return orderEvents(contract, "charged", after, owner).map((event) => ({ ...event, at }));
+    // The intake may have told of it already.
+    if (attempt.outcome.kind !== "declined" || count <= Math.max(told, before?.attemptCount ?? 0)) return [];
     const resource: Order = { ...after.resource, shopifyId: null, status: "FAILED", totalCents: totalOf(record.expected) };
     const then: OrderRow = { ...after, resource, ...standingAfter(undefined, ended.slice(0, count), record), attemptCount: count };
-    return orderEvents(contract, "declined", then, owner);
+    return orderEvents(contract, "declined", then, owner).map((event) => ({ ...event, at }));
   });
-  const success = charged && before?.charged !== true ? orderEvents(contract, "charged", after, owner) : [];
   const contractAfter = withOrder(contract, before?.resource, after.resource);
-  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events: [...declines, ...success] };
+  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
+}
+
+type Charge = BillingAttempt & { outcome: { kind: "charged" } };
+
+function isCharge(attempt: BillingAttempt): attempt is Charge {
+  return attempt.outcome.kind === "charged";
 }
 
 function endOf({ startedAt, endedAt }: BillingAttempt): number {
@@ -87,8 +101,17 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
   return declined ? "RECOVERED" : "PAID";
 }
 
-function openStatus(before: OrderRow | undefined, standing: Standing, waiting: boolean, skipped: boolean): Order["status"] {
+interface Reading {
+  /** Its last attempt has no end yet. */
+  waiting: boolean;
+  skipped: boolean;
+  /** It knows of fewer attempts than another before it. */
+  outdated: boolean;
+}
+
+function openStatus(before: OrderRow | undefined, standing: Standing, { waiting, skipped, outdated }: Reading): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = standing;
+  if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
   if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status)) return before.resource.status;
   if (declined) return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";

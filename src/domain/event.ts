@@ -22,6 +22,8 @@ export interface Event {
   data: Record<string, unknown>;
   /** The workflow that it starts, if any. */
   trigger?: Trigger;
+  /** When it happened, epoch milliseconds, where the source says; else it happened now. */
+  at?: number;
 }
 
 /**
@@ -34,7 +36,8 @@ export function subscriptionEvents(before: SubscriptionRow | undefined, after: S
     const { interval, intervalCount: interval_count, sellingPlanId: selling_plan_id } = rest;
     const data = { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id };
     const fields = { "Contract ID": contract_id, Interval: intervalOf(after) };
-    return [{ topic: "subscription.created", data, trigger: { handle: "subscription-created", customer, fields } }];
+    const trigger: Trigger = { handle: "subscription-created", customer, fields };
+    return [{ topic: "subscription.created", data, trigger, at: Date.parse(after.resource.startedAt) }];
   }
   const events: Event[] = [];
   const { status: statusBefore, nextBillingDate: dateBefore } = before.resource;

@@ -1,8 +1,15 @@
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
+/** What was asked of Intl, which takes longer over it than reading an order takes. */
+const askedDigits = new Map<string, number>();
+
 /** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. */
 function minorDigits(currency: string): number {
-  return new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  const asked = askedDigits.get(currency);
+  if (asked !== undefined) return asked;
+  const digits = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  askedDigits.set(currency, digits);
+  return digits;
 }
 
 /**

@@ -43,6 +43,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
     reason: keep(record.reason, before?.reason ?? null),
     nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
     retriesExhausted: keep(record.retriesExhausted, before?.retriesExhausted ?? null),
+    platformAttempts: before?.platformAttempts ?? 0,
     declined: before?.declined === true || isDeclined(record.status) || record.status === "RECOVERED",
     charged: before?.charged === true || isCharged(record.status),
   };
@@ -69,6 +70,8 @@ function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged
   if (before === undefined) return "declined";
   const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
   if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
+  // Where the platform tells of the attempts, somebody who doesn't count them says more of the last one.
+  if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
   const says = [
     record.status,

@@ -32,6 +32,8 @@ export interface OrderRow {
   reason: string | null;
   nextRetryAt: string | null;
   retriesExhausted: boolean | null;
+  /** Attempts that the platform told of and that ended; the intake may have told of them too. */
+  platformAttempts: number;
   /** Whether any attempt was declined. */
   declined: boolean;
   /** Whether any attempt succeeded. */
@@ -65,6 +67,7 @@ export function keep<T>(given: T | undefined, stored: T): T {
   return given === undefined ? stored : given;
 }
 
+/** Rows are compared as JSON, so that each kind is made with its fields in one order: that of its interface. */
 export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }

@@ -15,8 +15,6 @@ export interface SyncCounts {
 /** How far a run is: what came before `cursor` in `stage` is in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
-  /** null for all there is. */
-  since: number | null;
   /** Whether events are queued for what it changes. */
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";

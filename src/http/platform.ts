@@ -2,7 +2,7 @@ import { SdsError } from "../domain/error.ts";
 import { decodeUtf8 } from "../domain/text.ts";
 import type { Log } from "../log.ts";
 import type { Mailbox } from "../platform/mailbox.ts";
-import { readWebhook, subjectOf } from "../platform/payload.ts";
+import { placeOf, readWebhook } from "../platform/payload.ts";
 import type { Verifier } from "../platform/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { readBody } from "./body.ts";
@@ -21,7 +21,7 @@ export function platformHandler(verify: Verifier, shops: ShopStore, mailbox: Mai
   return async (request) => {
     const body = await readBody(request, MAX_BODY);
     const { headers } = request;
-    if (!(await verify(body, headers.get("x-shopify-hmac-sha256")))) {
+    if (!verify(body, headers.get("x-shopify-hmac-sha256"))) {
       throw new SdsError("unauthorized", "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.");
     }
     const topic = headers.get("x-shopify-topic") ?? "";
@@ -37,7 +37,7 @@ export function platformHandler(verify: Verifier, shops: ShopStore, mailbox: Mai
     else if (intent.do === "ignore") log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });
     else {
       const known = webhookId !== "" && webhookId.length <= MAX_WEBHOOK_ID ? webhookId : null;
-      await mailbox.receive({ shopId: shop.id, webhookId: known, topic, subject: subjectOf(intent), body: text, triggeredAt });
+      await mailbox.receive({ shopId: shop.id, webhookId: known, topic, ...placeOf(intent), body: text, triggeredAt });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   };

@@ -7,6 +7,12 @@ import type { Operation } from "./operations.ts";
 import { PlatformError } from "./platform-error.ts";
 import type { TokenKeeper } from "./tokens.ts";
 
+/** Who can ask the platform. */
+export interface Asker {
+  /** @throws PlatformError */
+  ask<V, A>(shop: ShopAsked, operation: Operation<V, A>, variables: V): Promise<A>;
+}
+
 /** Waits so many milliseconds, or until the signal. Never rejects. */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
@@ -41,7 +47,7 @@ const THROTTLED_WAIT = 1_000;
 /**
  * The platform's Admin API: asks typed operations of it, at the pace that its answers set, and again where it may help.
  */
-export class AdminApi {
+export class AdminApi implements Asker {
   private readonly fetch: typeof globalThis.fetch;
   private readonly base: string;
   private readonly tokens: TokenKeeper;
@@ -60,6 +66,11 @@ export class AdminApi {
     this.tokens = tokens;
     this.connections = connections;
     this.log = log;
+  }
+
+  /** The same with another number of tries, for those who try again by themselves. */
+  withTries(tries: number): Asker {
+    return { ask: (shop, operation, variables) => this.ask(shop, operation, variables, { tries }) };
   }
 
   /** Whatever is asked or waits to be fails from now on. May be called twice. */

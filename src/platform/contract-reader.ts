@@ -2,7 +2,7 @@ import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../domain/pla
 import type { Order } from "../domain/resources.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { MirrorStore } from "../store/mirror.ts";
-import type { AdminApi } from "./admin-api.ts";
+import type { Asker } from "./admin-api.ts";
 import {
   type AttemptNode,
   BILLING_CYCLES,
@@ -35,12 +35,12 @@ const INTERVAL_DAYS: Record<string, number> = { DAY: 1, WEEK: 7, MONTH: 31, YEAR
  * charged are left out, for they are over.
  */
 export class ContractReader {
-  private readonly api: AdminApi;
+  private readonly api: Asker;
   private readonly mirror: MirrorStore;
   private readonly settingsOf: (shopId: number) => Promise<ShopSettings>;
   private readonly now: () => number;
 
-  constructor(api: AdminApi, mirror: MirrorStore, settingsOf: (shopId: number) => Promise<ShopSettings>, now: () => number) {
+  constructor(api: Asker, mirror: MirrorStore, settingsOf: (shopId: number) => Promise<ShopSettings>, now: () => number) {
     this.api = api;
     this.mirror = mirror;
     this.settingsOf = settingsOf;

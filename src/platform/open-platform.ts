@@ -1,12 +1,17 @@
 import type { Log } from "../log.ts";
 import type { Door } from "../mirror/door.ts";
 import type { Store } from "../store/store.ts";
-import { AdminApi, type Sleep } from "./admin-api.ts";
+import { AdminApi, type Asker, type Sleep } from "./admin-api.ts";
+import { ContractMirror } from "./contract-mirror.ts";
 import { ContractReader } from "./contract-reader.ts";
 import { Lanes } from "./lanes.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { TokenEndpoint, TokenKeeper } from "./tokens.ts";
 import { newestSecret } from "./verify.ts";
+import { WebhookHandler } from "./webhook-handler.ts";
+
+/** The inbox tries again by itself, and a try holds a place. */
+const TRIES_OF_WEBHOOKS = 2;
 
 export interface PlatformSettings {
   /** Base address with `{shop}` in the place of the domain. */
@@ -19,6 +24,7 @@ export interface Platform {
   endpoint: TokenEndpoint;
   api: AdminApi;
   synchronizer: Synchronizer;
+  handler: WebhookHandler;
 }
 
 interface Surroundings {
@@ -34,6 +40,17 @@ export function openPlatform(settings: PlatformSettings, store: Store, door: Doo
   const endpoint = new TokenEndpoint(fetch, base, { clientId, clientSecret: () => newestSecret(platformSecretFile) }, now);
   const keeper = new TokenKeeper(store.connections, endpoint, now, sleep);
   const api = new AdminApi({ fetch, base, sleep }, keeper, store.connections, log);
-  const reader = new ContractReader(api, store.mirror, (shopId) => store.shops.settings(shopId), now);
-  return { endpoint, api, synchronizer: new Synchronizer({ api, reader, lanes: new Lanes(), door, syncs: store.syncs, now, log }) };
+  const lanes = new Lanes();
+  const mirrorAsking = (asker: Asker) => {
+    const reader = new ContractReader(asker, store.mirror, (shopId) => store.shops.settings(shopId), now);
+    return new ContractMirror(asker, reader, lanes, door, store.connections);
+  };
+  const { syncs, inbox } = store;
+  const hasty = api.withTries(TRIES_OF_WEBHOOKS);
+  return {
+    endpoint,
+    api,
+    synchronizer: new Synchronizer({ asker: api, contracts: mirrorAsking(api), syncs, inbox, now, log }),
+    handler: new WebhookHandler({ store, asker: hasty, contracts: mirrorAsking(hasty), door, log }),
+  };
 }

@@ -17,7 +17,8 @@ export type Intent =
   | { do: "apply"; record: MirrorRecord }
   | { do: "read_contract"; contract: string }
   | { do: "read_order"; order: string }
-  | { do: "read_customer"; customer: string }
+  /** Two became one; the payload may keep to itself which is gone. */
+  | { do: "merge_customers"; kept: string; gone: string | undefined }
   | { do: "read_plan"; name: string; status: string }
   | { do: "set_currency"; currency: string }
   | { do: "disconnect" }
@@ -26,27 +27,39 @@ export type Intent =
   | { do: "note_data_request"; customer: string }
   | { do: "ignore"; reason: string };
 
-/** What a webhook is about: those about the same are processed one after another. */
-export function subjectOf(intent: Intent): string {
+/**
+ * What a webhook is about, for those about the same are processed one after another, and whether the platform has to be asked to process it. What needs no platform is never
+ * about the same as what might wait for it.
+ */
+export function placeOf(intent: Intent): { subject: string; asks: boolean } {
   switch (intent.do) {
     case "apply":
-      return "shopifyId" in intent.record ? String(intent.record.shopifyId) : "shop";
-    case "read_contract":
-      return intent.contract;
-    case "read_order":
-      return intent.order;
-    case "read_customer":
+      return { subject: "shopifyId" in intent.record ? String(intent.record.shopifyId) : "shop", asks: false };
     case "note_data_request":
-      return intent.customer;
+      return { subject: intent.customer, asks: false };
+    case "read_contract":
+      return { subject: intent.contract, asks: true };
+    case "read_order":
+      return { subject: intent.order, asks: true };
+    case "merge_customers":
+      return { subject: `merge of ${intent.kept}`, asks: true };
+    case "read_plan":
+      return { subject: "plan", asks: true };
     default:
-      return "shop";
+      return { subject: "shop", asks: false };
   }
 }
 
-/** Reads a webhook. Pure; whatever the payload holds, it answers. */
+/** What the platform would have sent of a contract: so that one that can't be read now can wait where all others do. */
+export function contractWebhook(contract: string): { topic: string; body: string } {
+  return { topic: "subscription_contracts/update", body: JSON.stringify({ admin_graphql_api_id: contract }) };
+}
+
+/** Reads a webhook. Pure; whatever topic and payload hold, it answers. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  const compliance = COMPLIANCE[topic];
-  const use = WEBHOOK_TOPICS[topic];
+  // Their own entries alone: a topic is called whatever its sender likes, `constructor` for one.
+  const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
+  const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
   // Only some payloads name what they are about by a number alone; looking at every number of the long ones would take its time.
   const payload = compliance !== undefined || use === "cycle" || use === "consent" ? parseExact(text) : parsePlain(text);
@@ -72,8 +85,17 @@ const USES: Record<TopicUse, Reader> = {
   customers_merged: (payload) =>
     payload["status"] === "failed"
       ? ignore("the merge failed")
-      : withGid("Customer", payload["admin_graphql_api_customer_kept_id"], (customer) => ({ do: "read_customer", customer })),
-  consent: (payload, triggeredAt) => apply(consentRecord(payload), dateOf(asObject(payload["email_marketing_consent"])?.["consent_updated_at"]) ?? triggeredAt),
+      : withGid("Customer", payload["admin_graphql_api_customer_kept_id"], (kept) => {
+          const gone = payload["admin_graphql_api_customer_deleted_id"];
+          return { do: "merge_customers", kept, gone: isGid("Customer", gone) ? gone : undefined };
+        }),
+  consent: (payload, triggeredAt) =>
+    withGid("Customer", payload["customer_id"], (shopifyId) =>
+      apply(
+        { type: "customer", shopifyId, marketingConsent: consentIn(payload) === "subscribed" },
+        dateOf(asObject(payload["email_marketing_consent"])?.["consent_updated_at"]) ?? triggeredAt,
+      ),
+    ),
   order: (payload) => withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
   uninstalled: () => ({ do: "disconnect" }),
   plan: (payload) => {
@@ -111,10 +133,12 @@ function parsePlain(text: string): JsonObject | undefined {
 
 /** An id as a gid already, or as the number in one; of a number that a float may have rounded, nothing is believed. */
 function withGid(object: string, id: unknown, intent: (gid: string) => Intent): Intent {
-  const digits = String(typeof id === "string" && id.startsWith(`gid://shopify/${object}/`) ? id.slice(id.lastIndexOf("/") + 1) : id);
-  const exact = typeof id === "string" || Number.isSafeInteger(id);
-  if (exact && /^[1-9][0-9]{0,19}$/.test(digits)) return intent(`gid://shopify/${object}/${digits}`);
-  return ignore(`the payload names no ${object}`);
+  const gid = typeof id === "string" && id.startsWith("gid:") ? id : typeof id === "string" || Number.isSafeInteger(id) ? `gid://shopify/${object}/${id}` : "";
+  return isGid(object, gid) ? intent(gid) : ignore(`the payload names no ${object}`);
+}
+
+function isGid(object: string, value: unknown): value is string {
+  return typeof value === "string" && new RegExp(`^gid://shopify/${object}/[1-9][0-9]{0,19}$`).test(value);
 }
 
 function customerRecord(payload: JsonObject): JsonObject {
@@ -132,9 +156,8 @@ function clipped(value: unknown): unknown {
   return typeof value === "string" ? value.slice(0, MAX_STRING).toWellFormed() : value;
 }
 
-function consentRecord(payload: JsonObject): JsonObject {
-  const state = asObject(payload["email_marketing_consent"])?.["state"];
-  return { type: "customer", shopifyId: `gid://shopify/Customer/${payload["customer_id"]}`, marketingConsent: state === "subscribed" };
+function consentIn(payload: JsonObject): unknown {
+  return asObject(payload["email_marketing_consent"])?.["state"];
 }
 
 /** Checked like every record: a signature says who sent a payload, not that it makes sense. */

@@ -7,6 +7,8 @@ import type { Synchronizer } from "./synchronizer.ts";
 const EVERY = 3_600_000;
 /** After a run that failed. */
 const AGAIN_AFTER = 5 * 60_000;
+/** Shops at once: one whose platform is slow, or has much to tell, must not hold up the others. */
+const AT_ONCE = 8;
 
 /**
  * Repairs, every hour, what webhooks missed: they come late, twice, or never. A shop that was never loaded whole is left alone, for there is nothing to
@@ -18,8 +20,8 @@ export class Reconciler {
   private readonly now: () => number;
   private readonly log: Log;
   private readonly notBefore = new Map<number, number>();
+  private readonly underWay = new Map<number, Promise<void>>();
   private stopping = false;
-  private running: Promise<void> = Promise.resolve();
 
   constructor(store: Store, synchronizer: Synchronizer, now: () => number, log: Log) {
     this.store = store;
@@ -28,41 +30,51 @@ export class Reconciler {
     this.log = log;
   }
 
-  /** Runs what is due, one shop after another; a failure of one leaves the others alone. */
-  runOnce(): Promise<void> {
-    this.running = this.running.then(() => this.runDue());
-    return this.running;
+  /** Begins the runs that are due, as far as there is room. Never rejects. */
+  async begin(): Promise<void> {
+    try {
+      for (const shopId of await this.store.connections.list()) {
+        if (this.stopping || this.underWay.size >= AT_ONCE) return;
+        if (this.underWay.has(shopId) || !(await this.isDue(shopId))) continue;
+        const run = this.run(shopId).finally(() => this.underWay.delete(shopId));
+        this.underWay.set(shopId, run);
+      }
+    } catch (thrown) {
+      this.log.error("cannot see which mirrors are to be compared with the platform", { error: messageOf(thrown) });
+    }
   }
 
-  /** Takes up no further shop and waits for the one that runs. May be called twice. */
+  /** Begins what is due and waits for all that runs. */
+  async runOnce(): Promise<void> {
+    await this.begin();
+    await Promise.all(this.underWay.values());
+  }
+
+  /** Begins nothing more and waits for what runs. May be called twice. */
   async stop(): Promise<void> {
     this.stopping = true;
-    await this.running;
-  }
-
-  private async runDue(): Promise<void> {
-    for (const shopId of await this.store.connections.list()) {
-      if (this.stopping) return;
-      if (await this.isDue(shopId)) await this.run(shopId);
-    }
+    await Promise.all(this.underWay.values());
   }
 
   private async isDue(shopId: number): Promise<boolean> {
     const [full, changes] = await Promise.all([this.store.syncs.lastComplete(shopId, "full"), this.store.syncs.lastComplete(shopId, "changes")]);
     if (full === undefined) return false;
-    const last = Math.max(full.startedAt, changes?.startedAt ?? 0);
-    return this.now() - last >= EVERY && this.now() >= (this.notBefore.get(shopId) ?? 0);
+    const last = Math.max(full.startedAt ?? 0, changes?.startedAt ?? 0);
+    // One that lies ahead is of a clock that was.
+    const isOld = this.now() - last >= EVERY || last > this.now();
+    return isOld && this.now() >= (this.notBefore.get(shopId) ?? 0);
   }
 
   private async run(shopId: number): Promise<void> {
-    const shop = await this.store.shops.byId(shopId);
-    if (shop === undefined) return;
     try {
-      const { changed, events } = await this.synchronizer.changes(shop, undefined);
-      this.log.info("compared the mirror with the platform", { shop: shop.domain, changed, events });
+      const shop = await this.store.shops.byId(shopId);
+      if (shop === undefined) return;
+      const { changed, events, skipped } = await this.synchronizer.changes(shop, undefined);
+      this.log.info("compared the mirror with the platform", { shop: shop.domain, changed, events, skipped });
     } catch (thrown) {
+      if (this.stopping) return;
       this.notBefore.set(shopId, this.now() + AGAIN_AFTER);
-      this.log.warn("cannot compare the mirror with the platform; it is tried again in five minutes", { shop: shop.domain, error: messageOf(thrown) });
+      this.log.warn("cannot compare a mirror with the platform; it is tried again in five minutes", { shopId, error: messageOf(thrown) });
     }
   }
 }

@@ -1,14 +1,13 @@
 import { messageOf, SdsError } from "../domain/error.ts";
-import type { MirrorRecord } from "../domain/platform-records.ts";
+import type { CustomerRecord } from "../domain/records.ts";
 import type { Shop } from "../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../domain/sync.ts";
 import { isoUtc } from "../domain/time.ts";
 import type { Log } from "../log.ts";
-import type { Door } from "../mirror/door.ts";
+import type { InboxStore } from "../store/inbox.ts";
 import type { SyncStore } from "../store/syncs.ts";
-import type { AdminApi } from "./admin-api.ts";
-import type { ContractReader } from "./contract-reader.ts";
-import type { Lanes } from "./lanes.ts";
+import type { Asker } from "./admin-api.ts";
+import type { ContractMirror } from "./contract-mirror.ts";
 import {
   ALL_CONTRACTS,
   ALL_CUSTOMERS,
@@ -20,11 +19,10 @@ import {
   type CustomerNode,
   NEWEST_CONTRACT,
   type Operation,
-  ORDER_LINES,
   ORDERS,
-  type OrderOfContracts,
 } from "./operations.ts";
-import { nextCursor, type Page, restOf } from "./paging.ts";
+import { nextCursor, type Page } from "./paging.ts";
+import { contractWebhook } from "./payload.ts";
 import { PlatformError } from "./platform-error.ts";
 import { customerRecord } from "./translate.ts";
 
@@ -35,22 +33,19 @@ export interface SyncProgress {
   done: number | undefined;
 }
 
-export interface SyncParts {
-  api: AdminApi;
-  reader: ContractReader;
-  lanes: Lanes;
-  door: Door;
+interface SyncParts {
+  asker: Asker;
+  contracts: ContractMirror;
   syncs: SyncStore;
+  inbox: InboxStore;
   now: () => number;
   log: Log;
 }
 
-/**
- * How far back before the last complete run a run of changes begins: what was being written then, and clocks that differ. Milliseconds.
- */
+/** How far back before the last complete run a run of changes begins: what was being written then, and clocks that differ. Milliseconds. */
 const OVERLAP = 5 * 60_000;
 
-/** Loads a shop whole, or repairs what changed, through the one door. */
+/** Loads a shop whole, or repairs what changed. */
 export class Synchronizer {
   private readonly parts: SyncParts;
 
@@ -59,37 +54,39 @@ export class Synchronizer {
   }
 
   /**
-   * Loads everything there is. A run that was cut off goes on at the page that it had reached. Nothing is queued for what it loads unless `events` says so; what began
-   * after the run did is news all the same.
+   * Loads everything there is. A run that was cut off goes on at the page that it had reached. Nothing is queued for what it loads unless `events` says so; what happens while it
+   * runs, or has a webhook waiting, is news all the same.
    * @throws PlatformError where the platform cannot be asked; the run can be taken up again
    */
   async full(shop: Shop, options: { events: boolean }, onProgress: (progress: SyncProgress) => void = () => {}): Promise<SyncCounts> {
-    const { syncs, now } = this.parts;
+    const { asker, syncs, inbox, now } = this.parts;
     const begun = await syncs.unfinished(shop.id, "full");
-    const run = begun ?? { startedAt: now(), since: null, events: options.events, stage: "customers" as const, cursor: null, counts: NO_COUNTS };
+    const run = begun ?? { startedAt: now(), events: options.events, stage: "customers" as const, cursor: null, counts: NO_COUNTS };
     const save = (next: Partial<SyncRun>) => {
       Object.assign(run, next);
       return syncs.save(shop.id, "full", run);
     };
     await save({ events: options.events });
     if (run.stage === "customers") {
-      const total = (await this.parts.api.ask(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
+      const total = (await asker.ask(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
       for await (const { nodes, endCursor } of this.pages(shop, ALL_CUSTOMERS, ({ customers }) => customers, run.cursor, null)) {
-        await save({ cursor: endCursor, counts: add(run.counts, await this.loadCustomers(shop, nodes, !run.events)) });
+        await save({ cursor: endCursor, counts: add(run.counts, await this.loadCustomers(shop, nodes)) });
         onProgress({ counts: run.counts, stage: run.stage, done: total ? run.counts.customers / total : undefined });
       }
       await save({ stage: "subscriptions", cursor: null });
     }
-    const newest = (await this.parts.api.ask(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
+    const waiting = await inbox.waitingSubjects(shop.id);
+    const isLive = ({ id, updatedAt }: ContractNode) => Date.parse(updatedAt) >= run.startedAt || waiting.has(id);
+    const newest = (await asker.ask(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
     let oldest: number | undefined;
     for await (const { nodes, endCursor } of this.pages(shop, ALL_CONTRACTS, ({ subscriptionContracts }) => subscriptionContracts, run.cursor, null)) {
-      const applied = await Promise.all(nodes.map((node) => this.load(shop, node, run)));
-      await save({ cursor: endCursor, counts: applied.reduce(add, run.counts) });
+      const newsOf = (node: ContractNode) => (run.events ? "all" : isLive(node) ? "new" : "none");
+      await save({ cursor: endCursor, counts: add(run.counts, await this.loadContracts(shop, nodes, newsOf)) });
       const at = Date.parse(nodes.at(-1)?.createdAt ?? "");
       oldest ??= Date.parse(nodes[0]?.createdAt ?? "");
       onProgress({ counts: run.counts, stage: run.stage, done: newest === undefined ? undefined : (at - oldest) / (Date.parse(newest) - oldest) });
     }
-    await syncs.complete(shop.id, "full", run, now());
+    await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
     return run.counts;
   }
 
@@ -98,116 +95,101 @@ export class Synchronizer {
    * @throws PlatformError; SdsError `conflict` for a shop that was never loaded
    */
   async changes(shop: Shop, since: number | undefined, onProgress: (progress: SyncProgress) => void = () => {}): Promise<SyncCounts> {
-    const { syncs, now } = this.parts;
-    const from = since ?? (await this.lastStart(shop)) - OVERLAP;
-    const run: SyncRun = { startedAt: now(), since: from, events: true, stage: "customers", cursor: null, counts: NO_COUNTS };
+    const { contracts: mirror, syncs, now } = this.parts;
+    const startedAt = now();
+    const covered = await this.coveredUntil(shop);
+    if (since === undefined && covered === undefined) {
+      throw new SdsError("conflict", `${shop.domain} was never loaded whole: run \`sds sync ${shop.domain}\` first`);
+    }
+    const from = since ?? (covered ?? 0) - OVERLAP;
     const updated = `updated_at:>='${isoUtc(from)}'`;
     const read = new Set<string>();
-    const note = (counts: Partial<SyncCounts>) => {
-      run.counts = add(run.counts, counts);
-      onProgress({ counts: run.counts, stage: run.stage, done: undefined });
+    let counts = NO_COUNTS;
+    const note = (stage: SyncRun["stage"], more: Partial<SyncCounts>) => {
+      counts = add(counts, more);
+      onProgress({ counts, stage, done: undefined });
+    };
+    const refresh = async (stage: SyncRun["stage"], contract: string, orders: string[]) => {
+      read.add(contract);
+      note(stage, await this.orLeave(shop, contract, () => mirror.refresh(shop, contract, orders)));
     };
 
     for await (const { nodes } of this.pages(shop, CUSTOMERS, ({ customers }) => customers, null, updated)) {
-      note(await this.loadCustomers(shop, nodes, false));
+      note("customers", await this.loadCustomers(shop, nodes));
     }
-    run.stage = "subscriptions";
     for await (const { nodes } of this.pages(shop, CONTRACTS, ({ subscriptionContracts }) => subscriptionContracts, null, updated)) {
-      const applied = await Promise.all(nodes.map((node) => this.load(shop, node, run)));
-      for (const [index, { id }] of nodes.entries()) {
-        read.add(id);
-        note(applied[index] ?? {});
-      }
+      for (const { id } of nodes) read.add(id);
+      note("subscriptions", await this.loadContracts(shop, nodes, () => "new"));
     }
-    run.stage = "orders";
     for await (const { nodes } of this.pages(shop, ORDERS, ({ orders }) => orders, null, updated)) {
       for (const order of nodes) {
-        for (const contract of await this.contractsOf(shop, order)) note(await this.orSkip(shop, contract, () => this.refresh(shop, contract, [order.id])));
+        for (const contract of await mirror.contractsOf(shop, order)) await refresh("orders", contract, [order.id]);
       }
     }
-    run.stage = "attempts";
-    for await (const { nodes } of this.pages(
-      shop,
-      ATTEMPTS,
-      ({ subscriptionBillingAttempts }) => subscriptionBillingAttempts,
-      null,
-      `created_at:>='${isoUtc(from)}'`,
-    )) {
+    const created = `created_at:>='${isoUtc(from)}'`;
+    for await (const { nodes } of this.pages(shop, ATTEMPTS, ({ subscriptionBillingAttempts }) => subscriptionBillingAttempts, null, created)) {
       const contracts = new Set(nodes.map(({ subscriptionContract }) => subscriptionContract.id));
-      for (const contract of contracts.difference(read)) {
-        read.add(contract);
-        note(await this.orSkip(shop, contract, () => this.refresh(shop, contract, [])));
-      }
+      for (const contract of contracts.difference(read)) await refresh("attempts", contract, []);
     }
-    await syncs.complete(shop.id, "changes", run, now());
-    return run.counts;
+    // A run that began later than the last one ended leaves a gap: the next one has to begin before it.
+    const closesGap = covered !== undefined && from <= covered;
+    await syncs.complete(shop.id, "changes", closesGap ? startedAt : undefined, counts.changed, now());
+    return counts;
   }
 
-  /** Reads a contract whole and applies it. @param orders gids of orders that changed */
-  async refresh(shop: Shop, contract: string, orders: readonly string[], settles: readonly number[] = []): Promise<Partial<SyncCounts>> {
-    const { lanes, reader } = this.parts;
-    return lanes.run(`${shop.id} ${contract}`, async () => this.submit(shop, await reader.read(shop, contract, orders), false, settles));
-  }
-
-  private async loadCustomers(shop: Shop, nodes: CustomerNode[], quiet: boolean): Promise<Partial<SyncCounts>> {
-    const records: MirrorRecord[] = [];
+  private async loadCustomers(shop: Shop, nodes: CustomerNode[]): Promise<Partial<SyncCounts>> {
+    const records: CustomerRecord[] = [];
     let skipped = 0;
     for (const node of nodes) {
-      const read = await this.orSkip(shop, node.id, async () => {
+      try {
         records.push(customerRecord(node));
-        return {};
-      });
-      skipped += read.skipped ?? 0;
+      } catch (thrown) {
+        if (!isSenseless(thrown)) throw thrown;
+        skipped += 1;
+        this.parts.log.warn("a customer of the platform cannot be mirrored", { shop: shop.domain, id: node.id, error: messageOf(thrown) });
+      }
     }
-    return { customers: records.length, skipped, ...(await this.submit(shop, records, quiet)) };
+    return { customers: records.length, skipped, ...(await this.parts.contracts.submit(shop, records)) };
+  }
+
+  /** @throws PlatformError if none of several can be read: then it is not they who make no sense */
+  private async loadContracts(shop: Shop, nodes: ContractNode[], newsOf: (node: ContractNode) => "all" | "none" | "new"): Promise<Partial<SyncCounts>> {
+    const { contracts } = this.parts;
+    const load = async (node: ContractNode) => ({ subscriptions: 1, ...(await contracts.load(shop, node, newsOf(node))) });
+    const loaded = await Promise.allSettled(nodes.map(load));
+    const failures = loaded.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+    const whole = failures.find((thrown) => !isSenseless(thrown) || (thrown instanceof PlatformError && nodes.length > 1 && failures.length === nodes.length));
+    if (whole !== undefined) throw whole;
+    const counts = await Promise.all(
+      loaded.map(async (each, index) => (each.status === "fulfilled" ? each.value : this.leave(shop, nodes[index]?.id ?? "", each.reason as unknown))),
+    );
+    return counts.reduce<SyncCounts>(add, NO_COUNTS);
   }
 
   /** One thing that makes no sense must not keep all the others out for ever. */
-  private async orSkip(shop: Shop, gid: string, work: () => Promise<Partial<SyncCounts>>): Promise<Partial<SyncCounts>> {
+  private async orLeave(shop: Shop, contract: string, work: () => Promise<Partial<SyncCounts>>): Promise<Partial<SyncCounts>> {
     try {
       return await work();
     } catch (thrown) {
       if (!isSenseless(thrown)) throw thrown;
-      this.parts.log.warn("the platform has something that cannot be mirrored", { shop: shop.domain, id: gid, error: messageOf(thrown) });
-      return { skipped: 1 };
+      return this.leave(shop, contract, thrown);
     }
   }
 
-  private load(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
-    return this.orSkip(shop, node.id, () => this.loadContract(shop, node, run));
+  /** Leaves a contract to the inbox, where it is tried again, counted and listed. */
+  private async leave(shop: Shop, contract: string, thrown: unknown): Promise<Partial<SyncCounts>> {
+    const { inbox, log, now } = this.parts;
+    log.warn("a contract of the platform cannot be mirrored now; it is left to the inbox", { shop: shop.domain, id: contract, error: messageOf(thrown) });
+    await inbox.receive([{ shopId: shop.id, webhookId: null, subject: contract, asks: true, triggeredAt: now(), ...contractWebhook(contract) }], now());
+    return { skipped: 1 };
   }
 
-  private async loadContract(shop: Shop, node: ContractNode, run: SyncRun): Promise<Partial<SyncCounts>> {
-    const { lanes, reader } = this.parts;
-    return lanes.run(`${shop.id} ${node.id}`, async () => {
-      const records = await reader.readFrom(shop, node);
-      const quiet = !run.events && Date.parse(node.createdAt) < run.startedAt;
-      const orders = records.filter((record) => record.type === "billing_cycle").length;
-      return { subscriptions: 1, orders, ...(await this.submit(shop, records, quiet)) };
-    });
-  }
-
-  private async submit(shop: Shop, records: MirrorRecord[], quiet: boolean, settles: readonly number[] = []): Promise<{ changed: number; events: number }> {
-    const applied = await this.parts.door.submit({ shop, records, quiet, settles });
-    if ("refused" in applied) throw new SdsError("bad_record", `the platform's ${records[applied.refused.index]?.type ?? "record"} ${applied.refused.reason}`);
-    return { changed: applied.changed, events: applied.events };
-  }
-
-  private async lastStart(shop: Shop): Promise<number> {
+  /** Up to when complete runs saw everything. */
+  private async coveredUntil(shop: Shop): Promise<number | undefined> {
     const kinds: SyncKind[] = ["full", "changes"];
     const runs = await Promise.all(kinds.map((kind) => this.parts.syncs.lastComplete(shop.id, kind)));
-    const starts = runs.flatMap((run) => (run === undefined ? [] : [run.startedAt]));
-    if (starts.length === 0) throw new SdsError("conflict", `${shop.domain} was never loaded whole: run \`sds sync ${shop.domain}\` first`);
-    return Math.max(...starts);
-  }
-
-  async contractsOf(shop: Shop, order: OrderOfContracts): Promise<Set<string>> {
-    const more = await restOf<{ contract: { id: string } | null }>(order.lineItems, async (after) => {
-      const answer = await this.parts.api.ask(shop, ORDER_LINES, { id: order.id, after });
-      return answer.order?.lineItems;
-    });
-    const contracts = [...order.lineItems.nodes, ...more].map(({ contract }) => contract);
-    return new Set(contracts.flatMap((contract) => (contract === null ? [] : [contract.id])));
+    const starts = runs.flatMap((run) => (run?.startedAt == null ? [] : [run.startedAt]));
+    return starts.length === 0 ? undefined : Math.max(...starts);
   }
 
   /** Page by page; the next one is asked for while the caller works on this one. */
@@ -218,7 +200,7 @@ export class Synchronizer {
     cursor: string | null,
     query: string | null,
   ): AsyncGenerator<{ nodes: T[]; endCursor: string | null }> {
-    const ask = async (after: string | null) => pageIn(await this.parts.api.ask(shop, operation, { after, query }));
+    const ask = async (after: string | null) => pageIn(await this.parts.asker.ask(shop, operation, { after, query }));
     let next: Promise<Page<T>> | undefined = ask(cursor);
     for (let after = cursor; next !== undefined; ) {
       const page: Page<T> = await next;

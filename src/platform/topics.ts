@@ -45,13 +45,5 @@ export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "shop/update": "shop",
 };
 
-/** What is done with a payload alone; all else asks the platform. */
-const WITHOUT_ASKING: readonly (TopicUse | undefined)[] = [undefined, "customer", "customer_gone", "consent", "uninstalled", "shop"];
-
-/** Whether the platform has to be asked to process webhooks of a topic. */
-export function asksPlatform(topic: string): boolean {
-  return !WITHOUT_ASKING.includes(WEBHOOK_TOPICS[topic]);
-}
-
 /** The three that every app must take; the platform has them in a list of their own. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or } from "drizzle-orm";
+import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { ConnectionKind, Tokens } from "../domain/connection.ts";
 import { connections } from "./schema.ts";
@@ -10,6 +10,8 @@ interface Connection {
   scopes: string[];
   expiresAt: number | null;
   connectedAt: number;
+  /** What happened before is no news: the shop was connected first then. */
+  newsSince: number;
   /** Why the platform takes the token no more; null while it does. */
   trouble: string | null;
 }
@@ -38,15 +40,23 @@ export interface ConnectionStore {
 
 export function connectionStore(db: BunSQLiteDatabase, vault: Vault): ConnectionStore {
   const purpose = (shopId: number) => `tokens ${shopId}`;
-  const of = (shopId: number) => db.select().from(connections).where(eq(connections.shopId, shopId)).limit(1).get();
+  // Prepared, for every question to the platform passes here.
+  const byShop = db
+    .select()
+    .from(connections)
+    .where(eq(connections.shopId, sql.placeholder("shopId")))
+    .prepare();
+  const of = (shopId: number) => byShop.get({ shopId });
+  /** Opened tokens, with what they were opened from: decrypting costs more than looking. */
+  const opened = new Map<number, { sealed: Uint8Array; tokens: Tokens }>();
   const seal = async (shopId: number, tokens: Tokens) => Buffer.from(await vault.seal(JSON.stringify(tokens), purpose(shopId)));
 
   return {
     async find(shopId) {
       const found = of(shopId);
       if (found === undefined) return undefined;
-      const { kind, scopes, expiresAt, connectedAt, trouble } = found;
-      return { kind, scopes: scopes.split(",").filter((scope) => scope !== ""), expiresAt, connectedAt, trouble };
+      const { kind, scopes, expiresAt, connectedAt, newsSince, trouble } = found;
+      return { kind, scopes: scopes.split(",").filter((scope) => scope !== ""), expiresAt, connectedAt, newsSince, trouble };
     },
 
     async list() {
@@ -60,7 +70,13 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
 
     async tokens(shopId) {
       const found = of(shopId);
-      return found === undefined ? undefined : (JSON.parse(await vault.open(found.sealed, purpose(shopId))) as Tokens);
+      if (found === undefined) return undefined;
+      const { sealed } = found;
+      const known = opened.get(shopId);
+      if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return known.tokens;
+      const tokens = JSON.parse(await vault.open(sealed, purpose(shopId))) as Tokens;
+      opened.set(shopId, { sealed, tokens });
+      return tokens;
     },
 
     async connect(shopId, kind, tokens, scopes, now) {
@@ -68,7 +84,7 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
       const { expiresAt } = tokens;
       const values = { kind, sealed, expiresAt, scopes: scopes.join(","), connectedAt: now, renewing: null, renewingUntil: null, trouble: null };
       db.insert(connections)
-        .values({ shopId, ...values })
+        .values({ shopId, newsSince: now, ...values })
         .onConflictDoUpdate({ target: connections.shopId, set: values })
         .run();
     },
@@ -100,7 +116,8 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     },
 
     async setTrouble(shopId, trouble) {
-      if ((of(shopId)?.trouble ?? null) === trouble) return false;
+      const found = of(shopId);
+      if (found === undefined || found.trouble === trouble) return false;
       db.update(connections).set({ trouble }).where(eq(connections.shopId, shopId)).run();
       return true;
     },

@@ -9,8 +9,16 @@ export interface Receipt {
   topic: string;
   /** What it is about: those about the same are processed one after another. */
   subject: string;
+  /** Whether the platform has to be asked to process it. */
+  asks: boolean;
   body: string;
   triggeredAt: number;
+}
+
+/** What waits of a shop, apart by whether the platform has to be asked. */
+export interface Queue {
+  shopId: number;
+  asks: boolean;
 }
 
 export interface InboxItem {
@@ -22,6 +30,12 @@ export interface InboxItem {
   triggeredAt: number;
   /** Failed ones so far. */
   attempts: number;
+}
+
+/** One that waits to be processed, as far as it takes to choose. */
+export interface DueItem {
+  number: number;
+  subject: string;
 }
 
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
@@ -42,12 +56,14 @@ export interface InboxEntry {
 export interface InboxStore {
   /** Keeps what was not received before; when this resolves, it is on the disk. @returns for each whether it is new */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
-  /** Shops with something to process, by id. */
-  dueShops(now: number): Promise<number[]>;
-  /** The oldest that are due of a shop. */
-  due(shopId: number, now: number, limit: number): Promise<InboxItem[]>;
-  /** They are done, and forgotten. */
-  settle(items: readonly InboxItem[]): Promise<void>;
+  /** Queues with something to process, by shop. */
+  dueQueues(now: number): Promise<Queue[]>;
+  /** The oldest that are due of a queue. */
+  due(queue: Queue, now: number, limit: number): Promise<DueItem[]>;
+  /** What the webhooks of a shop that wait are about. */
+  waitingSubjects(shopId: number): Promise<Set<string>>;
+  /** Those of the numbers that are still there, in their order. */
+  read(numbers: readonly number[]): Promise<InboxItem[]>;
   /** They could not be processed. @param nextAttemptAt null: not tried again but by hand */
   postpone(items: readonly InboxItem[], error: string, nextAttemptAt: number | null): Promise<void>;
   /** Newest first. */
@@ -64,51 +80,62 @@ export interface InboxStore {
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
-    "INSERT INTO inbox (shop_id, topic, subject, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?)",
+    "INSERT INTO inbox (shop_id, topic, subject, asks, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
   );
   const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
-  const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
-    "SELECT shop_id AS shopId, next_attempt_at AS at FROM inbox INDEXED BY inbox_due WHERE next_attempt_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, next_attempt_at LIMIT 1",
+  // One seek a queue in the index of what is due, however much it is.
+  const nextQueue = db.prepare<{ shopId: number; asks: number; at: number }, [number, number]>(
+    `SELECT shop_id AS shopId, asks, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
+     WHERE next_attempt_at IS NOT NULL AND (shop_id, asks) > (?, ?) ORDER BY shop_id, asks, next_attempt_at LIMIT 1`,
   );
-  const due = db.prepare<InboxItem, [number, number, number]>(
-    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox INDEXED BY inbox_due
-     WHERE shop_id = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
+  const due = db.prepare<DueItem, [number, boolean, number, number]>(
+    `SELECT number, subject FROM inbox INDEXED BY inbox_due
+     WHERE shop_id = +? AND asks = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
   );
-  const settle = db.prepare("DELETE FROM inbox WHERE number = ?");
+  const subjects = db.prepare<{ subject: string }, [number]>("SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL");
+  const read = db.prepare<InboxItem, [number]>(
+    "SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox WHERE number = ?",
+  );
   const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");
   const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
   const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
   const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
 
-  function take({ shopId, webhookId, topic, subject, body, triggeredAt }: Receipt, now: number): boolean {
-    // Removed since the caller looked it up.
-    if (exists.get(shopId) === null) return false;
+  function take({ shopId, webhookId, topic, subject, asks, body, triggeredAt }: Receipt, now: number): boolean {
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
-    insert.run(shopId, topic, subject, body, triggeredAt, now, now);
+    insert.run(shopId, topic, subject, asks, body, triggeredAt, now, now);
     return true;
   }
 
   return {
     async receive(receipts, now) {
-      return db.transaction(() => receipts.map((receipt) => take(receipt, now))).immediate();
+      return db
+        .transaction(() => {
+          // Some may have been removed since the caller looked them up.
+          const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null));
+          return receipts.map((receipt) => shops.has(receipt.shopId) && take(receipt, now));
+        })
+        .immediate();
     },
 
-    async dueShops(now) {
-      const shops: number[] = [];
-      for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
-        if (next.at <= now) shops.push(next.shopId);
+    async dueQueues(now) {
+      const queues: Queue[] = [];
+      for (let next = nextQueue.get(0, 0); next !== null; next = nextQueue.get(next.shopId, next.asks)) {
+        if (next.at <= now) queues.push({ shopId: next.shopId, asks: next.asks === 1 });
       }
-      return shops;
+      return queues;
     },
 
-    async due(shopId, now, limit) {
-      return due.all(shopId, now, limit);
+    async due({ shopId, asks }, now, limit) {
+      return due.all(shopId, asks, now, limit);
     },
 
-    async settle(items) {
-      db.transaction(() => {
-        for (const { number } of items) settle.run(number);
-      }).immediate();
+    async waitingSubjects(shopId) {
+      return new Set(subjects.all(shopId).map(({ subject }) => subject));
+    },
+
+    async read(numbers) {
+      return numbers.flatMap((number) => read.get(number) ?? []);
     },
 
     async postpone(items, error, nextAttemptAt) {
@@ -129,10 +156,8 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async count(shopId) {
-      const rows = db
-        .query<{ status: InboxStatus; n: number }, [number]>("SELECT status, count(*) AS n FROM inbox WHERE shop_id = ? GROUP BY status")
-        .all(shopId);
-      return { waiting: 0, failed: 0, ...Object.fromEntries(rows.map(({ status, n }) => [status, n])) };
+      const count = (where: string) => db.query<{ n: number }, [number]>(`SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND ${where}`).get(shopId)?.n ?? 0;
+      return { waiting: count("next_attempt_at IS NOT NULL"), failed: count("status = 'failed'") };
     },
 
     async retry(shopId, number, now) {

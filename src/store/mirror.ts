@@ -16,6 +16,8 @@ export interface Submission {
   records: readonly MirrorRecord[];
   /** The platform's webhooks that brought them, by their numbers in the inbox: with this they come to their end. */
   settles?: readonly number[];
+  /** What happened before this time, epoch milliseconds, is no news and not queued, where the record says when it happened. */
+  newsSince?: number;
   /** Nothing is queued for what these records change: a first load tells no one of what happened long ago. */
   quiet?: boolean;
 }
@@ -54,7 +56,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     return (addChanges.get(n, shopId)?.last ?? 0) - n + 1;
   }
 
-  function apply({ shop, records, settles = [], quiet = false }: Submission, batch: Batch, session: OutboxSession, now: number): Applied {
+  function apply({ shop, records, settles = [], quiet = false, newsSince = 0 }: Submission, batch: Batch, session: OutboxSession, now: number): Applied {
     // Removed by another process since the caller looked it up.
     if (exists.get(shop.id) === null) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
     const draft = batch.draft(shop);
@@ -75,7 +77,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const each of redactions) each();
     for (const number of settles) settle.run(shop.id, number);
     draft.keep();
-    return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(session, shop, events, now) };
+    const news = events.filter(({ at = now }) => at >= newsSince);
+    return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(session, shop, news, now) };
   }
 
   return {

@@ -36,6 +36,7 @@ interface StoredOrder {
   retries_exhausted: number | null;
   declined: number;
   charged: number;
+  platform_attempts: number;
 }
 
 /** Raw statements: this is where an import spends its time. */
@@ -45,7 +46,7 @@ export function mirrorRows(db: Database): Rows {
     "SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions WHERE id = ?",
   );
   const order = db.prepare<StoredOrder, [string]>(
-    "SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged FROM orders WHERE id = ?",
+    "SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts FROM orders WHERE id = ?",
   );
   const occurrence = db.prepare<{ 1: number }, [number, string, string]>("SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?");
 
@@ -60,7 +61,7 @@ export function mirrorRows(db: Database): Rows {
     db,
     "orders",
     ["shop_id", "billed_at", "id"],
-    ["json", "attempt_count", "reason", "next_retry_at", "retries_exhausted", "declined", "charged"],
+    ["json", "attempt_count", "reason", "next_retry_at", "retries_exhausted", "declined", "charged", "platform_attempts"],
   );
   const writeOccurrence = upsert(db, "occurrences", ["shop_id", "type", "id"], ["json"]);
 
@@ -96,6 +97,7 @@ export function mirrorRows(db: Database): Rows {
         reason: found.reason,
         nextRetryAt: found.next_retry_at === null ? null : isoUtc(found.next_retry_at),
         retriesExhausted: found.retries_exhausted === null ? null : found.retries_exhausted === 1,
+        platformAttempts: found.platform_attempts,
         declined: found.declined === 1,
         charged: found.charged === 1,
       };
@@ -121,10 +123,11 @@ export function mirrorRows(db: Database): Rows {
           return;
         }
         case "order": {
-          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged } = row;
+          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged, platformAttempts } = row;
           const place = [shopId, Date.parse(resource.billedAt), resource.id];
           const retryAt = nextRetryAt === null ? null : Date.parse(nextRetryAt);
-          writeOrder.run(...place, JSON.stringify(resource), attemptCount, reason, retryAt, retriesExhausted, declined, charged, changeNumber);
+          const values = [JSON.stringify(resource), attemptCount, reason, retryAt, retriesExhausted, declined, charged, platformAttempts];
+          writeOrder.run(...place, ...values, changeNumber);
           return;
         }
         case "occurrence":

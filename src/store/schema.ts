@@ -68,6 +68,7 @@ export const connections = sqliteTable("connections", {
   expiresAt: integer("expires_at"),
   scopes: text().notNull(),
   connectedAt: integer("connected_at").notNull(),
+  newsSince: integer("news_since").notNull(),
   renewing: text(),
   renewingUntil: integer("renewing_until"),
   trouble: text(),

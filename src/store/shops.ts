@@ -47,12 +47,19 @@ const REMOVED_AT_ONCE = 2_000;
 const columns = { id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt };
 
 export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
-  const byDomain = db
+  // Raw, for every webhook of the platform and every post to the intake passes here.
+  const byDomain = raw.prepare<Shop, [string]>("SELECT id, domain, plan, currency, created_at AS createdAt FROM shops WHERE domain = ?");
+  const byId = db
     .select(columns)
     .from(shops)
-    .where(eq(shops.domain, sql.placeholder("domain")))
+    .where(eq(shops.id, sql.placeholder("id")))
     .prepare();
-  // Raw, for every post to the intake passes here.
+  const { planFixed, retryDays, creditTitle, triggers } = shops;
+  const settings = db
+    .select({ planFixed, retryDays, creditTitle, triggers })
+    .from(shops)
+    .where(eq(shops.id, sql.placeholder("shopId")))
+    .prepare();
   const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
     "SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops WHERE domain = ?",
   );
@@ -84,11 +91,11 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     },
 
     async find(domain) {
-      return byDomain.get({ domain });
+      return byDomain.get(domain) ?? undefined;
     },
 
     async byId(id) {
-      return db.select(columns).from(shops).where(eq(shops.id, id)).limit(1).get();
+      return byId.get({ id });
     },
 
     async set(domain, change) {
@@ -98,8 +105,7 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     },
 
     async settings(shopId) {
-      const { planFixed, retryDays, creditTitle, triggers } = shops;
-      const found = db.select({ planFixed, retryDays, creditTitle, triggers }).from(shops).where(eq(shops.id, shopId)).limit(1).get();
+      const found = settings.get({ shopId });
       if (found === undefined) throw new SdsError("not_found", "the shop was removed");
       return found;
     },
@@ -110,8 +116,8 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     },
 
     async remove(domain) {
-      const shop = byDomain.get({ domain });
-      if (shop === undefined) return false;
+      const shop = byDomain.get(domain);
+      if (shop === null) return false;
       // From here on no key of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
       db.delete(apiKeys).where(eq(apiKeys.shopId, shop.id)).run();
       db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shop.id)).run();

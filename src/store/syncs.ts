@@ -5,7 +5,8 @@ import { syncs } from "./schema.ts";
 
 /** The last run of a kind that came to its end. Times in epoch milliseconds. */
 interface CompleteSync {
-  startedAt: number;
+  /** Up to when all is seen; null if no run of this kind ever saw all. */
+  startedAt: number | null;
   endedAt: number;
   /** Rows that it changed. */
   changed: number;
@@ -17,8 +18,8 @@ export interface SyncStore {
   lastComplete(shopId: number, kind: SyncKind): Promise<CompleteSync | undefined>;
   /** Notes how far a run is. Two runs at once do each other no harm: what either noted, it had applied. */
   save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
-  /** Ends a run that read everything. */
-  complete(shopId: number, kind: SyncKind, run: SyncRun, now: number): Promise<void>;
+  /** Ends a run. @param startedAt up to when all is seen now; undefined where the run left a gap before it, and the mark stays */
+  complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
 }
 
 export function syncStore(db: BunSQLiteDatabase): SyncStore {
@@ -44,16 +45,16 @@ export function syncStore(db: BunSQLiteDatabase): SyncStore {
 
     async lastComplete(shopId, kind) {
       const { lastStartedAt, lastEndedAt, lastChanged } = of(shopId, kind) ?? {};
-      if (typeof lastStartedAt !== "number" || typeof lastEndedAt !== "number") return undefined;
-      return { startedAt: lastStartedAt, endedAt: lastEndedAt, changed: lastChanged ?? 0 };
+      if (typeof lastEndedAt !== "number") return undefined;
+      return { startedAt: lastStartedAt ?? null, endedAt: lastEndedAt, changed: lastChanged ?? 0 };
     },
 
     async save(shopId, kind, run) {
       set(shopId, kind, { run });
     },
 
-    async complete(shopId, kind, run, now) {
-      set(shopId, kind, { run: null, lastStartedAt: run.startedAt, lastEndedAt: now, lastChanged: run.counts.changed });
+    async complete(shopId, kind, startedAt, changed, now) {
+      set(shopId, kind, { run: null, lastEndedAt: now, lastChanged: changed, ...(startedAt !== undefined && { lastStartedAt: startedAt }) });
     },
   };
 }

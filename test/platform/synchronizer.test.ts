@@ -33,6 +33,17 @@ describe("a first sync", () => {
     expect(all.platform.throttled).toBe(0);
   });
 
+  test("of what is loaded already changes nothing", async () => {
+    const all = await connected();
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.skipCycle(contract, 2);
+    all.remote.seed({ contracts: 5, renewals: 2 });
+    all.test.clock.ms += HOUR;
+    expect((await full(all)).changed).toBeGreaterThan(20);
+    expect(await full(all)).toMatchObject({ changed: 0 });
+  });
+
   test("that is cut off goes on at the page that it had reached, and ends the same", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 60, renewals: 1 });
@@ -83,6 +94,46 @@ describe("a first sync", () => {
   });
 });
 
+describe("news", () => {
+  test("is what happened since the shop was connected, whatever brings it", async () => {
+    const all = await connected();
+    await sendEverything(all);
+    all.test.clock.ms -= 90 * 24 * HOUR;
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 91 * 24 * HOUR;
+    // Before the first sync.
+    all.remote.pause(contract);
+    await all.deliverAll();
+    const topics = async () => (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 100 })).map(({ topic }) => topic).toReversed();
+    expect(await all.shop.all("orders")).toHaveLength(2);
+    expect(await topics()).toEqual([]);
+    all.remote.activate(contract);
+    all.remote.failAttempt(all.remote.startAttempt(contract, 2));
+    await all.deliverAll();
+    expect((await topics()).toSorted()).toEqual(["order.failed", "subscription.updated"]);
+  });
+
+  test("that waits in the inbox is told of, though another sync of the shop comes first", async () => {
+    const all = await connected();
+    await sendEverything(all);
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    all.test.clock.ms += HOUR;
+    await full(all);
+    all.test.clock.ms += HOUR;
+    all.remote.cancel(contract);
+    all.platform.fault = () => ({ status: 503 });
+    await all.deliverAll();
+    all.platform.fault = () => undefined;
+    all.test.clock.ms += 1_000;
+    await full(all);
+    const topics = (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 100 })).map(({ topic }) => topic);
+    expect(topics.toSorted()).toEqual(["subscription.cancelled", "subscription.updated"]);
+  });
+});
+
 describe("a reconciling run", () => {
   test("with nothing changed costs one query of each kind", async () => {
     const all = await connected();
@@ -129,6 +180,34 @@ describe("a reconciling run", () => {
     await reconciler.runOnce();
     expect(await last()).toMatchObject({ changed: 1 });
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  });
+
+  test("with a time given leaves no gap behind the hourly ones", async () => {
+    const all = await connected();
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    all.test.clock.ms += HOUR;
+    await full(all);
+    all.test.clock.ms += 24 * HOUR;
+    all.remote.cancel(contract);
+    all.test.clock.ms += 24 * HOUR;
+    await all.test.app.platform.synchronizer.changes(all.shop.shop, all.test.clock.ms - HOUR);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "ACTIVE" }]);
+    await changes(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
+  });
+
+  test("goes on after a failure of the database too", async () => {
+    const all = await connected();
+    const { reconciler, store } = all.test.app;
+    all.test.clock.ms += HOUR;
+    await full(all);
+    all.test.clock.ms += HOUR;
+    const { list } = store.connections;
+    store.connections.list = () => Promise.reject(new Error("disk I/O error"));
+    await reconciler.runOnce();
+    store.connections.list = list;
+    await reconciler.runOnce();
+    expect(await store.syncs.lastComplete(all.shop.shop.id, "changes")).toBeDefined();
   });
 
   test("of a shop that was never loaded is refused", async () => {

@@ -9,6 +9,9 @@ ALTER TABLE shops ADD COLUMN credit_title TEXT NOT NULL DEFAULT 'Loyalty credit'
 -- JSON array of the handles of the workflow triggers that are on.
 ALTER TABLE shops ADD COLUMN triggers TEXT NOT NULL DEFAULT '[]';
 
+-- Attempts that the platform told of and that ended: what is new in its next telling is beyond them.
+ALTER TABLE orders ADD COLUMN platform_attempts INTEGER NOT NULL DEFAULT 0;
+
 CREATE TABLE connections (
   shop_id INTEGER PRIMARY KEY REFERENCES shops (id) ON DELETE CASCADE,
   kind TEXT NOT NULL CHECK (kind IN ('client_credentials', 'token', 'refresh')),
@@ -17,6 +20,8 @@ CREATE TABLE connections (
   expires_at INTEGER,
   scopes TEXT NOT NULL,
   connected_at INTEGER NOT NULL,
+  -- What happened before is no news: the shop was connected first then.
+  news_since INTEGER NOT NULL,
   -- Which process renews the token, and until when nobody else does.
   renewing TEXT,
   renewing_until INTEGER,
@@ -31,6 +36,8 @@ CREATE TABLE inbox (
   topic TEXT NOT NULL,
   -- What it is about: those about the same are processed one after another.
   subject TEXT NOT NULL,
+  -- Whether the platform has to be asked to process it.
+  asks INTEGER NOT NULL CHECK (asks IN (0, 1)),
   body TEXT NOT NULL,
   triggered_at INTEGER NOT NULL,
   received_at INTEGER NOT NULL,
@@ -40,8 +47,9 @@ CREATE TABLE inbox (
   error TEXT,
   CHECK ((status = 'waiting') = (next_attempt_at IS NOT NULL))
 ) STRICT;
-CREATE INDEX inbox_due ON inbox (shop_id, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
-CREATE INDEX inbox_of_shop ON inbox (shop_id, status, number);
+CREATE INDEX inbox_due ON inbox (shop_id, asks, next_attempt_at, number) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX inbox_of_shop ON inbox (shop_id, number);
+CREATE INDEX inbox_failed ON inbox (shop_id, number) WHERE status = 'failed';
 
 -- Loading a shop whole, and repairing what changed.
 CREATE TABLE syncs (

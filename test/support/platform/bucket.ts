@@ -6,6 +6,8 @@ export interface ThrottleStatus {
 
 /** A shop's query points. They come back in real time, so that a test's clock that stands still stops no one for ever. */
 export class Bucket {
+  /** Points that were taken and not given back, in all. */
+  spent = 0;
   private available: number;
   private filledAt = performance.now();
   private readonly maximum: number;
@@ -28,10 +30,12 @@ export class Bucket {
   take(points: number): boolean {
     if (points > this.status.currentlyAvailable) return false;
     this.available -= points;
+    this.spent += points;
     return true;
   }
 
   giveBack(points: number): void {
+    this.spent -= points;
     this.available = Math.min(this.maximum, this.available + points);
   }
 

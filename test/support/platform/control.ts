@@ -91,10 +91,25 @@ export function look(standIn: StandIn, path: string, query: URLSearchParams): un
   if (path === "workflows") return shop().workflows;
   if (path === "outgoing") return shop().outgoing;
   if (path === "requests") return standIn.requests;
+  if (path === "spent") return spent(standIn, query.get("shop") ?? "");
   if (path === "undelivered") return standIn.undelivered;
   if (path === "state") {
     const { invalid, throttled, tokenRequests } = standIn;
     return { invalid, throttled, tokenRequests, requests: standIn.requests.length, undelivered: standIn.undelivered.length };
   }
   throw new Error(`nothing is called ${path}`);
+}
+
+/** What a shop's requests came to, where the list of them would be too long: points of its bucket, and how many of each operation. */
+export interface Spent {
+  points: number;
+  operations: Record<string, number>;
+}
+
+function spent(standIn: StandIn, domain: string): Spent {
+  const operations: Record<string, number> = {};
+  for (const { shop, operation } of standIn.requests) {
+    if (shop === domain) operations[operation] = (operations[operation] ?? 0) + 1;
+  }
+  return { points: standIn.bucket(domain).spent, operations };
 }

@@ -1,0 +1,215 @@
+import { Database } from "bun:sqlite";
+import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { $ } from "bun";
+import { type PlatformPost, platformPosts, postAll, requestOf } from "./platform-posts.ts";
+import { median, type Server, startPinnedServer } from "./servers.ts";
+import { tell } from "./shops.ts";
+import { DOMAIN, type Points, StandIn } from "./stand-in.ts";
+import { rate, rounded, Table } from "./table.ts";
+
+const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
+/** Git ignores it. */
+const FOLDER = "dist/bench/inbound";
+const SDS = join(FOLDER, "sds");
+const SECRET_FILE = join(FOLDER, "secret");
+const SECRET = "the-app-client-secret";
+
+const ROUNDS = 3;
+const CONNECTIONS = 32;
+/** As many webhooks twice: one about each contract and one about its customer. */
+const CONTRACTS = 11_000;
+/** Of the webhooks; what they are answered in is not counted, for the program has just been started. */
+const WARM_UP = 2_000;
+
+/** More than can be spent. */
+const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
+/** What the dearest plan gives. */
+const DEAREST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
+/** Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can answer. */
+const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 12_000 };
+const SYNCED = values.large ? 100_000 : 10_000;
+
+/** What takes longer is broken. Milliseconds. */
+const RUN_WITHIN = 1_800_000;
+
+const table = new Table();
+
+/** Runs sds on the first core, to its end. @returns seconds, and what it printed */
+async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; printed: string }> {
+  const start = performance.now();
+  const program = Bun.spawn(["taskset", "-c", "0", "setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
+    env: { ...process.env, SDS_LOG: "error" },
+    stdin: "ignore",
+    stderr: "pipe",
+    timeout: RUN_WITHIN,
+    killSignal: "SIGKILL",
+  });
+  const [printed, said, status] = await Promise.all([new Response(program.stdout).text(), new Response(program.stderr).text(), program.exited]);
+  if (status !== 0) throw new Error(`sds ${args.join(" ")} ended with ${program.exitCode ?? program.signalCode}: ${said}`);
+  return { seconds: (performance.now() - start) / 1_000, printed };
+}
+
+/** A stand-in with so many contracts, which sds is pointed to from now on. */
+async function startStandIn(points: Points, contracts: number): Promise<StandIn> {
+  const standIn = await StandIn.start(SECRET_FILE, points, { contracts, renewals: 1 });
+  process.env["SDS_PLATFORM_URL"] = standIn.url;
+  return standIn;
+}
+
+function newFolder(name: string, template?: string): string {
+  const folder = join(FOLDER, name);
+  rmSync(folder, { recursive: true, force: true });
+  if (template !== undefined) cpSync(template, folder, { recursive: true });
+  return folder;
+}
+
+function connectShop(folder: string): Promise<unknown> {
+  return sds(folder, "shop", "connect", DOMAIN, "--client-credentials");
+}
+
+/** Seconds that processes worked since they were started. */
+function worked({ pid }: { pid: number }): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** A copy of the template that serves, with a stand-in of its own, and the program warmed up. */
+async function withServer<T>(template: string, points: Points, posts: PlatformPost[], run: (server: Server, standIn: StandIn, folder: string) => Promise<T>) {
+  await using standIn = await startStandIn(points, CONTRACTS);
+  const folder = newFolder("serving", template);
+  await connectShop(folder);
+  await using server = await startPinnedServer([SDS, "--data", folder, "serve", "--port", "0"]);
+  await postAll(server.url, requestsOf(posts.slice(0, WARM_UP)), CONNECTIONS);
+  return await run(server, standIn, folder);
+}
+
+function requestsOf(posts: PlatformPost[]): Uint8Array[] {
+  return posts.map((post) => requestOf(post, SECRET));
+}
+
+function count(folder: string): number {
+  using db = new Database(join(folder, "sds.db"), { readonly: true });
+  return db.query<{ count: number }, []>("SELECT count(*) AS count FROM inbox").get()?.count ?? 0;
+}
+
+/** @returns webhooks per second */
+async function commitBodies(posts: PlatformPost[]): Promise<number> {
+  const folder = newFolder("bare");
+  mkdirSync(folder);
+  const file = join(folder, "posts.ndjson");
+  await Bun.write(file, `${posts.map((post) => JSON.stringify(post)).join("\n")}\n`);
+  const command = ["bun", join(import.meta.dir, "bodies.ts"), file, join(folder, "bodies.db"), String(CONNECTIONS)];
+  return posts.length / Number(await $`taskset -c 0 ${command}`.text());
+}
+
+async function measureWebhooks(template: string, posts: PlatformPost[]): Promise<void> {
+  const measured = posts.slice(WARM_UP);
+  const requests = requestsOf(measured);
+  const speeds: Record<"taken" | "bare" | "processed", number[]> = { taken: [], bare: [], processed: [] };
+  const slowest: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await withServer(template, DEAREST_PLAN, posts, async (server, _standIn, folder) => {
+      const before = count(folder);
+      const { seconds, latencies } = await postAll(server.url, requests, CONNECTIONS);
+      speeds.taken.push(measured.length / seconds);
+      speeds.processed.push((before + measured.length - count(folder)) / seconds);
+      slowest.push(percentile(latencies, 0.99));
+    });
+    speeds.bare.push(await commitBodies(measured));
+  }
+  const [taken, bare] = [median(speeds.taken), median(speeds.bare)];
+  const meanwhile = `${rate(median(speeds.processed))} processed meanwhile, contracts at ${DEAREST_PLAN.restoreRate.toLocaleString("en")} points/s`;
+  const name = `Webhooks acknowledged, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} of the same bytes`;
+  table.addRatio(name, `${rate(taken)}, bare ${rate(bare)} (${meanwhile})`, taken / bare, 0.5);
+  table.addBound("From request to acknowledgement meanwhile, 99th percentile", median(slowest), 100, "ms");
+}
+
+/** How long the inbox takes to be empty when nothing more comes, and the platform answers as fast as the stand-in can. */
+async function measureDrain(template: string, posts: PlatformPost[]): Promise<void> {
+  await withServer(template, UNTHROTTLED, posts, async (server, standIn, folder) => {
+    await postAll(server.url, requestsOf(posts.slice(WARM_UP)), CONNECTIONS);
+    const waiting = count(folder);
+    const [start, before] = [performance.now(), [server, standIn].map(worked)];
+    while (count(folder) > 0) {
+      if (performance.now() - start > RUN_WITHIN) throw new Error("sds takes too long");
+      await Bun.sleep(50);
+    }
+    const seconds = (performance.now() - start) / 1_000;
+    const [own, others] = [server, standIn].map((each, index) => (worked(each) - (before[index] ?? 0)) / seconds);
+    const busy = `sds ${percent(own)} of its core, stand-in ${percent(others)}`;
+    table.addRemark(
+      `${waiting.toLocaleString("en")} webhooks that wait, until the inbox is empty, no limit of points`,
+      `${rounded(seconds)} s, ${rate(waiting / seconds)} (${busy})`,
+    );
+  });
+}
+
+function percent(share: number | undefined): string {
+  return `${Math.round((share ?? Number.NaN) * 100)} %`;
+}
+
+function percentile(numbers: number[], share: number): number {
+  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * share) - 1] ?? Number.NaN;
+}
+
+async function measureSync(): Promise<void> {
+  const { maximumAvailable, restoreRate } = SYNC_POINTS;
+  const folder = newFolder("sync");
+  await using standIn = await startStandIn(SYNC_POINTS, SYNCED);
+  await connectShop(folder);
+  const { seconds } = await sds(folder, "sync", DOMAIN);
+  const { points, throttled } = await standIn.spent();
+  const allowed = (points - maximumAvailable) / restoreRate;
+  const measured = `${rounded(seconds)} s, budget ${rounded(allowed)} s (${points.toLocaleString("en")} points at ${restoreRate.toLocaleString("en")}/s, refused ${throttled})`;
+  table.addRatioBelow(`First sync of ${SYNCED.toLocaleString("en")} contracts against what the points allow`, measured, seconds / allowed, 1.1);
+}
+
+/** Makes a folder as it is after a first sync, with nothing that holds the sync up. */
+async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
+  await using standIn = await startStandIn(UNTHROTTLED, CONTRACTS);
+  await connectShop(folder);
+  const before = worked(standIn);
+  const { seconds } = await sds(folder, "sync", DOMAIN);
+  const { points } = await standIn.spent();
+  const busy = `stand-in ${percent((worked(standIn) - before) / seconds)} of its core`;
+  table.addRemark(
+    `First sync of ${CONTRACTS.toLocaleString("en")} contracts, no limit of points`,
+    `${rate(CONTRACTS / seconds)}, ${rate(points / seconds)} points (${busy})`,
+  );
+  await measureNothingNew(folder, standIn);
+  return platformPosts(await standIn.ids("contract"), await standIn.ids("customer"), Date.now());
+}
+
+async function measureNothingNew(folder: string, standIn: StandIn): Promise<void> {
+  const before = await standIn.spent();
+  await sds(folder, "sync", DOMAIN, "--since", new Date().toISOString());
+  const after = await standIn.spent();
+  const asked = Object.entries(after.operations).flatMap(([operation, n]) => {
+    const times = n - (before.operations[operation] ?? 0);
+    return times === 0 ? [] : [{ operation, times }];
+  });
+  const measured = `${asked.map(({ operation, times }) => `${operation} ${times}`).join(", ")} (${after.points - before.points} points)`;
+  table.addCheck("Requests of a reconciling run with nothing changed", measured, "one a kind", asked.length === 4 && asked.every(({ times }) => times === 1));
+}
+
+if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other has the platform");
+mkdirSync(FOLDER, { recursive: true });
+await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
+await Bun.write(SECRET_FILE, SECRET);
+// Inherited by every sds that is started.
+Object.assign(process.env, { SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: SECRET_FILE });
+const template = newFolder("synced");
+tell("Loading a shop ...");
+const posts = await measureUnthrottled(template);
+tell("Posting webhooks ...");
+await measureWebhooks(template, posts);
+await measureDrain(template, posts);
+tell("Loading one at the pace that its points allow ...");
+await measureSync();
+
+const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
+process.stdout.write(`One shop on the stand-in of the platform, a core for sds and one for the rest, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`);
+rmSync(FOLDER, { recursive: true });

@@ -1,0 +1,68 @@
+import type { Spent } from "../../test/support/platform/control.ts";
+import { type Server, startServer } from "./servers.ts";
+
+export const DOMAIN = "alpha.myshopify.com";
+
+export interface Seeding {
+  contracts: number;
+  renewals: number;
+}
+
+/** Points at once and a second. */
+export interface Points {
+  maximumAvailable: number;
+  restoreRate: number;
+}
+
+/** The stand-in of the platform as a process of its own, with one seeded shop, the same one each time. */
+export class StandIn implements AsyncDisposable {
+  readonly pid: number;
+  private readonly server: Server;
+
+  private constructor(server: Server) {
+    this.server = server;
+    this.pid = server.pid;
+  }
+
+  static async start(secretFile: string, { maximumAvailable, restoreRate }: Points, seeding: Seeding): Promise<StandIn> {
+    const program = ["bun", "test/support/platform/main.ts", "--client-secret-file", secretFile];
+    const points = ["--maximum-available", String(maximumAvailable), "--restore-rate", String(restoreRate)];
+    // It says on stdout where it listens.
+    const standIn = new StandIn(await startServer(["bash", "-c", 'exec "$0" "$@" >&2', ...program, ...points]));
+    await standIn.tell("addShop", {});
+    await standIn.tell("seed", seeding);
+    return standIn;
+  }
+
+  /** For SDS_PLATFORM_URL. */
+  get url(): string {
+    return `${this.server.url}/{shop}`;
+  }
+
+  private async tell(what: string, given: object): Promise<void> {
+    const answer = await fetch(`${this.server.url}/control`, { method: "POST", body: JSON.stringify({ do: what, shop: DOMAIN, with: given }) });
+    if (!answer.ok) throw new Error(`the stand-in says: ${await answer.text()}`);
+  }
+
+  private async look<T>(path: string, query: string): Promise<T> {
+    const answer = await fetch(`${this.server.url}/control/${path}?${query}`);
+    if (!answer.ok) throw new Error(`the stand-in says: ${await answer.text()}`);
+    return (await answer.json()) as T;
+  }
+
+  /** Global ids of all rows of a kind. */
+  ids(kind: "customer" | "contract"): Promise<string[]> {
+    return this.look("ids", `shop=${DOMAIN}&kind=${kind}`);
+  }
+
+  /** What it was asked so far. @throws if it was asked what the platform would not answer */
+  async spent(): Promise<Spent & { throttled: number }> {
+    const { invalid, throttled } = await this.look<{ invalid: string[]; throttled: number }>("state", "");
+    if (invalid.length > 0) throw new Error(`the platform would not answer: ${invalid[0]}`);
+    return { ...(await this.look<Spent>("spent", `shop=${DOMAIN}`)), throttled };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+  }
+}
