@@ -11,11 +11,11 @@ import { platformHandler } from "./http/platform.ts";
 import { httpApp } from "./http/server.ts";
 import type { Log } from "./log.ts";
 import { Door } from "./mirror/door.ts";
-import type { Sleep } from "./platform/admin-api.ts";
 import { Mailbox } from "./platform/mailbox.ts";
 import { openPlatform, type Platform } from "./platform/open-platform.ts";
 import { InboxProcessor } from "./platform/processor.ts";
 import { Reconciler } from "./platform/reconciler.ts";
+import type { Sleep } from "./platform/sleep.ts";
 import { platformVerifier } from "./platform/verify.ts";
 import { workflowStarter } from "./platform/workflow.ts";
 import { openStore, type Store } from "./store/store.ts";
@@ -99,8 +99,8 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
     }
     await mailbox.drain();
     // What waits for the platform fails, and is in the inbox still.
-    platform.api.stop();
-    await Promise.all([processor.stop(), reconciler.stop()]);
+    const asked = platform.stop();
+    await Promise.all([asked, processor.stop(), reconciler.stop()]);
     await door.drain();
     await sent;
     await keyring.writeUses({ all: true });

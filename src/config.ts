@@ -101,9 +101,10 @@ function readLogLevel(env: Environment): LogLevel {
 /** A shop's domain is put in later: what comes out then has to be an address too. */
 function readPlatformUrl(text: string): string {
   const url = URL.parse(text.replaceAll("{shop}", "shop.example.com"));
-  const plain = url !== null && ["https:", "http:"].includes(url.protocol) && url.username === "" && url.search === "" && url.hash === "";
+  const plain = url !== null && ["https:", "http:"].includes(url.protocol) && url.username === "" && /^[\x21-\x7e]+$/.test(text) && !/[?#\\]/.test(text);
   if (plain) return text;
-  throw new SdsError("invalid", `SDS_PLATFORM_URL is "${text}": it must be an address like https://{shop}`);
+  // It is not repeated, for it may hold a password.
+  throw new SdsError("invalid", "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment");
 }
 
 function readSecretFile(env: Environment): string | null {

@@ -26,6 +26,7 @@ export function addPlatformCommands(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds platform files my-app --url https://sds.example.com"))
     .action((dir: string, options: Options, command: Command) => {
+      if (dir.trim() === "") throw new SdsError("invalid", "say which folder to write into");
       const files = appFiles(parseAddress(options.url ?? ""), configOf(command).platformClientId);
       const paths = Object.keys(files);
       const inTheWay = options.force === true ? undefined : paths.find((path) => existsSync(join(dir, path)));
@@ -40,7 +41,8 @@ export function addPlatformCommands(program: Command): void {
       }
       if (options.json) return printJson({ files: paths.map((path) => join(dir, path)) });
       for (const path of paths) printLine(join(dir, path));
-      tell(`Now: cd ${dir} && shopify app deploy`);
+      if (command.getOptionValueSource("url") === "default") tell(`The address in them is an example, ${options.url}: say yours with --url.`);
+      else tell("Now run `shopify app deploy` in that folder.");
     });
 }
 

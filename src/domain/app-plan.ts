@@ -1,14 +1,14 @@
 import type { Plan } from "./shop.ts";
 
 /** The plans that the app sells on the platform, by the name that the shop subscribed to, and the access each gives (service.md, fact 4). */
-const PLAN_OF_NAME: Record<string, Plan> = {
-  pro: "pro",
-  free: "free",
-  "free plan": "free",
-  "free + api and webhooks": "free+addon",
-  "api and webhooks": "free+addon",
-  "api and webhooks add-on": "free+addon",
-};
+const PLAN_OF_NAME = new Map<string, Plan>([
+  ["pro", "pro"],
+  ["free", "free"],
+  ["free plan", "free"],
+  ["free + api and webhooks", "free+addon"],
+  ["api and webhooks", "free+addon"],
+  ["api and webhooks add-on", "free+addon"],
+]);
 
 /** Subscriptions in this state give what they are for; one that is frozen for a missed payment does too, until it ends. */
 const HOLDS = new Set(["ACTIVE", "FROZEN"]);
@@ -24,7 +24,7 @@ interface AppSubscription {
  * @returns undefined where the platform doesn't decide it
  */
 export function planOf(subscriptions: readonly AppSubscription[], everSubscribed: boolean): Plan | undefined {
-  const plans = subscriptions.filter(({ status }) => HOLDS.has(status)).map(({ name }) => PLAN_OF_NAME[name.trim().toLowerCase()]);
+  const plans = subscriptions.filter(({ status }) => HOLDS.has(status)).map(({ name }) => PLAN_OF_NAME.get(name.trim().toLowerCase()));
   if (plans.length === 0) return everSubscribed ? "free" : undefined;
   const known = plans.filter((plan) => plan !== undefined);
   return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];

@@ -16,8 +16,8 @@ export interface Tokens {
 const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 /** Writing implies reading, and what is whole implies its part. */
 const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_orders"] };
-/** What a shop is asked for. Without the last, orders older than 60 days stay hidden. */
-export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders"];
+/** What a shop is asked for. Without the last two, orders older than 60 days and the products of order lines stay hidden. */
+export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products"];
 
 /** Of the needed scopes, those that were not granted. */
 export function missingScopes(granted: readonly string[]): string[] {

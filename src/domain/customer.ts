@@ -27,7 +27,8 @@ export function emptyCustomer(domain: string, gid: string, now: number): Custome
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
   const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
   const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
-  const { asOf, consentAsOf = asOf } = record;
+  const asOf = notAhead(record.asOf, now);
+  const consentAsOf = notAhead(record.consentAsOf ?? record.asOf, now);
   const outdated = (given: number | undefined, known: number | null) => given !== undefined && known !== null && given < known;
   const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
   const takesProfile = speaksOfProfile && !outdated(asOf, base.profileAsOf);
@@ -52,6 +53,14 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
+/** How far the platform's clock may be ahead of ours. Milliseconds. */
+const MAX_AHEAD = 3_600_000;
+
+/** A word from the far future would otherwise be the last. */
+function notAhead(asOf: number | undefined, now: number): number | undefined {
+  return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD);
+}
+
 export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
   const subscriptionCount = row.resource.subscriptionCount + difference;
   return { ...row, resource: { ...row.resource, subscriptionCount } };
@@ -62,6 +71,6 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
   // One not seen yet is remembered too, for what the platform said before may come after.
   const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
-  const after: CustomerRow = { ...base, resource, profileAsOf: Math.max(record.asOf + 1, base.profileAsOf ?? 0) };
+  const after: CustomerRow = { ...base, resource, profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1 };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

@@ -24,6 +24,12 @@ export function withoutPerson(value: unknown, person: KnownPerson, field = ""): 
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
 }
 
+/** Whether a JSON value names a customer, by number or gid, anywhere in it. */
+export function mentions(value: unknown, gid: string): boolean {
+  if (typeof value === "string" || typeof value === "number") return value === gid || String(value) === gid.slice(gid.lastIndexOf("/") + 1);
+  return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
+}
+
 function speaksOf(text: string, { email, names }: KnownPerson): boolean {
   return (email !== null && text.includes(email.toLowerCase())) || names.includes(text);
 }

@@ -14,7 +14,7 @@ export interface BillingAttempt {
   startedAt: string;
   /** null while it waits, for the customer's bank for instance. */
   endedAt: string | null;
-  outcome: { kind: "charged"; order: OrderMoney & { shopifyId: string } } | { kind: "declined"; reason: string } | { kind: "waiting" };
+  outcome: { kind: "charged"; order: OrderMoney & { shopifyId: string | null } } | { kind: "declined"; reason: string } | { kind: "waiting" };
 }
 
 export interface OrderMoney {

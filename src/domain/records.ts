@@ -11,7 +11,7 @@ export interface Refusal {
 
 /** Characters in a string, and lines in a record (contract.md 5). */
 export const MAX_STRING = 1024;
-const MAX_LINES = 250;
+export const MAX_LINES = 250;
 const MAX_INTERVAL_COUNT = 100_000;
 
 FormatRegistry.Set("text", isText);

@@ -4,6 +4,10 @@ interface Waiting<I, O> {
   reject(thrown: unknown): void;
 }
 
+function isOfDatabase(thrown: unknown): boolean {
+  return typeof thrown === "object" && thrown !== null && "code" in thrown && String(thrown.code).startsWith("SQLITE_");
+}
+
 /** Lets what waits at the same time share a commit, which costs a sync of the disk however much is in it. */
 export class CommitGroup<I, O> {
   private readonly commit: (items: I[]) => Promise<O[]>;
@@ -67,7 +71,9 @@ export class CommitGroup<I, O> {
       const results = await this.commit(group.map(({ item }) => item));
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as O);
     } catch (thrown) {
-      for (const { reject } of group) reject(thrown);
+      // Where it is not the database that failed, it is one of them: that one must not fail the others.
+      if (group.length > 1 && !isOfDatabase(thrown)) for (const each of group) await this.commitTogether([each]);
+      else for (const { reject } of group) reject(thrown);
     }
   }
 }

@@ -5,6 +5,7 @@ import { Budget, type ThrottleStatus } from "./budget.ts";
 import { type Answer, exchange } from "./exchange.ts";
 import type { Operation } from "./operations.ts";
 import { PlatformError } from "./platform-error.ts";
+import type { Sleep } from "./sleep.ts";
 import type { TokenKeeper } from "./tokens.ts";
 
 /** Who can ask the platform. */
@@ -13,9 +14,6 @@ export interface Asker {
   ask<V, A>(shop: ShopAsked, operation: Operation<V, A>, variables: V): Promise<A>;
 }
 
-/** Waits so many milliseconds, or until the signal. Never rejects. */
-export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
-
 interface ShopAsked {
   id: number;
   domain: string;
@@ -23,8 +21,15 @@ interface ShopAsked {
 
 interface GraphqlError {
   message: string;
+  path?: (string | number)[];
   extensions?: { code?: string };
 }
+
+/**
+ * Fields that need a grant of their own, protected personal data or the products, without which all else can be mirrored. What is kept from us is taken out of the answer, so that
+ * it is not mistaken for empty.
+ */
+const DISPENSABLE = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
 interface Cost {
   requestedQueryCost: number;
@@ -58,6 +63,7 @@ export class AdminApi implements Asker {
   /** What operations lately cost when they were asked, by name. */
   private readonly costs = new Map<string, number>();
   private readonly stopping = new AbortController();
+  private readonly denied = new Set<string>();
 
   constructor(settings: { fetch: typeof globalThis.fetch; base: string; sleep: Sleep }, tokens: TokenKeeper, connections: ConnectionStore, log: Log) {
     this.fetch = settings.fetch;
@@ -99,7 +105,7 @@ export class AdminApi implements Asker {
       } catch (thrown) {
         if (given.aborted) throw new PlatformError("unavailable", "the platform was not asked to the end");
         if (!(thrown instanceof PlatformError)) throw thrown;
-        if (thrown.reason === "unauthorized") await this.report(shop, thrown.message);
+        if (thrown.status === 401) await this.report(shop, thrown.message);
         if (thrown.reason !== "unavailable" || attempt >= tries) throw thrown;
         const wait = thrown.retryAfter ?? FIRST_WAIT * 2 ** (attempt - 1);
         this.log.debug("the platform is asked again", { shop: shop.domain, operation: operation.name, attempt, wait, error: thrown.message });
@@ -109,13 +115,13 @@ export class AdminApi implements Asker {
   }
 
   private async tryOnce(shop: ShopAsked, name: string, body: string, signal: AbortSignal): Promise<unknown> {
-    const token = await this.tokens.accessToken(shop);
+    const token = await this.tokens.accessToken(shop, undefined, signal);
     try {
       return await this.send(shop, name, body, token, signal);
     } catch (thrown) {
       if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
       // It may have ended before its time: once more with another one.
-      return await this.send(shop, name, body, await this.tokens.accessToken(shop, token), signal);
+      return await this.send(shop, name, body, await this.tokens.accessToken(shop, token, signal), signal);
     }
   }
 
@@ -128,16 +134,17 @@ export class AdminApi implements Asker {
       const answer = await exchange(this.fetch, addressOf(this.base, shop.domain).graphql, body, headers, signal);
       cost = costIn(answer);
       if (cost !== undefined) this.costs.set(name, cost.requestedQueryCost);
-      return this.dataIn(answer, shop, name, cost);
+      return this.dataIn(answer, shop, cost);
     } finally {
       giveBack(cost?.throttleStatus);
     }
   }
 
-  private dataIn(answer: Answer, shop: ShopAsked, name: string, cost: Cost | undefined): unknown {
+  private dataIn(answer: Answer, shop: ShopAsked, cost: Cost | undefined): unknown {
     const { status, body, retryAfter } = answer;
     if (status === 401) throw new PlatformError("unauthorized", "the platform refuses the shop's token (HTTP 401)", { status });
     if (status === 429 || status >= 500) throw new PlatformError("unavailable", `the platform answered HTTP ${status}`, { status, retryAfter });
+    if (status === 200 && body === undefined) throw new PlatformError("unavailable", "the platform's answer is not JSON", { status });
     if (status !== 200 || body === undefined)
       throw new PlatformError(status === 403 || status === 402 ? "unauthorized" : "refused", `the platform answered HTTP ${status}`, { status });
     const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
@@ -149,17 +156,29 @@ export class AdminApi implements Asker {
       throw new PlatformError("unavailable", "the platform's limit of requests is reached", { status, retryAfter: wait });
     }
     const data = body["data"];
-    const denied = codes.length > 0 && codes.every((code) => code === "ACCESS_DENIED");
-    if (errors.length > 0 && denied && typeof data === "object" && data !== null && Object.values(data).every((value) => value !== null)) {
-      // Names and addresses of people need a grant of their own: without it they are null, and all else is there.
-      this.log.debug("the platform keeps some fields from us", { shop: shop.domain, operation: name, error: errors[0]?.message });
+    const denied = codes.includes("ACCESS_DENIED");
+    const whole = errors.every((each) => each.extensions?.code === "ACCESS_DENIED" && DISPENSABLE.has(String(each.path?.at(-1))));
+    if (whole && typeof data === "object" && data !== null) {
+      for (const { path = [] } of errors) takeOut(data, path);
+      if (errors.length > 0) this.noteDenied(shop, String(errors[0]?.path?.at(-1)), String(errors[0]?.message));
       return data;
     }
-    if (errors.length === 0 && typeof data === "object" && data !== null) return data;
-    const said = errors[0]?.message.slice(0, 300) ?? "no data";
+    const said = String(errors[0]?.message ?? "no data").slice(0, 300);
     if (codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT"))
       throw new PlatformError("unavailable", `the platform answered: ${said}`, { status });
     throw new PlatformError(denied ? "unauthorized" : "refused", `the platform answered: ${said}`, { status });
+  }
+
+  /** Once for each shop and field. */
+  private noteDenied(shop: ShopAsked, field: string, error: string): void {
+    const name = `${shop.id} ${field}`;
+    if (this.denied.has(name)) return;
+    this.denied.add(name);
+    this.log.warn("the platform keeps a field from us, for the app lacks a grant; all else is mirrored", {
+      shop: shop.domain,
+      field,
+      error: error.slice(0, 300),
+    });
   }
 
   private budgetOf(shopId: number): Budget {
@@ -180,6 +199,13 @@ export class AdminApi implements Asker {
       this.log.error("the platform does not let us in; connect the shop anew with `sds shop connect`", { shop: shop.domain, error: trouble });
     if (news && trouble === null) this.log.info("the platform lets us in again", { shop: shop.domain });
   }
+}
+
+/** Takes a field out of an answer, by its path there. */
+function takeOut(data: object, path: readonly (string | number)[]): void {
+  let at: unknown = data;
+  for (const step of path.slice(0, -1)) at = (at as Record<string | number, unknown> | null | undefined)?.[step];
+  if (typeof at === "object" && at !== null) delete (at as Record<string | number, unknown>)[path.at(-1) ?? ""];
 }
 
 function costIn({ body }: Answer): Cost | undefined {

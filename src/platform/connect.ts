@@ -18,7 +18,8 @@ export interface Connected {
 }
 
 /**
- * Connects a shop, which is added if it isn't there: tries the credentials, reads currency and plan, checks what was granted. Nothing is changed unless all of that went well.
+ * Connects a shop, which is added if it isn't there: tries the credentials, reads currency and plan, checks what was granted. Nothing is changed unless all of that went well, save
+ * that the pair which a refresh token gave is kept at once: the refresh token is spent.
  * @throws PlatformError, or SdsError `failed` naming the scopes that are missing
  */
 export async function connect(
@@ -28,9 +29,9 @@ export async function connect(
   now: number,
 ): Promise<Connected> {
   const tokens = await firstTokens(endpoint, domain, credentials);
-  // A refresh token is spent with its first use: what it gave is kept before anything else can fail.
-  const known = await store.shops.find(domain);
-  if (credentials.kind === "refresh" && known !== undefined) await store.connections.connect(known.id, "refresh", tokens, [], now);
+  const isPair = credentials.kind === "refresh";
+  const known = (await store.shops.find(domain)) ?? (isPair ? await store.shops.add({ domain, plan: "pro", currency: "USD" }, now) : undefined);
+  if (isPair && known !== undefined) await store.connections.connect(known.id, "refresh", tokens, [], now);
 
   const { currentAppInstallation: installation, shop: platformShop } = await readInstallation(fetch, base, domain, tokens.accessToken);
   if (platformShop.myshopifyDomain !== domain)
@@ -48,14 +49,14 @@ export async function connect(
   return { shop: (await store.shops.find(domain)) ?? shop, scopes, kind: credentials.kind };
 }
 
-async function firstTokens(endpoint: TokenEndpoint, domain: string, credentials: Credentials): Promise<Tokens> {
+function firstTokens(endpoint: TokenEndpoint, domain: string, credentials: Credentials): Promise<Tokens> {
   switch (credentials.kind) {
     case "token":
-      return { accessToken: credentials.token, refreshToken: null, expiresAt: null };
+      return Promise.resolve({ accessToken: credentials.token, refreshToken: null, expiresAt: null });
     case "refresh":
-      return (await endpoint.byRefreshToken(domain, credentials.refreshToken)).tokens;
+      return endpoint.byRefreshToken(domain, credentials.refreshToken);
     case "client_credentials":
-      return (await endpoint.byClientCredentials(domain)).tokens;
+      return endpoint.byClientCredentials(domain);
   }
 }
 

@@ -81,10 +81,10 @@ export class ContractReader {
     if (holder === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
     const lines = await this.linesOf(shop, node);
     const subscription = subscriptionRecord(node, lines, holder);
+    const expected = expectedMoney(lines);
     const cycles = [...first, ...(await this.moreCycles(shop, node, first))];
     const attempts = await Promise.all(cycles.map((cycle) => this.attemptsOf(shop, node.id, cycle)));
-    const orders = await this.orders(shop, node, known, attempts.flat(), again, creditTitle);
-    const expected = expectedMoney(lines);
+    const orders = await this.orders(shop, node, known, attempts.flat(), { again, creditTitle, expected });
     const shared = { type: "billing_cycle" as const, subscription: node.id, expected, retryPlan };
 
     const records: BillingCycleRecord[] = [];
@@ -102,7 +102,7 @@ export class ContractReader {
       });
     }
     for (const [index, { cycleIndex, skipped, billingAttemptExpectedDate }] of cycles.entries()) {
-      const told = (attempts[index] ?? []).map((each) => billingAttempt(each, orders.money));
+      const told = (attempts[index] ?? []).map((each) => billingAttempt(each, orders.money, expected, this.now()));
       if (told.length === 0 && !skipped && !known.has(cycleIndex)) continue;
       const expectedAt = dateFrom(billingAttemptExpectedDate);
       records.push({ ...shared, source: "recurring", cycleNumber: cycleIndex, skipped, expectedAt, attempts: told });
@@ -166,7 +166,13 @@ export class ContractReader {
   }
 
   /** The money of the attempts' orders, and the checkout's order where it is to be told of. What the mirror has of a charged order is not read twice. */
-  private async orders(shop: Shop, node: ContractNode, known: Map<number, Order>, attempts: AttemptNode[], again: readonly string[], creditTitle: string) {
+  private async orders(
+    shop: Shop,
+    node: ContractNode,
+    known: Map<number, Order>,
+    attempts: AttemptNode[],
+    { again, creditTitle, expected }: { again: readonly string[]; creditTitle: string; expected: OrderMoney },
+  ) {
     const mirrored = new Map([...known.values()].filter(isCharged).map((order) => [order.shopifyId, order]));
     const isNew = (gid: string) => !mirrored.has(gid) || again.includes(gid);
     const charged = attempts.flatMap(({ state }) =>
@@ -178,7 +184,7 @@ export class ContractReader {
     for (let start = 0; start < wanted.length; start += ORDERS_AT_ONCE) {
       const { nodes } = await this.api.ask(shop, ORDERS_BY_ID, { ids: wanted.slice(start, start + ORDERS_AT_ONCE) });
       for (const order of nodes) {
-        if (order !== null) read.set(order.id, { node: order, money: orderMoney(await this.orderLines(shop, order), creditTitle) });
+        if (order !== null) read.set(order.id, { node: order, money: withLines(orderMoney(await this.orderLines(shop, order), creditTitle), expected) });
       }
     }
     return {
@@ -199,6 +205,11 @@ function longestInterval({ interval, intervalCount }: ContractNode["billingPolic
 
 function rangeFrom(id: string, from: number, count: number) {
   return { id, from, to: from + count - 1, count };
+}
+
+/** Where the app may not see the products of an order's lines, the contract's lines say what was ordered. */
+function withLines(money: OrderMoney, expected: OrderMoney): OrderMoney {
+  return money.lines.length > 0 ? money : { ...money, lines: expected.lines };
 }
 
 function isCharged({ status }: Order): boolean {

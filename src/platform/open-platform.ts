@@ -1,15 +1,18 @@
 import type { Log } from "../log.ts";
 import type { Door } from "../mirror/door.ts";
 import type { Store } from "../store/store.ts";
-import { AdminApi, type Asker, type Sleep } from "./admin-api.ts";
+import { AdminApi, type Asker } from "./admin-api.ts";
 import { ContractMirror } from "./contract-mirror.ts";
 import { ContractReader } from "./contract-reader.ts";
 import { Lanes } from "./lanes.ts";
+import type { Sleep } from "./sleep.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { TokenEndpoint, TokenKeeper } from "./tokens.ts";
 import { newestSecret } from "./verify.ts";
 import { WebhookHandler } from "./webhook-handler.ts";
 
+/** At a stop: a rotated pair that isn't stored is lost for good. Milliseconds. */
+const RENEWALS_MAY_TAKE = 5_000;
 /** The inbox tries again by itself, and a try holds a place. */
 const TRIES_OF_WEBHOOKS = 2;
 
@@ -25,6 +28,8 @@ export interface Platform {
   api: AdminApi;
   synchronizer: Synchronizer;
   handler: WebhookHandler;
+  /** Whatever is asked or waits to be fails from now on; resolves once renewals of tokens that are under way are stored. */
+  stop(): Promise<void>;
 }
 
 interface Surroundings {
@@ -52,5 +57,9 @@ export function openPlatform(settings: PlatformSettings, store: Store, door: Doo
     api,
     synchronizer: new Synchronizer({ asker: api, contracts: mirrorAsking(api), syncs, inbox, now, log }),
     handler: new WebhookHandler({ store, asker: hasty, contracts: mirrorAsking(hasty), door, log }),
+    async stop() {
+      api.stop();
+      await Promise.race([keeper.settle(), sleep(RENEWALS_MAY_TAKE)]);
+    },
   };
 }

@@ -31,10 +31,11 @@ interface Gid {
 
 export interface CustomerNode {
   id: string;
-  firstName: string | null;
-  lastName: string | null;
+  // These are absent where the app may not see them.
+  firstName?: string | null;
+  lastName?: string | null;
   updatedAt: string;
-  defaultEmailAddress: { emailAddress: string; marketingState: string; marketingUpdatedAt: string | null } | null;
+  defaultEmailAddress?: { emailAddress: string; marketingState: string; marketingUpdatedAt: string | null } | null;
 }
 
 const CUSTOMER = "id firstName lastName updatedAt defaultEmailAddress { emailAddress marketingState marketingUpdatedAt }";
@@ -103,8 +104,9 @@ export interface OrderLineNode {
   title: string;
   quantity: number;
   contract: Gid | null;
-  variant: Gid | null;
-  product: Gid | null;
+  // Absent where the app may not see products, null where they were deleted.
+  variant?: Gid | null;
+  product?: Gid | null;
   originalUnitPriceSet: ShopMoney;
   discountAllocations: { allocatedAmountSet: ShopMoney; discountApplication: { title?: string; code?: string } }[];
 }

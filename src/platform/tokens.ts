@@ -1,8 +1,10 @@
 import type { ConnectionKind, Tokens } from "../domain/connection.ts";
+import { messageOf } from "../domain/error.ts";
 import type { ConnectionStore } from "../store/connections.ts";
 import { addressOf } from "./address.ts";
 import { type Answer, exchange } from "./exchange.ts";
 import { PlatformError } from "./platform-error.ts";
+import type { Sleep } from "./sleep.ts";
 
 /** Who we are to the platform. */
 export interface AppCredentials {
@@ -11,12 +13,8 @@ export interface AppCredentials {
   clientSecret: () => string;
 }
 
-export interface Grant {
-  tokens: Tokens;
-  /** undefined where the platform doesn't say. */
-  scopes: string[] | undefined;
-}
-
+/** Whatever the platform says; seconds. */
+const LONGEST_LIFE = 366 * 86_400;
 /** A token is renewed so long before it ends. */
 const RENEW_BEFORE = 5 * 60_000;
 /** How long one process may take over a renewal before another tries. */
@@ -38,37 +36,57 @@ export class TokenEndpoint {
   }
 
   /** A token by the app's own credentials. @throws PlatformError */
-  byClientCredentials(domain: string): Promise<Grant> {
+  byClientCredentials(domain: string): Promise<Tokens> {
     return this.ask(domain, { grant_type: "client_credentials" }, null);
   }
 
   /** The next pair. @throws PlatformError */
-  byRefreshToken(domain: string, refreshToken: string): Promise<Grant> {
+  byRefreshToken(domain: string, refreshToken: string): Promise<Tokens> {
     return this.ask(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, refreshToken);
   }
 
-  private async ask(domain: string, grant: Record<string, string>, refreshToken: string | null): Promise<Grant> {
+  private async ask(domain: string, grant: Record<string, string>, refreshToken: string | null): Promise<Tokens> {
     const { clientId, clientSecret } = this.app;
     if (clientId === null) throw new PlatformError("unauthorized", "SDS_PLATFORM_CLIENT_ID is not set");
-    const form = new URLSearchParams({ client_id: clientId, client_secret: clientSecret(), ...grant });
+    const form = new URLSearchParams({ client_id: clientId, client_secret: secretOf(clientSecret), ...grant });
     const headers = { "Content-Type": "application/x-www-form-urlencoded" };
     const answer = await exchange(this.fetch, addressOf(this.base, domain).tokens, form.toString(), headers);
-    const { access_token, refresh_token, expires_in, scope } = answer.body ?? {};
+    const { access_token, refresh_token, expires_in } = answer.body ?? {};
     if (answer.status !== 200 || !isToken(access_token)) throw refusal(answer);
+    const lives = typeof expires_in === "number" && expires_in > 0 ? Math.min(Math.floor(expires_in), LONGEST_LIFE) : null;
     return {
-      tokens: {
-        accessToken: access_token,
-        refreshToken: isToken(refresh_token) ? refresh_token : refreshToken,
-        expiresAt: typeof expires_in === "number" && expires_in > 0 ? this.now() + expires_in * 1000 : null,
-      },
-      scopes: typeof scope === "string" ? scope.split(/[\s,]+/).filter((each) => each !== "") : undefined,
+      accessToken: access_token,
+      refreshToken: isToken(refresh_token) ? refresh_token : refreshToken,
+      expiresAt: lives === null ? null : this.now() + lives * 1000,
     };
+  }
+}
+
+/** The operator's file may be gone meanwhile: that is the shop's trouble with the platform, and not a defect. */
+function secretOf(read: () => string): string {
+  try {
+    return read();
+  } catch (thrown) {
+    throw new PlatformError("unauthorized", messageOf(thrown));
   }
 }
 
 /** What can stand in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(new PlatformError("unavailable", "the platform was not asked to the end"));
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
 
 function refusal({ status, body, retryAfter }: Answer): PlatformError {
@@ -84,12 +102,14 @@ export class TokenKeeper {
   private readonly store: ConnectionStore;
   private readonly endpoint: TokenEndpoint;
   private readonly now: () => number;
-  private readonly sleep: (ms: number) => Promise<void>;
+  private readonly sleep: Sleep;
   /** Tells this process from others that renew. */
   private readonly process = crypto.randomUUID();
   private readonly renewals = new Map<number, Promise<Tokens>>();
+  /** What the platform gave and could not be stored yet: its refresh token is the only one that is good. */
+  private readonly unsaved = new Map<number, Tokens>();
 
-  constructor(store: ConnectionStore, endpoint: TokenEndpoint, now: () => number, sleep: (ms: number) => Promise<void>) {
+  constructor(store: ConnectionStore, endpoint: TokenEndpoint, now: () => number, sleep: Sleep) {
     this.store = store;
     this.endpoint = endpoint;
     this.now = now;
@@ -99,9 +119,11 @@ export class TokenKeeper {
   /**
    * A token that holds.
    * @param refused a token that the platform just refused: another one is wanted
+   * @param signal ends the waiting, and not a renewal that is under way: what it gives must be stored
    * @throws PlatformError
    */
-  async accessToken(shop: { id: number; domain: string }, refused?: string): Promise<string> {
+  async accessToken(shop: { id: number; domain: string }, refused?: string, signal?: AbortSignal): Promise<string> {
+    await this.saveUnsaved(shop.id);
     const connection = await this.store.find(shop.id);
     const tokens = await this.store.tokens(shop.id);
     if (connection === undefined || tokens === undefined) throw new PlatformError("unauthorized", "the shop is not connected to the platform");
@@ -110,7 +132,19 @@ export class TokenKeeper {
     if (connection.kind === "token") throw new PlatformError("unauthorized", "the platform refuses the shop's token", { status: 401 });
     const running = this.renewals.get(shop.id) ?? this.renew(shop, connection.kind, tokens).finally(() => this.renewals.delete(shop.id));
     this.renewals.set(shop.id, running);
-    return (await running).accessToken;
+    return (await untilAborted(running, signal)).accessToken;
+  }
+
+  /** Waits for renewals that are under way. */
+  async settle(): Promise<void> {
+    await Promise.allSettled(this.renewals.values());
+  }
+
+  private async saveUnsaved(shopId: number): Promise<void> {
+    const tokens = this.unsaved.get(shopId);
+    if (tokens === undefined) return;
+    await this.store.renew(shopId, tokens);
+    this.unsaved.delete(shopId);
   }
 
   private async renew(shop: { id: number; domain: string }, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
@@ -125,11 +159,12 @@ export class TokenKeeper {
       // Renewed by another process between the look and the turn.
       const current = (await this.store.tokens(shop.id)) ?? old;
       if (current.accessToken !== old.accessToken) return current;
-      const { tokens } =
+      const tokens =
         kind === "refresh" && old.refreshToken !== null
           ? await this.endpoint.byRefreshToken(shop.domain, old.refreshToken)
           : await this.endpoint.byClientCredentials(shop.domain);
-      await this.store.renew(shop.id, tokens);
+      this.unsaved.set(shop.id, tokens);
+      await this.saveUnsaved(shop.id);
       return tokens;
     } finally {
       await this.store.endRenewal(shop.id, this.process);

@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { minorUnits } from "../domain/money.ts";
 import type { BillingAttempt, OrderMoney } from "../domain/platform-records.ts";
-import { type CustomerRecord, MAX_STRING, parseRecord, type SubscriptionRecord } from "../domain/records.ts";
+import { type CustomerRecord, MAX_LINES, MAX_STRING, parseRecord, type SubscriptionRecord } from "../domain/records.ts";
 import type { LineItem } from "../domain/resources.ts";
 import { isoUtc } from "../domain/time.ts";
 import type { AttemptNode, ContractLineNode, ContractNode, CustomerNode, OrderLineNode } from "./operations.ts";
@@ -11,13 +11,16 @@ function senseless(what: string): SdsError {
   return new SdsError("bad_record", what);
 }
 
+/** The end of the year 9999, where ISO dates end to have four digits. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59);
+
 export function dateFrom(text: string): string {
   const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw senseless(`the platform wrote a date that is none: ${text.slice(0, 40)}`);
+  if (!(ms >= 0 && ms <= LATEST)) throw senseless(`the platform wrote a date that is none: ${text.slice(0, 40)}`);
   return isoUtc(ms);
 }
 
-/** Of amounts that the shop itself may have let grow too long. */
+/** Of texts that the shop may have let grow too long. */
 function clipped(text: string | null): string | null {
   return text === null ? null : text.slice(0, MAX_STRING).toWellFormed();
 }
@@ -36,17 +39,17 @@ function checked<T extends CustomerRecord | SubscriptionRecord>(candidate: T): T
 }
 
 export function customerRecord(node: CustomerNode): CustomerRecord {
-  const { defaultEmailAddress: address } = node;
+  const { defaultEmailAddress: address, firstName, lastName } = node;
   const record = checked<CustomerRecord>({
     type: "customer",
     shopifyId: node.id,
-    email: clipped(address?.emailAddress ?? null),
-    firstName: clipped(node.firstName),
-    lastName: clipped(node.lastName),
-    marketingConsent: address?.marketingState === "SUBSCRIBED",
+    ...(address !== undefined && { email: clipped(address?.emailAddress ?? null), marketingConsent: address?.marketingState === "SUBSCRIBED" }),
+    ...(firstName !== undefined && { firstName: clipped(firstName) }),
+    ...(lastName !== undefined && { lastName: clipped(lastName) }),
   });
-  const asOf = Date.parse(node.updatedAt);
-  return { ...record, asOf, consentAsOf: typeof address?.marketingUpdatedAt === "string" ? Date.parse(address.marketingUpdatedAt) : asOf };
+  const asOf = Date.parse(dateFrom(node.updatedAt));
+  const consentAt = address?.marketingUpdatedAt;
+  return { ...record, asOf, consentAsOf: typeof consentAt === "string" ? Date.parse(dateFrom(consentAt)) : asOf };
 }
 
 /** The platform calls one status by another name. */
@@ -62,11 +65,17 @@ export function subscriptionRecord(node: ContractNode, lines: readonly ContractL
     interval: node.billingPolicy.interval as SubscriptionRecord["interval"],
     intervalCount: node.billingPolicy.intervalCount,
     sellingPlanId: lines.find(({ sellingPlanId }) => sellingPlanId !== null)?.sellingPlanId ?? null,
-    lines: lines.flatMap(({ variantId, productId, title, quantity, currentPrice }) => lineItem(variantId, productId, title, quantity, units(currentPrice))),
+    lines: lineItems(lines),
     nextBillingDate: node.nextBillingDate === null ? null : dateFrom(node.nextBillingDate),
     startedAt: dateFrom(node.createdAt),
     revision: node.revisionId,
   });
+}
+
+function lineItems(lines: readonly ContractLineNode[]): LineItem[] {
+  return lines
+    .flatMap(({ variantId, productId, title, quantity, currentPrice }) => lineItem(variantId, productId, title, quantity, units(currentPrice)))
+    .slice(0, MAX_LINES);
 }
 
 /** A line without a product, such as a tip, or one whose product was deleted, has nothing to be named by: it counts in the sums alone. */
@@ -79,12 +88,7 @@ function lineItem(variantId: string | null, productId: string | null, title: str
 export function expectedMoney(lines: readonly ContractLineNode[]): OrderMoney {
   const subtotalCents = sum(lines.map(({ quantity, currentPrice }) => quantity * units(currentPrice)));
   const discounted = sum(lines.map(({ lineDiscountedPrice }) => units(lineDiscountedPrice)));
-  return {
-    lines: lines.flatMap(({ variantId, productId, title, quantity, currentPrice }) => lineItem(variantId, productId, title, quantity, units(currentPrice))),
-    subtotalCents,
-    discountCents: Math.max(0, subtotalCents - discounted),
-    creditsCents: 0,
-  };
+  return checkedMoney({ lines: lineItems(lines), subtotalCents, discountCents: Math.max(0, subtotalCents - discounted), creditsCents: 0 });
 }
 
 /**
@@ -96,12 +100,28 @@ export function orderMoney(lines: readonly OrderLineNode[], creditTitle: string)
   const isCredit = ({ discountApplication: { title, code } }: (typeof allocations)[number]) => (title ?? code) === creditTitle;
   const amount = ({ allocatedAmountSet }: (typeof allocations)[number]) => units(allocatedAmountSet.shopMoney);
   const unitPrice = ({ originalUnitPriceSet }: OrderLineNode) => units(originalUnitPriceSet.shopMoney);
-  return {
-    lines: lines.flatMap((line) => lineItem(line.variant?.id ?? null, line.product?.id ?? null, line.title, line.quantity, unitPrice(line))),
+  const items = lines.flatMap((line) => lineItem(line.variant?.id ?? null, line.product?.id ?? null, line.title, line.quantity, unitPrice(line)));
+  return checkedMoney({
+    lines: items.slice(0, MAX_LINES),
     subtotalCents: sum(lines.map((line) => line.quantity * unitPrice(line))),
     discountCents: sum(allocations.filter((each) => !isCredit(each)).map(amount)),
     creditsCents: sum(allocations.filter(isCredit).map(amount)),
+  });
+}
+
+/** Passes the check of the order records that come from elsewhere. */
+function checkedMoney(money: OrderMoney): OrderMoney {
+  const rest = {
+    subscription: "gid://shopify/SubscriptionContract/1",
+    source: "checkout",
+    cycleNumber: 0,
+    shopifyId: null,
+    status: "PAID",
+    billedAt: isoUtc(0),
   };
+  const parsed = parseRecord({ type: "order", ...rest, ...money });
+  if ("refused" in parsed) throw senseless(`the platform's order does not fit: ${parsed.refused.field} ${parsed.refused.reason}`);
+  return money;
 }
 
 function sum(amounts: readonly number[]): number {
@@ -121,8 +141,19 @@ export function checkoutAttempt(
   return { startedAt: at, endedAt: at, outcome: { kind: "charged", order: { shopifyId: order.id, ...money } } };
 }
 
-/** @param money of an order, by its gid */
-export function billingAttempt({ createdAt, completedAt, state }: AttemptNode, money: (order: string) => OrderMoney | undefined): BillingAttempt {
+/** A success whose order doesn't show by then has none to show: it was deleted, or is older than the app may see. Milliseconds. */
+const ORDER_MAY_TAKE = 3_600_000;
+
+/**
+ * @param money of an order, by its gid
+ * @param expected of the contract, for a charge whose order can't be seen
+ */
+export function billingAttempt(
+  { createdAt, completedAt, state }: AttemptNode,
+  money: (order: string) => OrderMoney | undefined,
+  expected: OrderMoney,
+  now: number,
+): BillingAttempt {
   const startedAt = dateFrom(createdAt);
   const endedAt = dateFrom(completedAt ?? createdAt);
   if (state.__typename === "SubscriptionBillingAttemptFailedState") {
@@ -130,9 +161,10 @@ export function billingAttempt({ createdAt, completedAt, state }: AttemptNode, m
     const reason = (payment ?? inventory ?? general ?? "unexpected_error").toLowerCase();
     return { startedAt, endedAt, outcome: { kind: "declined", reason } };
   }
-  const order = state.__typename === "SubscriptionBillingAttemptSuccessState" ? state.order?.id : undefined;
-  const charged = order === undefined ? undefined : money(order);
-  // A success whose order the platform doesn't show yet is not over: it is read again when the order comes.
-  if (order === undefined || charged === undefined) return { startedAt, endedAt: null, outcome: { kind: "waiting" } };
-  return { startedAt, endedAt, outcome: { kind: "charged", order: { shopifyId: order, ...charged } } };
+  if (state.__typename !== "SubscriptionBillingAttemptSuccessState") return { startedAt, endedAt: null, outcome: { kind: "waiting" } };
+  const order = state.order?.id ?? null;
+  const shown = order === null ? undefined : money(order);
+  if (shown === undefined && now - Date.parse(endedAt) < ORDER_MAY_TAKE) return { startedAt, endedAt: null, outcome: { kind: "waiting" } };
+  const { lines, subtotalCents, discountCents, creditsCents } = shown ?? expected;
+  return { startedAt, endedAt, outcome: { kind: "charged", order: { shopifyId: order, lines, subtotalCents, discountCents, creditsCents } } };
 }

@@ -33,10 +33,15 @@ export function platformVerifier(path: string | null): Verifier {
   let secrets: string[] = [];
 
   function currentSecrets(file: string): string[] {
-    const { mtimeMs } = statSync(file);
-    if (mtimeMs === readAt) return secrets;
-    secrets = readSecrets(file);
-    readAt = mtimeMs;
+    try {
+      const { mtimeMs } = statSync(file);
+      if (mtimeMs === readAt) return secrets;
+      const found = readSecrets(file);
+      if (found.length > 0) secrets = found;
+      readAt = mtimeMs;
+    } catch {
+      // Gone while it is being written anew: the secrets that were good are so still.
+    }
     return secrets;
   }
 

@@ -1,5 +1,7 @@
 import type { Database } from "bun:sqlite";
+import { parseExact } from "../domain/exact-json.ts";
 import { customerId } from "../domain/ids.ts";
+import { mentions } from "../domain/person.ts";
 import { isoUtc } from "../domain/time.ts";
 
 /** All that is held of a person, for whoever has to answer them. */
@@ -53,7 +55,10 @@ export function personStore(db: Database): PersonStore {
         deliveries: deliveries
           .all(shop.id, id, `"customer_id":${number},`)
           .map((each) => ({ ...each, createdAt: isoUtc(each.createdAt), body: JSON.parse(each.body) as unknown })),
-        inbox: inbox.all(shop.id, number).map((each) => ({ ...each, receivedAt: isoUtc(each.receivedAt) })),
+        inbox: inbox
+          .all(shop.id, number)
+          .filter(({ body }) => mentions(parseExact(body), gid))
+          .map((each) => ({ ...each, receivedAt: isoUtc(each.receivedAt) })),
       };
     },
   };

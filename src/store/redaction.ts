@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { parseExact } from "../domain/exact-json.ts";
 import { customerId } from "../domain/ids.ts";
-import { knownPerson, withoutPerson } from "../domain/person.ts";
+import { knownPerson, mentions, withoutPerson } from "../domain/person.ts";
 import type { Customer } from "../domain/resources.ts";
 
 /** Empties what is held of a person outside the customer's own row, inside the caller's transaction. */
@@ -13,8 +13,8 @@ interface Found {
 }
 
 /**
- * Rewards carry whatever fields their sender gave them, and wait in the inbox whole payloads of the platform. Rewriting a queued body changes its
- * signature with it: what the law wants emptied is not kept for the sake of equal bytes.
+ * Rewards carry whatever fields their sender gave them, and what waits in the inbox are whole payloads of the platform. Rewriting a queued body changes its signature with
+ * it: what the law wants emptied is not kept for the sake of equal bytes.
  */
 export function openRedaction(db: Database): Redaction {
   const places = [
@@ -42,7 +42,10 @@ export function openRedaction(db: Database): Redaction {
     for (const { find, mention, rewrite } of places) {
       for (const { key, text } of find.all(shop.id, mention(id, gid))) {
         // What is no JSON object is of no use to anybody.
-        const redacted = JSON.stringify(withoutPerson(parseExact(text) ?? {}, person));
+        const value = parseExact(text) ?? {};
+        // The statement finds the digits within other numbers too.
+        if (!mentions(value, gid) && !mentions(value, id)) continue;
+        const redacted = JSON.stringify(withoutPerson(value, person));
         if (redacted !== text) rewrite.run(redacted, shop.id, key);
       }
     }

@@ -149,6 +149,19 @@ describe("where the intake tells of the same order", () => {
     expect(next?.data).toMatchObject({ attempt_count: 2, reason: "card_declined", next_retry_at: "2026-02-12T00:00:00.000Z" });
   });
 
+  test("and says more of an attempt without counting, no attempt is made of that, and the next one is told of", () => {
+    const { attemptCount: _count, ...uncounted } = failed;
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["card_declined", 1]]));
+    expect(mirror.apply(uncounted).events).toEqual([]);
+    const { events } = mirror.apply(
+      billingCycle(1, 1, [
+        ["card_declined", 1],
+        ["insufficient_funds", 9],
+      ]),
+    );
+    expect(events.map(({ data }) => [data["reason"], data["attempt_count"]])).toEqual([["insufficient_funds", 2]]);
+  });
+
   test("what it calls uncollectible is so until something new happens", () => {
     const mirror = MapMirror.of(subscription(1), { ...failed, status: "UNCOLLECTIBLE", retriesExhausted: true });
     mirror.apply(billingCycle(1, 1, [["card_declined", 1]]));

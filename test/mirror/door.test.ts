@@ -14,8 +14,9 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
     this.groups.push(submissions.length);
     if (this.failNext) {
       this.failNext = false;
-      throw new Error("disk full");
+      throw Object.assign(new Error("disk full"), { code: "SQLITE_FULL" });
     }
+    if (submissions.some(({ records }) => records.some((record) => "shopifyId" in record && record.shopifyId === "broken"))) throw new Error("a defect");
     return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
   }
 }
@@ -48,6 +49,18 @@ test("a failed commit is told to all that were in it and to nobody after", async
   const failed = await Promise.allSettled([door.submit({ shop, records: [] }), door.submit({ shop, records: [] })]);
   expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await door.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
+});
+
+test("one that can't be applied fails alone", async () => {
+  const commits = new Commits();
+  const door = new Door(commits, Date.now);
+  const broken = { ...customer(1), shopifyId: "broken" };
+  const results = await Promise.allSettled([
+    door.submit({ shop, records: [customer(1)] }),
+    door.submit({ shop, records: [broken] }),
+    door.submit({ shop, records: [customer(2)] }),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
 test("drain waits for what was submitted", async () => {

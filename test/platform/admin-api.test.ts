@@ -110,6 +110,34 @@ describe("tokens", () => {
   });
 });
 
+test("a stop does not wait for a platform that hangs, tokens included", async () => {
+  const all = await connected();
+  all.test.clock.ms += 24 * 3_600_000;
+  all.platform.fault = () => ({ delay: 20_000 });
+  const asking = ask(all);
+  asking.catch(() => undefined);
+  await Bun.sleep(20);
+  const began = performance.now();
+  await all.test.app.stop();
+  expect(performance.now() - began).toBeLessThan(7_000);
+  await expect(asking).rejects.toThrow("was not asked to the end");
+}, 15_000);
+
+test("what the platform gives for a refresh token is not lost where the database fails at first", async () => {
+  const all = await connected();
+  const { store, platform } = all.test.app;
+  const { refreshToken } = all.remote.issuePair();
+  await connect({ store, endpoint: platform.endpoint, fetch, base: all.platform.url }, DOMAIN, { kind: "refresh", refreshToken }, all.test.clock.now());
+  all.test.clock.ms += 3_600_000;
+  const { renew } = store.connections;
+  store.connections.renew = () => Promise.reject(new Error("database is locked"));
+  await ask(all).catch(() => undefined);
+  store.connections.renew = renew;
+  expect(await ask(all)).toEqual({ customersCount: { count: 0 } });
+  all.test.clock.ms += 3_600_000;
+  expect(await ask(all)).toEqual({ customersCount: { count: 0 } });
+});
+
 describe("connecting", () => {
   test.each([
     ["the wrong shop", async ({ platform }: Connected) => platform.addShop("beta.myshopify.com").issueToken(), "refuses this token (HTTP 401)"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Connected, connected, DOMAIN } from "../support/connected.ts";
 
@@ -39,6 +39,37 @@ test("ids beyond 2^53 stay exact, where the payload has nothing but the number t
   await all.deliverAll();
   expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
   expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, marketingConsent: true }]);
+});
+
+test.each(["constructor", "__proto__", "hasOwnProperty", "toString"])("a topic called %s is none", async (topic) => {
+  const all = await connected();
+  const response = await all.send(webhook(topic, '{"do":"remove_shop","domain":null}'));
+  expect(response.status).toBe(200);
+  await all.processed();
+  expect(await all.test.app.store.shops.list()).toHaveLength(1);
+});
+
+test.each([
+  ["orders/create", '{"id":{"toString":1}}'],
+  ["customers_email_marketing_consent/update", '{"customer_id":{"toString":1}}'],
+  ["app_subscriptions/update", '{"app_subscription":{"name":"__proto__","status":"ACTIVE"}}'],
+  ["shop/update", '{"currency":"constructor"}'],
+])("%s with nonsense is taken and leaves nothing behind", async (topic, body) => {
+  const all = await connected();
+  expect((await all.send(webhook(topic, body))).status).toBe(200);
+  await all.processed();
+  expect(await entries(all)).toEqual([]);
+});
+
+test("one shop's far-off date fails nobody else's records", async () => {
+  const all = await connected();
+  const other = await all.test.addShop("beta.myshopify.com");
+  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
+  await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+  const statuses = await Promise.all(Array.from({ length: 20 }, (_, n) => other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` })));
+  await all.processed();
+  expect(statuses.every(({ status }) => status === 202)).toBe(true);
 });
 
 describe("while the platform is down", () => {
@@ -149,6 +180,18 @@ describe("the app and the shop", () => {
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
   });
 
+  test("app/uninstalled ends the connection, though the end of the app subscription comes with it", async () => {
+    const all = await connected();
+    all.test.clock.ms += 60_000;
+    all.remote.setAppSubscription({ name: "Pro", status: "CANCELLED" });
+    all.remote.uninstall();
+    await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+    await all.processed();
+    expect(await all.test.app.store.connections.find(all.shop.shop.id)).toBeUndefined();
+    expect(await entries(all)).toEqual([]);
+    expect((await all.test.app.store.shops.find(DOMAIN))?.plan).toBe("free");
+  });
+
   test("the plan follows the app subscription, unless the operator chose one", async () => {
     const all = await connected();
     const plan = async () => (await all.test.app.store.shops.find(DOMAIN))?.plan;
@@ -193,6 +236,27 @@ describe("privacy", () => {
     expect(held).toContain('"code":"X1"');
     const [delivery] = await store.deliveries.list(id, { limit: 1 });
     expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({ reward_cents: 500, friend: null, name: null });
+  });
+
+  test("a redaction of one person leaves another alone whose number has the same digits in it, and nothing in the file", async () => {
+    const all = await connected();
+    const body = (id: string, email: string) =>
+      JSON.stringify({ admin_graphql_api_id: `gid://shopify/Customer/${id}`, email, first_name: "Grace", last_name: "Hopper" });
+    await all.send(webhook("customers/update", body("7", "seven@example.com")));
+    await all.processed();
+    all.platform.fault = () => ({ status: 503 });
+    await all.send(
+      webhook("orders/create", JSON.stringify({ admin_graphql_api_id: "gid://shopify/Order/1", email: "bob@example.com", customer: { id: 1712 } })),
+    );
+    await all.processed();
+    await all.send(webhook("customers/redact", '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}'));
+    await all.processed();
+    const [order] = await entries(all);
+    expect(JSON.stringify(await all.test.app.store.inbox.read([order?.number ?? 0]))).toContain("bob@example.com");
+    // As every minute.
+    await all.test.app.store.checkpoint();
+    const files = Buffer.concat(["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))));
+    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([false, false, true]);
   });
 
   test("all that is held of a person can be printed", async () => {

@@ -78,11 +78,40 @@ describe("a first sync", () => {
   test("leaves out what makes no sense, says so, and loads everything else", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 1 });
-    all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE], interval: "MONTH", intervalCount: 200_000 });
+    all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE], interval: "DAY", intervalCount: 100_001 });
     all.test.clock.ms += HOUR;
     expect(await full(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
-    expect(all.test.logged.some((line) => line.includes("cannot be mirrored") && line.includes("intervalCount"))).toBe(true);
+    expect(all.test.logged.filter((line) => line.includes("cannot be mirrored")).join("")).toContain("intervalCount");
+    // It waits with all else that can't be processed, where somebody sees it.
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toMatchObject([{ topic: "subscription_contracts/update", status: "waiting" }]);
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
+  });
+
+  test("goes on without what the app lacks a grant for, and does not take it for empty", async () => {
+    const all = await connected();
+    all.remote.scopes = ["read_own_subscription_contracts", "read_customers", "read_orders"];
+    const customer = all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" });
+    all.remote.createContract({ customer, lines: [LINE] });
+    await all.deliverAll();
+    // The products of an order's lines can't be seen: its contract says what was ordered.
+    expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", subtotalCents: 2500, lines: [{ title: "House blend", productId: LINE.product }] }]);
+    expect(all.test.logged.filter((line) => line.includes("keeps a field from us"))).toHaveLength(1);
+    // Nor can people, from here on.
+    all.remote.scopes = ["read_own_subscription_contracts", "read_orders", "read_products"];
+    all.test.clock.ms += HOUR;
+    await expect(full(all)).rejects.toThrow("Access denied");
+    expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
+  });
+
+  test("counts a charge whose order can't be seen", async () => {
+    const all = await connected();
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    all.platform.fault = ({ operation }) => (operation === "OrdersById" ? { status: 200, body: '{"data":{"nodes":[null,null]}}' } : undefined);
+    all.test.clock.ms += 2 * HOUR;
+    await full(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 1 }]);
+    expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", shopifyId: order, totalCents: 2500 }]);
   });
 
   test("cuts what a shop let grow too long, and keeps the rest", async () => {

@@ -24,6 +24,8 @@ import { API_VERSION } from "./webhook.ts";
 const SCOPE: Record<string, string> = {
   Customer: "read_customers",
   Order: "read_orders",
+  Product: "read_products",
+  ProductVariant: "read_products",
   SubscriptionContract: "read_own_subscription_contracts",
   SubscriptionBillingAttempt: "read_own_subscription_contracts",
   SubscriptionBillingCycle: "read_own_subscription_contracts",

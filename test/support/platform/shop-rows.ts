@@ -71,7 +71,7 @@ export class ShopRows {
     this.currency = options.currency ?? "USD";
     // No daylight saving: webhooks write one offset the whole year.
     this.timezone = options.timezone ?? "America/Bogota";
-    this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders"];
+    this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
     this.attemptIds = options.attemptIds ?? true;
     this.firstId = options.firstId ?? surroundings.firstId;
     this.number = surroundings.shopNumber;
