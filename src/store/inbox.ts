@@ -4,7 +4,7 @@ import { SdsError } from "../domain/error.ts";
 /** A webhook of the platform, verified, on its way into the inbox. Times in epoch milliseconds. */
 export interface Receipt {
   shopId: number;
-  /** The platform's own id of it, by which one sent again is known; null where it has none. */
+  /** The platform's own id of it, by which, and by when it was triggered, one sent again is known; null where it has none. */
   webhookId: string | null;
   topic: string;
   /** What it is about: those about the same are processed one after another. */
@@ -63,12 +63,12 @@ export interface InboxStore {
   retry(shopId: number, number: number, now: number): Promise<void>;
   /** @returns how many */
   retryFailed(shopId: number, now: number): Promise<number>;
-  /** Forgets which webhooks were received before a time. */
+  /** Forgets which webhooks were received that the platform sent off before a time. */
   forgetReceipts(before: number): Promise<void>;
 }
 
 export function inboxStore(db: Database): InboxStore {
-  const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
+  const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, triggered_at, id) VALUES (?, ?, ?)");
   const insert = db.prepare(
     "INSERT INTO inbox (shop_id, topic, subject, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', ?)",
   );
@@ -85,10 +85,10 @@ export function inboxStore(db: Database): InboxStore {
   const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");
   const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
   const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
-  const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
+  const forget = db.prepare("DELETE FROM platform_webhooks WHERE shop_id IN (SELECT id FROM shops) AND triggered_at < ?");
 
   function take({ shopId, webhookId, topic, subject, body, triggeredAt }: Receipt, now: number): boolean {
-    if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
+    if (webhookId !== null && remember.run(shopId, triggeredAt, webhookId).changes === 0) return false;
     insert.run(shopId, topic, subject, body, triggeredAt, now, now);
     return true;
   }
