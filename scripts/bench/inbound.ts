@@ -17,6 +17,7 @@ const SDS = join(FOLDER, "sds");
 const SECRET_FILE = join(FOLDER, "secret");
 const SECRET = "the-app-client-secret";
 
+const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ROUNDS = 3;
 const CONNECTIONS = 32;
 /** As many webhooks twice: one about each contract and one about its customer. */
@@ -29,7 +30,7 @@ const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 /** What the dearest plan gives. */
 const DEAREST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
 /** Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can answer. */
-const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 12_000 };
+const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 20_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
 /** What takes longer is broken. Milliseconds. */
@@ -40,7 +41,7 @@ const table = new Table();
 /** Runs sds on the first core, to its end. @returns seconds, and what it printed */
 async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; printed: string }> {
   const start = performance.now();
-  const program = Bun.spawn(["taskset", "-c", "0", "setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
+  const program = Bun.spawn([...ON_SERVER_CORE, "setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
     env: { ...process.env, SDS_LOG: "error" },
     stdin: "ignore",
     stderr: "pipe",
@@ -102,7 +103,7 @@ async function commitBodies(posts: PlatformPost[]): Promise<number> {
   const file = join(folder, "posts.ndjson");
   await Bun.write(file, `${posts.map((post) => JSON.stringify(post)).join("\n")}\n`);
   const command = ["bun", join(import.meta.dir, "bodies.ts"), file, join(folder, "bodies.db"), String(CONNECTIONS)];
-  return posts.length / Number(await $`taskset -c 0 ${command}`.text());
+  return posts.length / Number(await $`${ON_SERVER_CORE} ${command}`.text());
 }
 
 async function measureWebhooks(template: string, posts: PlatformPost[]): Promise<void> {
