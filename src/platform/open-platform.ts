@@ -59,7 +59,9 @@ export function openPlatform(settings: PlatformSettings, store: Store, door: Doo
     handler: new WebhookHandler({ store, asker: hasty, contracts: mirrorAsking(hasty), door, log }),
     async stop() {
       api.stop();
-      await Promise.race([keeper.settle(), sleep(RENEWALS_MAY_TAKE)]);
+      const settled = new AbortController();
+      const renewals = keeper.settle().then(() => settled.abort());
+      await Promise.race([renewals, sleep(RENEWALS_MAY_TAKE, settled.signal)]);
     },
   };
 }

@@ -33,7 +33,7 @@ export interface InboxItem {
 }
 
 /** One that waits to be processed, as far as it takes to choose. */
-export interface DueItem {
+interface DueItem {
   number: number;
   subject: string;
 }
