@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
 import type { Plan, Shop, ShopSettings } from "../domain/shop.ts";
-import { apiKeys, shops, webhookEndpoints } from "./schema.ts";
+import { adminLinks, adminSessions, apiKeys, shops, webhookEndpoints } from "./schema.ts";
 import type { Vault } from "./vault.ts";
 
 interface NewShop {
@@ -113,7 +113,9 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     async remove(domain) {
       const shop = byDomain.get({ domain });
       if (shop === undefined) return false;
-      // From here on no key of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      // From here on no key or session of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      db.delete(adminLinks).where(eq(adminLinks.shopId, shop.id)).run();
+      db.delete(adminSessions).where(eq(adminSessions.shopId, shop.id)).run();
       db.delete(apiKeys).where(eq(apiKeys.shopId, shop.id)).run();
       db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shop.id)).run();
       for (const statement of removeSome) {

@@ -10,6 +10,7 @@ import { type KeyStore, keyStore } from "./keys.ts";
 import { type MirrorStore, mirrorStore } from "./mirror.ts";
 import { type PageStore, pageStore } from "./pages.ts";
 import { type PersonStore, personStore } from "./person.ts";
+import { type SessionStore, sessionStore } from "./sessions.ts";
 import { type ShopStore, shopStore } from "./shops.ts";
 import { type SyncStore, syncStore } from "./syncs.ts";
 import { openVault } from "./vault.ts";
@@ -38,6 +39,7 @@ export interface Store {
   inbox: InboxStore;
   syncs: SyncStore;
   people: PersonStore;
+  sessions: SessionStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short. */
@@ -65,6 +67,7 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
       inbox: inboxStore(db),
       syncs: syncStore(typed),
       people: personStore(db),
+      sessions: sessionStore(typed),
       async check() {
         db.transaction(() => db.run("UPDATE facts SET value = value WHERE name = 'master_key'")).immediate();
       },
