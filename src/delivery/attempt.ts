@@ -99,7 +99,7 @@ function options({ url, host, isAddress }: Endpoint, { topic, body, signature }:
 }
 
 /** What every attempt of a webhook has in its head, beside what the connection needs. */
-function webhookHeaders(topic: string, signature: string): Record<string, string> {
+export function webhookHeaders(topic: string, signature: string): Record<string, string> {
   return { "Content-Type": "application/json", "User-Agent": "sds", "X-Service-Topic": topic, "X-Service-Signature": signature };
 }
 

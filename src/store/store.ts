@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type ConnectionStore, connectionStore } from "./connections.ts";
+import { type CountStore, countStore } from "./counts.ts";
 import { type BusyTimeout, checkpoint, openDatabase } from "./database.ts";
 import { type DeliveryStore, deliveryStore } from "./deliveries.ts";
 import { type InboxStore, inboxStore } from "./inbox.ts";
@@ -40,6 +41,7 @@ export interface Store {
   syncs: SyncStore;
   people: PersonStore;
   sessions: SessionStore;
+  counts: CountStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short. */
@@ -68,6 +70,7 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
       syncs: syncStore(typed),
       people: personStore(db),
       sessions: sessionStore(typed),
+      counts: countStore(db),
       async check() {
         db.transaction(() => db.run("UPDATE facts SET value = value WHERE name = 'master_key'")).immediate();
       },

@@ -1,6 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
+import { sentence } from "../../domain/text.ts";
 import { Confirm, CsrfField, described, Empty, FieldError, Table, Time } from "./parts.tsx";
 import { requireAccess } from "./plan-access.ts";
 import type { AdminParts, Handler, Page, Visit } from "./visit.ts";
@@ -25,7 +26,7 @@ export const createKey: Handler = async (visit, parts) => {
     await store.keys.add(visit.shop.id, added, hashKey(key));
     return { to: KEYS, notices: [{ text: `This is the new key ${added.label}:`, secret: { name: "the new key", value: key } }] };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid") return keysPage(visit, parts, { label, error: thrown.message });
+    if (thrown instanceof SdsError && thrown.code === "invalid") return keysPage(visit, parts, { label, error: sentence(thrown.message) });
     throw thrown;
   }
 };

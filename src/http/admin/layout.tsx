@@ -3,7 +3,7 @@ import { render } from "preact-render-to-string";
 import { hasAccess, type Shop } from "../../domain/shop.ts";
 import { newRequestId } from "../respond.ts";
 import { versioned } from "./assets.ts";
-import { CsrfField, NewSecret } from "./parts.tsx";
+import { Copyable, CsrfField, NewSecret } from "./parts.tsx";
 import { type Notice, type Page, SECTIONS, type Section } from "./visit.ts";
 
 /** No inline script or style, nothing from another host, in nobody's frame. `data:` is for the pictures inside Pico's style. */
@@ -121,11 +121,12 @@ function Navigation({ current }: { current: Section }) {
   );
 }
 
-function NoticeBox({ text, tone, secret }: Notice) {
+function NoticeBox({ text, tone, secret, copy }: Notice) {
   return (
     <div class={tone === "warning" ? "notice warning" : "notice"}>
       <p>{text}</p>
       {secret === undefined ? null : <NewSecret {...secret} />}
+      {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
     </div>
   );
 }

@@ -18,7 +18,7 @@ export function Time({ ms }: { ms: number }) {
 }
 
 /** A value with a button that copies it; without scripts it can be selected. */
-function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
+export function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
   return (
     <span class="copyable">
       <code id={id}>{value}</code>

@@ -1,30 +1,55 @@
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
+import { sentence } from "../../domain/text.ts";
 import { newRequestId } from "../respond.ts";
 import { respondAsset } from "./assets.ts";
+import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
 import { Flashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondMessage, respondPage, respondPart } from "./layout.tsx";
+import { MirrorCounts } from "./mirror-counts.ts";
+import { planPage } from "./plan.tsx";
 import { type Session, Sessions } from "./session.ts";
-import type { AdminParts, Handler, Page, Section, SeeOther } from "./visit.ts";
+import { saveTriggers, showTriggers } from "./triggers.tsx";
+import { type AdminParts, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./visit.ts";
+import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
 /** Answers what is asked below /admin; undefined for a path that is nowhere. `peer` is the address at the other end of the socket. */
 export type AdminHandler = (request: Request, path: string, peer: string | undefined) => Promise<Response | undefined>;
 
 const HOME: Section = "/admin/keys";
 
+interface Route {
+  get?: Handler;
+  post?: Handler;
+}
+
 /** Every page and every form, `:id` standing for letters, digits and underscores. */
-const ROUTES: Record<string, { get?: Handler; post?: Handler }> = {
+const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
-};
-
-const PATTERNS = Object.entries(ROUTES).map(([path, handlers]) => ({ path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`), ...handlers }));
+  "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
+  "/admin/webhooks/secret": { post: showSecret },
+  "/admin/webhooks/rotate": { get: askToRotate, post: rotateSecret },
+  "/admin/webhooks/clear": { get: askToClear, post: clearWebhooks },
+  "/admin/webhooks/test": { post: sendTestEvent },
+  "/admin/deliveries": { get: showDeliveries },
+  "/admin/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
+  "/admin/deliveries/:id": { get: showDelivery },
+  "/admin/deliveries/:id/retry": { post: retryDelivery },
+  "/admin/triggers": { get: showTriggers, post: saveTriggers },
+  "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
+  "/admin/plan": { get: planPage(mirrorCounts) },
+});
 
 /** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
 export function adminHandler(parts: AdminParts): AdminHandler {
   const sessions = new Sessions(parts);
   const flashes = new Flashes(parts.now);
+  const patterns = Object.entries(routes(new MirrorCounts(parts.store.counts, parts.now))).map(([path, route]) => ({
+    path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
+    route,
+  }));
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
     const done = await sessions.signIn(request, new URL(request.url).searchParams.get("token") ?? "", peer);
@@ -60,20 +85,20 @@ export function adminHandler(parts: AdminParts): AdminHandler {
     if (path === "/admin/sign-in" && request.method === "GET") return signIn(request, peer);
 
     const isSignOut = path === "/admin/sign-out";
-    const found = PATTERNS.map((route) => ({ ...route, match: route.path.exec(path) })).find(({ match }) => match !== null);
+    const found = patterns.find((each) => each.path.test(path));
     if (found === undefined && path !== "/admin" && !isSignOut) return undefined;
     const session = await sessions.find(request);
     if (session === undefined) return signedOutPage();
     if (isSignOut && request.method === "POST") return signOut(request, session);
-    const handler = request.method === "POST" ? found?.post : found?.get;
+    const handler = request.method === "POST" ? found?.route.post : found?.route.get;
     // A form's own address, typed or reloaded: its page is the section.
     if (handler === undefined) return seeOther({ to: sectionOf(path) }, session);
     try {
-      return await answer(request, handler, session, path, found?.match?.groups?.["id"] ?? "");
+      return await answer(request, handler, session, path, found?.path.exec(path)?.groups?.["id"] ?? "");
     } catch (thrown) {
       const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
       if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
-      return respondPage(refusal(status, thrown.message, sectionOf(path)), session.shop, session.csrf, []);
+      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
     }
   };
 }
@@ -82,8 +107,7 @@ export function adminHandler(parts: AdminParts): AdminHandler {
 const REFUSALS: Partial<Record<ErrorCode, number>> = { invalid: 400, plan_required: 403, not_found: 404, conflict: 409, too_large: 413 };
 
 function sectionOf(path: string): Section {
-  const [, , section] = path.split("/");
-  return section === undefined || !(`/admin/${section}` in ROUTES) ? HOME : (`/admin/${section}` as Section);
+  return (Object.keys(SECTIONS) as Section[]).find((section) => path.startsWith(section)) ?? HOME;
 }
 
 function refusal(status: number, message: string, section: Section): Page {

@@ -50,11 +50,12 @@ export interface Page {
   live?: VNode;
 }
 
-/** What a visitor is told once, on top of the next page; `secret` is shown there and never again. */
+/** What a visitor is told once, on top of the next page: `secret` is shown there and never again, `copy` is shown to be copied. */
 export interface Notice {
   text: string;
   tone?: "warning";
   secret?: { name: string; value: string };
+  copy?: { name: string; value: string };
 }
 
 /** Where to go after a form was taken, so that reloading does not post it again. */
