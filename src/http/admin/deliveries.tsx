@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { webhookHeaders } from "../../delivery/attempt.ts";
 import { signatureOf } from "../../delivery/deliverer.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";

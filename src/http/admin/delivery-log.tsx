@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
 import type { Delivery } from "../../store/deliveries.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";

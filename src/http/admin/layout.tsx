@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { render } from "preact-render-to-string";
 import { hasAccess, type Shop } from "../../domain/shop.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan, type Shop } from "../../domain/shop.ts";

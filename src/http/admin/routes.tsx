@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../domain/text.ts";
 import { newRequestId } from "../respond.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { SdsError } from "../../domain/error.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/trigger.ts";

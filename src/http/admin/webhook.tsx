@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { acceptEndpoint } from "../../delivery/address.ts";
 import { queueTestEvent } from "../../delivery/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
