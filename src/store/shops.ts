@@ -114,10 +114,12 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
       const shop = byDomain.get({ domain });
       if (shop === undefined) return false;
       // From here on no key or session of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
-      db.delete(adminLinks).where(eq(adminLinks.shopId, shop.id)).run();
-      db.delete(adminSessions).where(eq(adminSessions.shopId, shop.id)).run();
-      db.delete(apiKeys).where(eq(apiKeys.shopId, shop.id)).run();
-      db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shop.id)).run();
+      db.transaction(
+        (tx) => {
+          for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints]) tx.delete(table).where(eq(table.shopId, shop.id)).run();
+        },
+        { behavior: "immediate" },
+      );
       for (const statement of removeSome) {
         while (statement.run(shop.id, shop.id).changes > 0) await new Promise((resolve) => setImmediate(resolve));
       }
