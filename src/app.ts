@@ -1,9 +1,10 @@
 import { Cron } from "croner";
-import type { Config } from "./config.ts";
+import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
 import { deliverer } from "./delivery/deliverer.ts";
 import { Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
+import { adminHandler } from "./http/admin/routes.tsx";
 import { listHandler } from "./http/api.ts";
 import { intakeHandler } from "./http/intake.ts";
 import { Keyring } from "./http/keyring.ts";
@@ -73,6 +74,7 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
       list: listHandler(store.pages, keyring),
       intake: intakeHandler(store.shops, door),
       platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, mailbox, log, now),
+      admin: adminHandler({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
       notReady: () => readiness.reason(),
     },
     log,
@@ -87,6 +89,7 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
     job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
   ];
   let stopped: Promise<void> | undefined;
+  let address: string | undefined;
 
   async function stop(): Promise<void> {
     readiness.stopping = true;
@@ -104,6 +107,7 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
     await door.drain();
     await sent;
     await keyring.writeUses({ all: true });
+    if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
     await store.close();
   }
 
@@ -121,8 +125,9 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
         throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, { cause: thrown });
       }
       for (const each of jobs) each.resume();
-      const host = config.host.includes(":") ? `[${config.host}]` : config.host;
-      return `http://${host}:${server.server?.port}`;
+      address = httpAddress(config.host, server.server?.port);
+      await store.sessions.noteAddress(address);
+      return address;
     },
     stop() {
       stopped ??= stop();

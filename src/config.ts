@@ -10,6 +10,8 @@ export interface Config {
   data: string;
   host: string;
   port: number;
+  /** Where people reach the program, for links to the settings page: scheme, host and port; null where nobody said. */
+  publicUrl: string | null;
   masterKeyFile: string;
   /** Base address of the platform, with `{shop}` in the place of a shop's domain. */
   platformUrl: string;
@@ -42,6 +44,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     data,
     host: readHost(flags, env),
     port: readPort(flags, env),
+    publicUrl: readPublicUrl(env["SDS_PUBLIC_URL"]),
     masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
     platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
     platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
@@ -68,6 +71,19 @@ function readPort(flags: Flags, env: Environment): number {
   const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new SdsError("invalid", `${name} is "${text}": it must be a port from 0 to 65535`);
+}
+
+/** The address of a server on this machine. */
+export function httpAddress(host: string, port: number | undefined): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** An address without a path: cookies and links of the settings page are those of /admin. */
+function readPublicUrl(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const url = URL.parse(text);
+  if (url !== null && ["https:", "http:"].includes(url.protocol) && text.replace(/\/$/, "").toLowerCase() === url.origin) return url.origin;
+  throw new SdsError("invalid", `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
 }
 
 const MAX_DURATION = 86_400_000;

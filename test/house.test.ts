@@ -16,7 +16,7 @@ interface SourceFile {
 }
 
 const sources: SourceFile[] = await Promise.all(
-  [...new Glob("**/*.ts").scanSync(SRC)].sort().map(async (path) => {
+  [...new Glob("**/*.{ts,tsx}").scanSync(SRC)].sort().map(async (path) => {
     const text = await Bun.file(join(SRC, path)).text();
     const imports = [...text.matchAll(/(?:^(?:import|export)\b(?<type> type)?[^;]*?from |\bimport\()"(?<from>[^"]+)"/gm)].map(({ groups }) => ({
       from: groups?.["from"] ?? "",
@@ -74,7 +74,13 @@ test("SQL never asks the clock", async () => {
 
 test("files are short and their names say something", () => {
   expect(sources.filter(({ text }) => text.split("\n").length > 300).map(({ path }) => path)).toEqual([]);
-  expect(sources.filter(({ path }) => /(^|\/)(utils?|helpers?|common|types?|manager|service|misc)(\.ts|\/)/.test(path)).map(({ path }) => path)).toEqual([]);
+  expect(sources.filter(({ path }) => /(^|\/)(utils?|helpers?|common|types?|manager|service|misc)(\.tsx?|\/)/.test(path)).map(({ path }) => path)).toEqual([]);
+});
+
+test("the settings page escapes whatever it shows", () => {
+  // Each file says by itself what its JSX is, for Bun takes the tsconfig.json of the folder that the program is started in.
+  expect(sources.filter(({ path, text }) => path.endsWith(".tsx") && !text.startsWith("/** @jsxImportSource preact */\n")).map(({ path }) => path)).toEqual([]);
+  expect(sources.filter(({ text }) => /dangerouslySetInnerHTML|innerHTML/.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
 test("nothing is left open, switched off or printed past the log", () => {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { signatureOf } from "../delivery/deliverer.ts";
 import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
-import { importSecret, signBody } from "../domain/signature.ts";
 import { isoUtc } from "../domain/time.ts";
 import type { Delivery, DeliveryDetails } from "../store/deliveries.ts";
 import type { Store } from "../store/store.ts";
@@ -105,11 +105,8 @@ async function retryDead(options: Options, command: Command): Promise<void> {
   else tell(`${counts.dead} deliveries are dead. Say --yes to send them again.`);
 }
 
-/** A trigger has none: it goes to the platform with the shop's token. */
 async function withSignature(store: Store, shopId: number, found: DeliveryDetails): Promise<{ found: DeliveryDetails; signature: string | null }> {
-  if (found.kind === "trigger") return { found, signature: null };
-  const key = await importSecret(await store.webhooks.secretOf(shopId, found.secretVersion));
-  return { found, signature: await signBody(key, new TextEncoder().encode(found.body)) };
+  return { found, signature: await signatureOf(store.webhooks, shopId, found) };
 }
 
 function dateOrNull(ms: number | null): string | null {

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import { randomId } from "../domain/ids.ts";
-import { type ApiKey, fingerprintOf, generateKey, hashKey, isKey } from "../domain/key.ts";
+import { type ApiKey, describeKey, generateKey, hashKey, isKey } from "../domain/key.ts";
 import { isoUtc } from "../domain/time.ts";
 import { chooseShop, example, JSON_OPTION, randomBytes, SHOP_OPTION, withStore } from "./context.ts";
 import { printJson, printLine, printTable, tell } from "./print.ts";
@@ -11,8 +10,6 @@ interface Options {
   json?: boolean;
   label?: string;
 }
-
-const MAX_LABEL = 200;
 
 export function addKeyCommands(program: Command): void {
   const key = program.command("key").description("create, list and revoke API keys").addHelpText("after", example("sds key create --label Warehouse"));
@@ -81,22 +78,9 @@ export function addKeyCommands(program: Command): void {
 }
 
 async function store(command: Command, options: Options, plaintext: string, legacy: boolean): Promise<ApiKey> {
-  const added: ApiKey = {
-    id: randomId("key_", randomBytes),
-    label: parseLabel(options.label ?? ""),
-    fingerprint: fingerprintOf(plaintext),
-    createdAt: Date.now(),
-    lastUsedAt: null,
-    legacy,
-  };
+  const added = describeKey(plaintext, options.label ?? "", legacy, randomBytes, Date.now());
   await withStore(command, async (store) => store.keys.add((await chooseShop(store, options.shop)).id, added, hashKey(plaintext)));
   return added;
-}
-
-function parseLabel(text: string): string {
-  const label = text.trim();
-  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/\p{Cc}/u.test(label)) return label;
-  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control characters`);
 }
 
 function described({ label, fingerprint, createdAt }: ApiKey) {

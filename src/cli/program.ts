@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
+import { addAdminCommands } from "./admin.ts";
 import { example } from "./context.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
@@ -49,6 +50,7 @@ function buildProgram(): Command {
   addShopCommands(program);
   addSyncCommand(program);
   addKeyCommands(program);
+  addAdminCommands(program);
   addImportCommand(program);
   addIntakeCommands(program);
   addWebhookCommands(program);

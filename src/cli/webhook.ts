@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { checkEndpoint } from "../delivery/address.ts";
+import { acceptEndpoint } from "../delivery/address.ts";
+import { queueTestEvent } from "../delivery/test-event.ts";
 import { SdsError } from "../domain/error.ts";
-import { TOPIC_NAMES, TOPICS, type Topic } from "../domain/event.ts";
-import { sampleEvent } from "../domain/sample.ts";
-import { hasAccess } from "../domain/shop.ts";
+import { parseTopics, TOPIC_NAMES, TOPICS, type Topic } from "../domain/event.ts";
 import type { WebhookSettings } from "../store/webhooks.ts";
 import { chooseShop, configOf, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
 import { printFields, printJson, printLine, tell } from "./print.ts";
@@ -37,7 +36,7 @@ export function addWebhookCommands(program: Command): void {
     .addHelpText("after", TOPIC_HELP + example("sds webhook set --url https://hooks.example.com/sds --topics order.charged,order.failed"))
     .action(async (options: Options, command: Command) => {
       if (options.topics !== undefined && options.allTopics === true) throw new SdsError("invalid", "say either --topics or --all-topics");
-      const topics = options.allTopics === true ? TOPIC_NAMES : options.topics === undefined ? undefined : parseTopics(options.topics);
+      const topics = options.allTopics === true ? TOPIC_NAMES : options.topics === undefined ? undefined : parseTopics(split(options.topics));
       if (options.url === undefined && topics === undefined) throw new SdsError("invalid", "say what to set: --url, --topics or --all-topics");
       if (options.url !== undefined) await checkUrl(options.url, command);
       const change = { ...(options.url !== undefined && { url: options.url }), ...(topics !== undefined && { topics }) };
@@ -99,14 +98,8 @@ export function addWebhookCommands(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds webhook test --topic order.failed"))
     .action(async (options: Options, command: Command) => {
-      const [topic = "subscription.created" as Topic] = parseTopics(options.topic ?? "");
-      const id = await withStore(command, async (store) => {
-        const shop = await chooseShop(store, options.shop);
-        if (!hasAccess(shop.plan)) throw new SdsError("plan_required", `the plan ${shop.plan} has no webhooks: it takes pro or free+addon`);
-        const { url } = await store.webhooks.settings(shop.id);
-        if (url === null) throw new SdsError("failed", "there is no endpoint yet: set one with `sds webhook set --url ...`");
-        return store.deliveries.queueTest(shop, sampleEvent(topic), Date.now());
-      });
+      const [topic = "subscription.created" as Topic] = parseTopics(split(options.topic ?? ""));
+      const id = await withStore(command, async (store) => queueTestEvent(store, await chooseShop(store, options.shop), topic, Date.now()));
       if (options.json) printJson({ id });
       else {
         printLine(id);
@@ -115,19 +108,13 @@ export function addWebhookCommands(program: Command): void {
     });
 }
 
-function parseTopics(text: string): Topic[] {
-  const named = new Set(text.split(",").map((part) => part.trim()));
-  for (const name of named) {
-    if (!TOPIC_NAMES.some((topic) => topic === name)) throw new SdsError("invalid", `"${name}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
-  }
-  return TOPIC_NAMES.filter((topic) => named.has(topic));
+function split(text: string): string[] {
+  return text.split(",").map((part) => part.trim());
 }
 
-/** A refused URL is not kept; a name that does not resolve may do so later. */
 async function checkUrl(url: string, command: Command): Promise<void> {
-  const checked = await checkEndpoint(url, resolveName, configOf(command).egressAllow);
-  if ("refused" in checked) throw new SdsError("invalid", `this URL is not accepted: ${checked.refused}`);
-  if ("unresolved" in checked) tell(`sds: warning: ${checked.unresolved} at present; the URL is kept`);
+  const warning = await acceptEndpoint(url, resolveName, configOf(command).egressAllow);
+  if (warning !== undefined) tell(`sds: warning: ${warning}`);
 }
 
 function show(settings: WebhookSettings, options: Options): void {

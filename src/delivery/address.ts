@@ -1,4 +1,5 @@
 import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/endpoint.ts";
+import { SdsError } from "../domain/error.ts";
 
 /** Looks a name up: all its addresses. Rejects where there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
@@ -19,4 +20,15 @@ export async function checkEndpoint(text: string, resolve: Resolve, allow: Egres
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
   const refused = addresses.map((address) => refusedAddress(address, endpoint.url.protocol, allow)).find((reason) => reason !== undefined);
   return refused === undefined ? { endpoint, addresses } : { refused };
+}
+
+/**
+ * The check at save: a refused URL is not kept, a name that does not resolve may do so later.
+ * @returns a warning, or undefined where all is well
+ * @throws SdsError `invalid`
+ */
+export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {
+  const checked = await checkEndpoint(text, resolve, allow);
+  if ("refused" in checked) throw new SdsError("invalid", `this URL is not accepted: ${checked.refused}`);
+  return "unresolved" in checked ? `${checked.unresolved} at present; the URL is kept` : undefined;
 }

@@ -84,10 +84,7 @@ function options({ url, host, isAddress }: Endpoint, { topic, body, signature }:
     body,
     headers: {
       Host: url.host,
-      "Content-Type": "application/json",
-      "User-Agent": "sds",
-      "X-Service-Topic": topic,
-      "X-Service-Signature": signature,
+      ...webhookHeaders(topic, signature),
     },
     // The certificate is checked against the name, although the connection goes to an address.
     ...(url.protocol === "https:" && !isAddress && { tls: { serverName: host } }),
@@ -99,6 +96,11 @@ function options({ url, host, isAddress }: Endpoint, { topic, body, signature }:
     decompress: false,
     signal,
   };
+}
+
+/** What every attempt of a webhook has in its head, beside what the connection needs. */
+export function webhookHeaders(topic: string, signature: string): Record<string, string> {
+  return { "Content-Type": "application/json", "User-Agent": "sds", "X-Service-Topic": topic, "X-Service-Signature": signature };
 }
 
 /** Reads to the end of the answer or to the limit, whichever comes first. */

@@ -1,6 +1,6 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
-import type { Claim } from "../store/deliveries.ts";
+import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type AttemptSettings, attempt } from "./attempt.ts";
 
@@ -30,4 +30,10 @@ export function deliverer(webhooks: WebhookStore, settings: AttemptSettings, sta
     const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
     return attempt({ url, topic, body, signature }, settings);
   };
+}
+
+/** The signature that every attempt of a delivery has; null for a trigger, which goes to the platform with the shop's token. */
+export async function signatureOf(webhooks: WebhookStore, shopId: number, { kind, body, secretVersion }: DeliveryDetails): Promise<string | null> {
+  if (kind === "trigger") return null;
+  return signBody(await importSecret(await webhooks.secretOf(shopId, secretVersion)), new TextEncoder().encode(body));
 }

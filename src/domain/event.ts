@@ -1,3 +1,4 @@
+import { SdsError } from "./error.ts";
 import type { CancelFlowRecord, RewardRecord } from "./records.ts";
 import type { OrderRow, SubscriptionRow } from "./state.ts";
 import type { Trigger } from "./trigger.ts";
@@ -15,6 +16,13 @@ export const TOPICS = {
 } as const;
 export type Topic = keyof typeof TOPICS;
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
+
+/** Topics by their names, in the order of the table. @throws SdsError `invalid` */
+export function parseTopics(names: readonly string[]): Topic[] {
+  const unknown = names.find((name) => !TOPIC_NAMES.some((topic) => topic === name));
+  if (unknown !== undefined) throw new SdsError("invalid", `"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
+  return TOPIC_NAMES.filter((topic) => names.includes(topic));
+}
 
 /** Something that happened, as webhooks tell it: `data` has its keys in the order of service.md's table. */
 export interface Event {

@@ -1,4 +1,6 @@
 import { CryptoHasher } from "bun";
+import { SdsError } from "./error.ts";
+import { randomId } from "./ids.ts";
 
 /** What the program keeps of an API key: never the key. Times in epoch milliseconds. */
 export interface ApiKey {
@@ -36,4 +38,18 @@ export function hashKey(key: string): Uint8Array {
 /** The first characters of a key, enough to tell keys apart and useless to an attacker. */
 export function fingerprintOf(key: string): string {
   return key.slice(0, FINGERPRINT_LENGTH);
+}
+
+export const MAX_LABEL = 200;
+
+/** @throws SdsError `invalid` */
+function parseLabel(text: string): string {
+  const label = text.trim();
+  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/\p{Cc}/u.test(label)) return label;
+  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control characters`);
+}
+
+/** What is kept of a key that is new here. @throws SdsError `invalid` for the label */
+export function describeKey(key: string, label: string, legacy: boolean, random: (bytes: number) => Uint8Array, now: number): ApiKey {
+  return { id: randomId("key_", random), label: parseLabel(label), fingerprint: fingerprintOf(key), createdAt: now, lastUsedAt: null, legacy };
 }

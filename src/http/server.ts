@@ -1,7 +1,9 @@
+import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { RESOURCES } from "../domain/resources.ts";
 import type { Log } from "../log.ts";
+import type { AdminHandler } from "./admin/routes.tsx";
 import type { ListHandler } from "./api.ts";
 import type { IntakeHandler } from "./intake.ts";
 import type { PlatformHandler } from "./platform.ts";
@@ -11,6 +13,7 @@ export interface Routes {
   list: ListHandler;
   intake: IntakeHandler;
   platform: PlatformHandler;
+  admin: AdminHandler;
   /** Resolves to why the program can't take work now, or to undefined if it can. */
   notReady: () => Promise<string | undefined>;
 }
@@ -23,12 +26,16 @@ const METHODS: Record<string, readonly string[]> = {
   "/readyz": ["GET", "HEAD"],
 };
 const API_METHODS = ["GET"];
+const ADMIN_METHODS = ["GET", "POST"];
 
 /**
  * The routes as one Elysia app. The guard and the error handler are registered before the routes, for hooks hold only for what comes
  * after them; both answer with whole responses, so that every answer is JSON.
  */
 export function httpApp(routes: Routes, log: Log) {
+  const admin = async (request: Request, server: Pick<Server<unknown>, "requestIP"> | null) =>
+    (await routes.admin(request, pathOf(request.url), server?.requestIP(request)?.address)) ?? notFound();
+
   return new Elysia({
     strictPath: true,
     // Else Elysia takes it that a host has four characters at least, and looks for the path of http://sds/ in the wrong place.
@@ -49,6 +56,9 @@ export function httpApp(routes: Routes, log: Log) {
     .get("/api/v1/orders", ({ request }) => routes.list("orders", request))
     .post("/intake", ({ request }) => routes.intake(request), { parse: "none" })
     .post("/platform/webhooks", ({ request }) => routes.platform(request), { parse: "none" })
+    .get("/admin", ({ request, server }) => admin(request, server))
+    .get("/admin/*", ({ request, server }) => admin(request, server))
+    .post("/admin/*", ({ request, server }) => admin(request, server), { parse: "none" })
     .get("/healthz", () => health())
     .get("/readyz", async () => {
       const reason = await routes.notReady();
@@ -63,10 +73,14 @@ function health(): Response {
 /** The method is judged before path and key (contract.md 1.1). */
 function refuseMethod({ method, url }: Request): Response | undefined {
   const path = pathOf(url);
-  const allowed = path === "/api" || path.startsWith("/api/") ? API_METHODS : METHODS[path];
+  const allowed = isBelow("/api", path) ? API_METHODS : isBelow("/admin", path) ? ADMIN_METHODS : METHODS[path];
   if (allowed === undefined || allowed.includes(method)) return undefined;
   const allow = allowed.join(", ");
   return respondError(new SdsError("method_not_allowed", `Only ${allow} is allowed here.`), { Allow: allow });
+}
+
+function isBelow(top: string, path: string): boolean {
+  return path === top || path.startsWith(`${top}/`);
 }
 
 /** The path without the query, as it stands in the URL that Bun made of target and Host header. */

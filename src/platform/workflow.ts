@@ -1,4 +1,5 @@
 import type { Outcome } from "../domain/delivery.ts";
+import { sentence } from "../domain/text.ts";
 import type { Claim } from "../store/deliveries.ts";
 import type { ShopStore } from "../store/shops.ts";
 import type { AdminApi } from "./admin-api.ts";
@@ -31,8 +32,4 @@ export function workflowStarter(api: AdminApi, shops: ShopStore, timeout: number
       signal.removeEventListener("abort", abort);
     }
   };
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

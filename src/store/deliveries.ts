@@ -1,5 +1,13 @@
 import type { Database } from "bun:sqlite";
-import { afterAttempt, afterRetryByHand, type DeliveryKind, type DeliveryState, type DeliveryStatus, type Outcome } from "../domain/delivery.ts";
+import {
+  afterAttempt,
+  afterRetryByHand,
+  DELIVERY_KINDS,
+  type DeliveryKind,
+  type DeliveryState,
+  type DeliveryStatus,
+  type Outcome,
+} from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
 import { randomId } from "../domain/ids.ts";
@@ -76,16 +84,17 @@ export interface DeliveryStore {
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** By hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
-  /** How many are dead, of those queued since a time; with `now`, they are retried too. */
-  countDead(shopId: number, since: number): Promise<number>;
-  retryDead(shopId: number, since: number, now: number): Promise<number>;
+  /** How many are dead, of those queued since a time, of one kind or both. */
+  countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
+  /** Retries them. @returns how many */
+  retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   queueTest(shop: { id: number; domain: string }, event: Event, now: number): Promise<string>;
   /** Forgets what was delivered before a time; dead deliveries stay. */
   prune(before: number): Promise<void>;
 }
 
-/** One transaction of a pruning, so that it holds up nobody. */
-const PRUNE_AT_ONCE = 1_000;
+/** One transaction of a pruning or of a retry of all that is dead, so that it holds up nobody. */
+const AT_ONCE = 1_000;
 
 interface Stored extends DeliveryState {
   number: number;
@@ -125,15 +134,18 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   const history = db.prepare<Attempt, [number]>(
     "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE delivery = +? ORDER BY number",
   );
-  const countDead = db.prepare<{ n: number }, [number, number]>(
-    "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND created_at >= ?",
+  const countDead = db.prepare<{ n: number }, [number, DeliveryKind, number]>(
+    "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND kind = ? AND created_at >= ?",
   );
   const requeueDead = db.prepare(
     `UPDATE deliveries SET status = 'pending', round = 0, next_attempt_at = $now, claimable_at = $now, lease = NULL, ended_at = NULL
-     WHERE status = 'dead' AND shop_id = $shopId AND created_at >= $since`,
+     WHERE number IN (
+       SELECT number FROM deliveries WHERE status = 'dead' AND shop_id = $shopId AND kind = $kind AND number > $after AND created_at >= $since
+       ORDER BY number LIMIT ${AT_ONCE}
+     ) RETURNING number`,
   );
   const pruneSome = db.prepare(
-    `DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE status = 'delivered' AND ended_at < ? LIMIT ${PRUNE_AT_ONCE})`,
+    `DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE status = 'delivered' AND ended_at < ? LIMIT ${AT_ONCE})`,
   );
 
   function record({ claim, outcome, startedAt, duration }: Finished, waits: readonly number[]): void {
@@ -173,12 +185,17 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     },
 
     async list(shopId, { limit, status, kind }) {
-      // Literals of our own, not parameters: the index of the dead is only used where it can be seen that it serves.
-      const conditions = ["shop_id = $shopId", ...(status === undefined ? [] : [`status = '${status}'`]), ...(kind === undefined ? [] : [`kind = '${kind}'`])];
-      const query = db.query<Omit<Delivery, "test"> & { test: number }, { shopId: number; limit: number }>(
-        `SELECT ${listed} FROM deliveries WHERE ${conditions.join(" AND ")} ORDER BY number DESC LIMIT $limit`,
+      // Literals of our own, not parameters: the index of the dead is only used where it can be seen that it serves. Both kinds are read apart, for
+      // the indexes have one after the other.
+      const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
+      const newest = kindsOf(kind).map(
+        (each) =>
+          `SELECT * FROM (SELECT number, ${listed} FROM deliveries WHERE shop_id = $shopId AND kind = '${each}' ${ofStatus} ORDER BY number DESC LIMIT $limit)`,
       );
-      return query.all({ shopId, limit }).map(withTest);
+      const query = db.query<Omit<Delivery, "test"> & { test: number; number: number }, { shopId: number; limit: number }>(
+        `${newest.join(" UNION ALL ")} ORDER BY number DESC LIMIT $limit`,
+      );
+      return query.all({ shopId, limit }).map(({ number: _, ...row }) => withTest(row));
     },
 
     async show(shopId, id) {
@@ -199,12 +216,22 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       return this.show(shopId, id);
     },
 
-    async countDead(shopId, since) {
-      return countDead.get(shopId, since)?.n ?? 0;
+    async countDead(shopId, since, kind) {
+      return kindsOf(kind).reduce((sum, each) => sum + (countDead.get(shopId, each, since)?.n ?? 0), 0);
     },
 
-    async retryDead(shopId, since, now) {
-      return requeueDead.run({ shopId, since, now }).changes;
+    async retryDead(shopId, since, now, kind) {
+      let retried = 0;
+      for (const each of kindsOf(kind)) {
+        // Upwards by number, so that what dies again meanwhile is not retried a second time.
+        for (let after = 0; ; await new Promise((resolve) => setImmediate(resolve))) {
+          const requeued = requeueDead.all({ shopId, since, now, kind: each, after }) as { number: number }[];
+          retried += requeued.length;
+          if (requeued.length < AT_ONCE) break;
+          after = Math.max(after, ...requeued.map(({ number }) => number));
+        }
+      }
+      return retried;
     },
 
     async queueTest(shop, event, now) {
@@ -215,4 +242,8 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       while (pruneSome.run(before).changes > 0) await new Promise((resolve) => setImmediate(resolve));
     },
   };
+}
+
+function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
+  return kind === undefined ? DELIVERY_KINDS : [kind];
 }

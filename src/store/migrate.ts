@@ -3,9 +3,10 @@ import { SdsError } from "../domain/error.ts";
 import mirror from "./migrations/0001_mirror.sql" with { type: "text" };
 import deliveries from "./migrations/0002_deliveries.sql" with { type: "text" };
 import platform from "./migrations/0003_platform.sql" with { type: "text" };
+import admin from "./migrations/0004_admin.sql" with { type: "text" };
 
 /** Append only: a database in the field has run a prefix of this list, and PRAGMA user_version says how long a one. */
-const MIGRATIONS: readonly string[] = [mirror, deliveries, platform];
+const MIGRATIONS: readonly string[] = [mirror, deliveries, platform, admin];
 
 /** "sds1" in PRAGMA application_id tells our databases from anybody else's. */
 const APPLICATION_ID = 0x73647331;

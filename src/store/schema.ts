@@ -86,3 +86,28 @@ export const syncs = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.shopId, table.kind] })],
 );
+
+export const adminLinks = sqliteTable(
+  "admin_links",
+  {
+    hash: blob({ mode: "buffer" }).primaryKey(),
+    shopId: shopId(),
+    expiresAt: integer("expires_at").notNull(),
+    usedAt: integer("used_at"),
+  },
+  (table) => [index("admin_links_of_shop").on(table.shopId)],
+);
+
+export const adminSessions = sqliteTable(
+  "admin_sessions",
+  {
+    hash: blob({ mode: "buffer" }).primaryKey(),
+    shopId: shopId(),
+    createdAt: integer("created_at").notNull(),
+    expiresAt: integer("expires_at").notNull(),
+  },
+  (table) => [index("admin_sessions_of_shop").on(table.shopId)],
+);
+
+/** Facts about the database itself, one text each. */
+export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });

@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../domain/error.ts";
 import type { Plan, Shop, ShopSettings } from "../domain/shop.ts";
-import { apiKeys, shops, webhookEndpoints } from "./schema.ts";
+import { adminLinks, adminSessions, apiKeys, shops, webhookEndpoints } from "./schema.ts";
 import type { Vault } from "./vault.ts";
 
 interface NewShop {
@@ -118,9 +118,13 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     async remove(domain) {
       const shop = byDomain.get(domain);
       if (shop === null) return false;
-      // From here on no key of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
-      db.delete(apiKeys).where(eq(apiKeys.shopId, shop.id)).run();
-      db.delete(webhookEndpoints).where(eq(webhookEndpoints.shopId, shop.id)).run();
+      // From here on no key or session of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      db.transaction(
+        (tx) => {
+          for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints]) tx.delete(table).where(eq(table.shopId, shop.id)).run();
+        },
+        { behavior: "immediate" },
+      );
       for (const statement of removeSome) {
         while (statement.run(shop.id, shop.id).changes > 0) await new Promise((resolve) => setImmediate(resolve));
       }

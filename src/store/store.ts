@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type ConnectionStore, connectionStore } from "./connections.ts";
+import { type CountStore, countStore } from "./counts.ts";
 import { type BusyTimeout, checkpoint, openDatabase } from "./database.ts";
 import { type DeliveryStore, deliveryStore } from "./deliveries.ts";
 import { type InboxStore, inboxStore } from "./inbox.ts";
@@ -10,6 +11,7 @@ import { type KeyStore, keyStore } from "./keys.ts";
 import { type MirrorStore, mirrorStore } from "./mirror.ts";
 import { type PageStore, pageStore } from "./pages.ts";
 import { type PersonStore, personStore } from "./person.ts";
+import { type SessionStore, sessionStore } from "./sessions.ts";
 import { type ShopStore, shopStore } from "./shops.ts";
 import { type SyncStore, syncStore } from "./syncs.ts";
 import { openVault } from "./vault.ts";
@@ -38,6 +40,8 @@ export interface Store {
   inbox: InboxStore;
   syncs: SyncStore;
   people: PersonStore;
+  sessions: SessionStore;
+  counts: CountStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short. */
@@ -65,6 +69,8 @@ export async function openStore({ folder, masterKeyFile, busyTimeout, random }: 
       inbox: inboxStore(db),
       syncs: syncStore(typed),
       people: personStore(db),
+      sessions: sessionStore(typed),
+      counts: countStore(db),
       async check() {
         db.transaction(() => db.run("UPDATE facts SET value = value WHERE name = 'master_key'")).immediate();
       },

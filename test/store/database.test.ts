@@ -127,5 +127,10 @@ test("migrations that a database in the field may have run are not changed: add 
           .slice(0, 16)}`,
     ),
   );
-  expect(hashes).toEqual(["0001_mirror.sql d88dc43f13395204", "0002_deliveries.sql 011f0af7529c8de9", "0003_platform.sql 19773fc00012abc9"]);
+  expect(hashes).toEqual([
+    "0001_mirror.sql d88dc43f13395204",
+    "0002_deliveries.sql 011f0af7529c8de9",
+    "0003_platform.sql 19773fc00012abc9",
+    "0004_admin.sql a2808f544aa3db08",
+  ]);
 });

@@ -1,0 +1,113 @@
+// What needs a script on the settings page: times in the viewer's zone, copying, choosing all, and keeping lists current. All else works without.
+
+const POLL_EVERY = 2000;
+
+function showLocalTimes(root) {
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  for (const time of root.querySelectorAll("time[datetime]")) time.textContent = format.format(new Date(time.dateTime));
+}
+
+/** The clipboard is there for https and localhost alone; elsewhere the text is selected, and the older way tried. */
+async function copy(element) {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
+  getSelection().selectAllChildren(element);
+  if (!document.execCommand("copy")) throw new Error("not copied");
+}
+
+function offerCopying(root) {
+  for (const button of root.querySelectorAll("button[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const copied = await copy(document.getElementById(button.dataset.copy)).then(
+        () => true,
+        () => false,
+      );
+      button.textContent = copied ? "Copied" : "Select and copy it";
+      say(button.textContent);
+    });
+  }
+}
+
+function offerChoosingAll() {
+  for (const button of document.querySelectorAll("button[data-choose-all]")) {
+    const boxes = [...document.querySelectorAll(`input[name="${button.dataset.chooseAll}"]`)];
+    const isAll = () => boxes.every((box) => box.checked);
+    const label = () => {
+      button.textContent = isAll() ? "Choose none" : "Choose all";
+    };
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const checked = !isAll();
+      for (const box of boxes) box.checked = checked;
+      label();
+    });
+    for (const box of boxes) box.addEventListener("change", label);
+    label();
+  }
+}
+
+/** To those who don't see the page. */
+function say(text) {
+  const status = document.getElementById("said");
+  if (status !== null) status.textContent = text;
+}
+
+/** Puts the new part in the place of the old one, and leaves focus and scroll where they were. */
+function replace(live, next) {
+  const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
+  const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
+  const { announce } = live.dataset;
+  const { scrollX, scrollY } = window;
+  showLocalTimes(next);
+  live.replaceChildren(...next.childNodes);
+  for (const { name, value } of next.attributes) live.setAttribute(name, value);
+  offerCopying(live);
+  for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
+  // What was focused may be gone, a button of what is done for instance.
+  if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
+  window.scrollTo(scrollX, scrollY);
+  if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");
+}
+
+/** Somebody who selects text to copy it would lose it. */
+function isSelecting(live) {
+  const selection = getSelection();
+  return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
+}
+
+function keepCurrent(live) {
+  let shown;
+  let asking = false;
+
+  async function ask() {
+    const response = await fetch(location.pathname, { headers: { "X-Part": "live" }, credentials: "same-origin", cache: "no-store" });
+    if (response.status === 401) {
+      live.dataset.poll = "off";
+      say("You are signed out.");
+      return;
+    }
+    const text = response.ok ? await response.text() : shown;
+    if (text === shown || isSelecting(live)) return;
+    const next = new DOMParser().parseFromString(text, "text/html").getElementById("live");
+    if (next === null) return;
+    replace(live, next);
+    shown = text;
+  }
+
+  async function tick() {
+    if (asking || document.hidden || live.dataset.poll !== "on") return;
+    asking = true;
+    // The next tick asks again.
+    await ask().catch(() => undefined);
+    asking = false;
+  }
+
+  setInterval(tick, POLL_EVERY);
+  document.addEventListener("visibilitychange", tick);
+}
+
+showLocalTimes(document);
+offerCopying(document);
+offerChoosingAll();
+const live = document.getElementById("live");
+if (live !== null) keepCurrent(live);

@@ -1,0 +1,26 @@
+import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
+import { CryptoHasher } from "bun";
+import style from "./admin.css" with { type: "text" };
+import script from "./admin.js" with { type: "text" };
+
+const JAVASCRIPT = "text/javascript; charset=utf-8";
+const CSS = "text/css; charset=utf-8";
+const FILES: Record<string, { text: string; type: string }> = {
+  "/admin/pico.css": { text: pico, type: CSS },
+  "/admin/admin.css": { text: style, type: CSS },
+  "/admin/admin.js": { text: script, type: JAVASCRIPT },
+};
+const VERSION = new CryptoHasher("sha256").update(`${pico}${style}${script}`).digest("hex").slice(0, 12);
+
+/** The path of a file with its version, so that a browser keeps it until the program changes. */
+export function versioned(path: string): string {
+  return `${path}?v=${VERSION}`;
+}
+
+/** A style or script that all pages share; undefined for any other path. They hold nothing of a shop and need no session. */
+export function respondAsset(path: string, url: string): Response | undefined {
+  const file = FILES[path];
+  if (file === undefined) return undefined;
+  const keep = new URL(url).searchParams.get("v") === VERSION ? "public, max-age=31536000, immutable" : "no-cache";
+  return new Response(file.text, { headers: { "Content-Type": file.type, "Cache-Control": keep, "X-Content-Type-Options": "nosniff" } });
+}

@@ -1,0 +1,132 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
+import type { Delivery } from "../../store/deliveries.ts";
+import type { Store } from "../../store/store.ts";
+import { CsrfField, Empty, Table, Time } from "./parts.tsx";
+import type { Section, Visit } from "./visit.ts";
+
+/** service.md "Delivery log". */
+const LAST = 20;
+/** More dead ones are counted and not listed. */
+const DEAD_LISTED = 100;
+
+export const STATUS_NAMES: Record<DeliveryStatus, string> = { pending: "Pending", retrying: "Retrying", delivered: "Delivered", dead: "Dead" };
+
+interface Log {
+  kind: DeliveryKind;
+  section: Section;
+  last: Delivery[];
+  dead: Delivery[];
+  deadCount: number;
+}
+
+/** The last deliveries of a kind, and the dead ones, which nothing pushes out. */
+export async function readLog(store: Store, shopId: number, kind: DeliveryKind, section: Section): Promise<Log> {
+  const [last, dead, deadCount] = await Promise.all([
+    store.deliveries.list(shopId, { limit: LAST, kind }),
+    store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
+    store.deliveries.countDead(shopId, 0, kind),
+  ]);
+  return { kind, section, last, dead, deadCount };
+}
+
+/** The log as the part of a page that keeps itself current. */
+export function liveLog(visit: Visit, log: Log, empty: VNode): VNode {
+  const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
+  return (
+    <Live poll announce={announced(log)}>
+      <h2>Last {LAST}</h2>
+      {log.last.length === 0 ? empty : <LogTable id="last" name={`The last ${name}`} visit={visit} log={log} deliveries={log.last} />}
+      <h2>
+        Dead <span id="dead-count">({log.deadCount.toLocaleString("en")})</span>
+      </h2>
+      {log.deadCount === 0 ? (
+        <Empty id="no-dead">None. What fails five times comes here and stays until it is sent again.</Empty>
+      ) : (
+        <DeadList visit={visit} log={log} name={name} />
+      )}
+    </Live>
+  );
+}
+
+/** The part that the script replaces when it changed; `poll` says whether more can change. */
+export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: VNode[] | VNode }) {
+  return (
+    <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
+      {children}
+      {poll ? (
+        <noscript>
+          <p>Reload the page to see what changed.</p>
+        </noscript>
+      ) : null}
+    </section>
+  );
+}
+
+export function StatusBadge({ status }: { status: DeliveryStatus }) {
+  return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
+}
+
+/** Sends one again and comes back to where the button was. */
+export function RetryForm({ visit, id, label, back, list }: { visit: Visit; id: string; label: string; back: "log" | "details"; list: string }) {
+  return (
+    <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
+      <CsrfField csrf={visit.csrf} />
+      <input type="hidden" name="back" value={back} />
+      <button type="submit" id={`retry-${list}-${id}`} class="outline" aria-label={label}>
+        Retry
+      </button>
+    </form>
+  );
+}
+
+function announced({ last, deadCount }: Log): string {
+  const [newest] = last;
+  return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
+}
+
+function DeadList({ visit, log, name }: { visit: Visit; log: Log; name: string }) {
+  const hidden = log.deadCount - log.dead.length;
+  return (
+    <>
+      <p>
+        <a id="retry-dead" href={`${log.section}/retry-dead`}>
+          Retry all Dead
+        </a>
+      </p>
+      <LogTable id="dead" name={`Dead ${name}`} visit={visit} log={log} deliveries={log.dead} />
+      {hidden > 0 ? <p id="dead-hidden">And {hidden.toLocaleString("en")} older ones, which "Retry all Dead" sends too.</p> : null}
+    </>
+  );
+}
+
+function LogTable({ id, name, visit, log, deliveries }: { id: string; name: string; visit: Visit; log: Log; deliveries: readonly Delivery[] }) {
+  const topic = log.kind === "webhook" ? "Topic" : "Trigger";
+  return (
+    <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", "Action"]}>
+      {deliveries.map((each) => (
+        <tr id={`${id}-${each.id}`}>
+          <th scope="row">
+            <a id={`open-${id}-${each.id}`} href={`/admin/deliveries/${each.id}`}>
+              {each.topic}
+            </a>
+            {each.test ? <span class="badge">test</span> : null}
+          </th>
+          <td>
+            <StatusBadge status={each.status} />
+          </td>
+          <td>{each.attempts}</td>
+          <td>{each.lastStatusCode ?? "–"}</td>
+          <td class="error">{each.error ?? "–"}</td>
+          <td>
+            <Time ms={each.createdAt} />
+          </td>
+          <td>
+            <RetryForm visit={visit} id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

@@ -1,0 +1,144 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import { render } from "preact-render-to-string";
+import { hasAccess, type Shop } from "../../domain/shop.ts";
+import { newRequestId } from "../respond.ts";
+import { versioned } from "./assets.ts";
+import { Copyable, CsrfField, NewSecret } from "./parts.tsx";
+import { type Notice, type Page, SECTIONS, type Section } from "./visit.ts";
+
+/** No inline script or style, nothing from another host, in nobody's frame. `data:` is for the pictures inside Pico's style. */
+const POLICY =
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const HEADERS = {
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": POLICY,
+  "Cache-Control": "no-store",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+
+/** A whole page of somebody who is signed in. */
+export function respondPage(page: Page, shop: Shop, csrf: string, notices: readonly Notice[]): Response {
+  const html = (
+    <Document title={`${page.title} · ${shop.domain}`}>
+      <header class="container">
+        <p class="shop">
+          <strong>Settings</strong> <span id="shop">{shop.domain}</span>
+        </p>
+        <Navigation current={page.section} />
+        <form method="post" action="/admin/sign-out">
+          <CsrfField csrf={csrf} />
+          <button type="submit" id="sign-out" class="secondary outline">
+            Sign out
+          </button>
+        </form>
+      </header>
+      <main id="main" class="container" tabIndex={-1}>
+        <p id="said" class="visually-hidden" role="status" />
+        <div id="notices" role="status">
+          {notices.map((notice) => (
+            <NoticeBox {...notice} />
+          ))}
+        </div>
+        {hasAccess(shop.plan) ? null : <PlanNotice />}
+        <h1>{page.title}</h1>
+        {page.content}
+      </main>
+    </Document>
+  );
+  return respondHtml(page.status ?? 200, html);
+}
+
+/** A part of a page, for the script that keeps it current. */
+export function respondPart(part: VNode): Response {
+  return new Response(render(part), { headers: { ...HEADERS, "X-Request-Id": newRequestId() } });
+}
+
+interface Message {
+  status: number;
+  title: string;
+  children: ComponentChildren;
+  /** Where the browser goes on at once. */
+  next?: string;
+  headers?: Record<string, string>;
+}
+
+/** A page with nothing of a shop on it: signing in, signing out, refusals. */
+export function respondMessage({ status, title, children, next, headers = {} }: Message): Response {
+  const html = (
+    <Document title={title} {...(next !== undefined && { next })}>
+      <main id="main" class="container message">
+        <h1>{title}</h1>
+        {children}
+      </main>
+    </Document>
+  );
+  return respondHtml(status, html, headers);
+}
+
+function respondHtml(status: number, html: VNode, headers: Record<string, string> = {}): Response {
+  return new Response(`<!doctype html>${render(html)}`, { status, headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers } });
+}
+
+function Document({ title, next, children }: { title: string; next?: string; children: ComponentChildren }) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        {next === undefined ? null : <meta http-equiv="refresh" content={`0; url=${next}`} />}
+        <title>{title}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={versioned("/admin/pico.css")} />
+        <link rel="stylesheet" href={versioned("/admin/admin.css")} />
+        <script src={versioned("/admin/admin.js")} defer />
+      </head>
+      <body>
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        {children}
+      </body>
+    </html>
+  );
+}
+
+function Navigation({ current }: { current: Section }) {
+  return (
+    <nav aria-label="Settings">
+      <ul>
+        {Object.entries(SECTIONS).map(([path, name]) => (
+          <li>
+            <a href={path} {...(path === current && { "aria-current": "page" as const })}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function NoticeBox({ text, tone, secret, copy }: Notice) {
+  return (
+    <div class={tone === "warning" ? "notice warning" : "notice"}>
+      <p>{text}</p>
+      {secret === undefined ? null : <NewSecret {...secret} />}
+      {copy === undefined ? null : <Copyable id="new-secret" {...copy} />}
+    </div>
+  );
+}
+
+function PlanNotice() {
+  return (
+    <div id="plan-notice" class="notice warning">
+      <p>
+        This shop's plan has no API access, webhooks or workflow triggers: API calls are answered with 403, and no event is queued. They come with the Pro plan,
+        and with the Free plan through the API and webhooks add-on. <a href="/admin/plan">See the plan</a>
+      </p>
+    </div>
+  );
+}

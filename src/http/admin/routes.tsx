@@ -1,0 +1,179 @@
+/** @jsxImportSource preact */
+import { type ErrorCode, SdsError } from "../../domain/error.ts";
+import { sentence } from "../../domain/text.ts";
+import { newRequestId } from "../respond.ts";
+import { respondAsset } from "./assets.ts";
+import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
+import { Flashes } from "./flashes.ts";
+import { readForm } from "./form.ts";
+import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
+import { respondMessage, respondPage, respondPart } from "./layout.tsx";
+import { MirrorCounts } from "./mirror-counts.ts";
+import { planPage } from "./plan.tsx";
+import { type Session, Sessions } from "./session.ts";
+import { saveTriggers, showTriggers } from "./triggers.tsx";
+import { type AdminParts, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./visit.ts";
+import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
+
+/** Answers what is asked below /admin; undefined for a path that is nowhere. `peer` is the address at the other end of the socket. */
+export type AdminHandler = (request: Request, path: string, peer: string | undefined) => Promise<Response | undefined>;
+
+const HOME: Section = "/admin/keys";
+
+interface Route {
+  get?: Handler;
+  post?: Handler;
+}
+
+/** Every page and every form, `:id` standing for letters, digits and underscores. */
+const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
+  "/admin/keys": { get: showKeys, post: createKey },
+  "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
+  "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
+  "/admin/webhooks/secret": { post: showSecret },
+  "/admin/webhooks/rotate": { get: askToRotate, post: rotateSecret },
+  "/admin/webhooks/clear": { get: askToClear, post: clearWebhooks },
+  "/admin/webhooks/test": { post: sendTestEvent },
+  "/admin/deliveries": { get: showDeliveries },
+  "/admin/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
+  "/admin/deliveries/:id": { get: showDelivery },
+  "/admin/deliveries/:id/retry": { post: retryDelivery },
+  "/admin/triggers": { get: showTriggers, post: saveTriggers },
+  "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
+  "/admin/plan": { get: planPage(mirrorCounts) },
+});
+
+/** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
+export function adminHandler(parts: AdminParts): AdminHandler {
+  const sessions = new Sessions(parts);
+  const flashes = new Flashes(parts.now);
+  const patterns = Object.entries(routes(new MirrorCounts(parts.store.counts, parts.now))).map(([path, route]) => ({
+    path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
+    route,
+  }));
+
+  async function signIn(request: Request, peer: string | undefined): Promise<Response> {
+    const done = await sessions.signIn(request, new URL(request.url).searchParams.get("token") ?? "", peer);
+    if ("cookie" in done) return welcome(done.cookie);
+    return done.refused === "limit" ? tooMany(done.wait) : badLink();
+  }
+
+  async function signOut(request: Request, session: Session): Promise<Response> {
+    if ((await readForm(request, session.csrf)) === undefined) return forged();
+    return signedOut(await sessions.signOut(session));
+  }
+
+  async function answer(request: Request, handler: Handler, session: Session, path: string, id: string): Promise<Response> {
+    const { shop, csrf } = session;
+    const posted = request.method === "POST";
+    const form = posted ? await readForm(request, csrf) : new URLSearchParams();
+    if (form === undefined) return forged();
+    const answered = await handler({ shop, csrf, id, form }, parts);
+    if (posted) parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
+    if ("to" in answered) return seeOther(answered, session);
+    if (request.headers.get("x-part") === "live" && answered.live !== undefined) return respondPart(answered.live);
+    return respondPage(answered, shop, csrf, posted ? [] : flashes.take(session.id, path));
+  }
+
+  function seeOther({ to, notices = [] }: SeeOther, { id }: Session): Response {
+    flashes.put(id, to, notices);
+    return new Response(null, { status: 303, headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() } });
+  }
+
+  return async (request, path, peer) => {
+    const asset = request.method === "GET" ? respondAsset(path, request.url) : undefined;
+    if (asset !== undefined) return asset;
+    if (path === "/admin/sign-in" && request.method === "GET") return signIn(request, peer);
+
+    const isSignOut = path === "/admin/sign-out";
+    const found = patterns.find((each) => each.path.test(path));
+    if (found === undefined && path !== "/admin" && !isSignOut) return undefined;
+    const session = await sessions.find(request);
+    if (session === undefined) return signedOutPage();
+    if (isSignOut && request.method === "POST") return signOut(request, session);
+    const handler = request.method === "POST" ? found?.route.post : found?.route.get;
+    // A form's own address, typed or reloaded: its page is the section.
+    if (handler === undefined) return seeOther({ to: sectionOf(path) }, session);
+    try {
+      return await answer(request, handler, session, path, found?.path.exec(path)?.groups?.["id"] ?? "");
+    } catch (thrown) {
+      const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
+      if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
+      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
+    }
+  };
+}
+
+/** What a handler may refuse; anything else is a defect, and is answered and logged as everywhere. */
+const REFUSALS: Partial<Record<ErrorCode, number>> = { invalid: 400, plan_required: 403, not_found: 404, conflict: 409, too_large: 413 };
+
+function sectionOf(path: string): Section {
+  return (Object.keys(SECTIONS) as Section[]).find((section) => path.startsWith(section)) ?? HOME;
+}
+
+function refusal(status: number, message: string, section: Section): Page {
+  const content = (
+    <>
+      <p id="refusal">{message}</p>
+      <p>
+        <a href={section}>Back</a>
+      </p>
+    </>
+  );
+  return { title: status === 404 ? "There is nothing here" : "This can't be done", section, status, content };
+}
+
+/**
+ * A page and not a redirect: when the link was opened from another site, a mail for instance, a browser would follow a redirect without the cookie that was just set,
+ * for it is SameSite=Strict. This page's own refresh is of our site.
+ */
+function welcome(cookie: string): Response {
+  const children = (
+    <p>
+      <a id="continue" href="/admin">
+        Go on to the settings
+      </a>
+    </p>
+  );
+  return respondMessage({ status: 200, title: "You are signed in", children, next: "/admin", headers: { "Set-Cookie": cookie } });
+}
+
+function HowToSignIn() {
+  return (
+    <p>
+      Ask whoever runs this service for a link, or make one yourself: <code>sds admin link</code> prints an address that works once, within ten minutes.
+    </p>
+  );
+}
+
+function signedOutPage(): Response {
+  return respondMessage({ status: 401, title: "You are not signed in", children: <HowToSignIn /> });
+}
+
+function badLink(): Response {
+  const children = (
+    <>
+      <p>This link is wrong, too old, or was used before.</p>
+      <HowToSignIn />
+    </>
+  );
+  return respondMessage({ status: 401, title: "This link doesn't work", children });
+}
+
+function tooMany(seconds: number): Response {
+  const children = <p>Too many links that don't work came from your address. Try again in {seconds} seconds.</p>;
+  return respondMessage({ status: 429, title: "Too many attempts", children, headers: { "Retry-After": String(seconds) } });
+}
+
+function signedOut(cookie: string): Response {
+  return respondMessage({ status: 200, title: "You are signed out", children: <HowToSignIn />, headers: { "Set-Cookie": cookie } });
+}
+
+function forged(): Response {
+  const children = (
+    <p>
+      The form is not one that this session was given, so nothing was done. <a href="/admin">Open the settings</a> and try again.
+    </p>
+  );
+  return respondMessage({ status: 403, title: "This form can't be taken", children });
+}

@@ -1,0 +1,98 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+import { cookieOf } from "../support/visitor.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DOMAIN = "alpha.myshopify.com";
+const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+
+/** Opens a printed link as a browser does. */
+async function signIn(url: string) {
+  const opened = await fetch(url);
+  const cookie = cookieOf(opened);
+  const base = new URL(url).origin;
+  const get = (path: string) => fetch(`${base}${path}`, { headers: { Cookie: cookie }, redirect: "manual" });
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await (await get("/admin/keys")).text())?.[1] ?? "";
+  const post = (path: string, fields: Record<string, string> = {}) =>
+    fetch(`${base}${path}`, { method: "POST", headers: { Cookie: cookie }, body: new URLSearchParams({ csrf, ...fields }), redirect: "manual" });
+  return { status: opened.status, get, post };
+}
+
+test("a link of the command line leads to the page of a running serve, where all is done", async () => {
+  const program = new Program(undefined, LOCAL);
+  await program.json(["shop", "add", DOMAIN]);
+  const server = await program.serve();
+  const { status, stdout } = await program.run(["admin", "link"]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^${server.url}/admin/sign-in\\?token=[\\w-]{43}\n$`));
+  const { get, post } = await signIn(stdout.trim());
+  expect((await fetch(stdout.trim())).status).toBe(401);
+
+  await post("/admin/keys", { label: "Warehouse" });
+  const key = /cad_pk_[0-9a-f]{48}/.exec(await (await get("/admin/keys")).text())?.[0] ?? "";
+  const read = () => fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } });
+  expect((await read()).status).toBe(200);
+  const [listed] = await program.json<{ id: string; label: string }[]>(["key", "list"]);
+  expect(listed?.label).toBe("Warehouse");
+  await post(`/admin/keys/${listed?.id}/revoke`);
+  expect((await read()).status).toBe(401);
+
+  const receiver = new Receiver();
+  expect((await post("/admin/webhooks", { url: receiver.url, topics: "order.failed" })).status).toBe(303);
+  const sent = await post("/admin/webhooks/test", { topic: "order.failed" });
+  expect((await receiver.gets(1))[0]?.topic).toBe("order.failed");
+  await eventually(async () => (await (await get(sent.headers.get("location") ?? "")).text()).includes(">Delivered<"));
+
+  const file = await get("/admin/pico.css");
+  expect([file.status, (await file.text()).length > 50_000]).toEqual([200, true]);
+  await server.stop();
+});
+
+test("sign-out ends sessions and unused links of a running serve at once", async () => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  await program.serve();
+  const { get } = await signIn((await program.json<{ url: string }>(["admin", "link"])).url);
+  const { url: unused } = await program.json<{ url: string }>(["admin", "link"]);
+  expect((await get("/admin/keys")).status).toBe(200);
+  expect(await program.json(["admin", "sign-out"])).toEqual({ ended: 1 });
+  expect((await get("/admin/keys")).status).toBe(401);
+  expect((await signIn(unused)).status).toBe(401);
+  expect(await program.run(["admin", "sign-out"])).toEqual({ status: 0, stdout: "", stderr: "Ended 0 sessions.\n" });
+});
+
+test("a link's address is the public one, else that of a running serve, else the configured one", async () => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const base = async (env: Record<string, string> = {}) => {
+    const { url, expiresAt } = await program.json<{ url: string; expiresAt: string }>(["admin", "link"], { env });
+    expect(Date.parse(expiresAt) - Date.now()).toBeWithin(9 * 60_000, 10 * 60_000 + 1);
+    return new URL(url).origin;
+  };
+  expect(await base()).toBe("http://127.0.0.1:8080");
+  expect(await base({ SDS_HOST: "::1", SDS_PORT: "81" })).toBe("http://[::1]:81");
+  expect(await base({ SDS_HOST: "0.0.0.0" })).toBe("http://127.0.0.1:8080");
+  const server = await program.serve();
+  expect(await base({ SDS_PORT: "81" })).toBe(server.url);
+  expect(await base({ SDS_PUBLIC_URL: "https://sds.example.com/" })).toBe("https://sds.example.com");
+  await server.stop();
+  expect(await base()).toBe("http://127.0.0.1:8080");
+});
+
+test("what is no public address, or names no shop, is refused", async () => {
+  const program = new Program();
+  expect(await program.run(["admin", "link"])).toMatchObject({ status: 3, stdout: "" });
+  await program.json(["shop", "add", DOMAIN]);
+  for (const url of ["sds.example.com", "ftp://sds.example.com", "https://sds.example.com/below", "https://u@sds.example.com", ""]) {
+    const refused = await program.run(["admin", "link"], { env: { SDS_PUBLIC_URL: url } });
+    expect({ url, status: refused.status, stdout: refused.stdout }).toEqual({ url, status: 2, stdout: "" });
+    expect(refused.stderr).toStartWith("sds: SDS_PUBLIC_URL is ");
+  }
+  await program.json(["shop", "add", "beta.myshopify.com"]);
+  expect(await program.run(["admin", "link"])).toMatchObject({ status: 2, stdout: "" });
+  expect((await program.run(["admin", "link", "--shop", "beta.myshopify.com"])).stdout).toContain("/admin/sign-in?token=");
+});

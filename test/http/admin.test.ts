@@ -1,0 +1,376 @@
+import { describe, expect, test } from "bun:test";
+import { TOPIC_NAMES, type Topic } from "../../src/domain/event.ts";
+import { hashKey } from "../../src/domain/key.ts";
+import type { Plan } from "../../src/domain/shop.ts";
+import { verify } from "../../src/domain/signature.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
+import { apply, START, type TestApp, testApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { Receiver } from "../support/receiver.ts";
+import { customer, order, subscription } from "../support/records.ts";
+import { visit } from "../support/visitor.ts";
+
+const SCRIPT = "<script>alert(1)</script>";
+const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
+const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+const KEY = /cad_pk_[0-9a-f]{48}/;
+
+async function opened(env: Record<string, string> = {}, plan: Plan = "pro") {
+  const all = await testApp(env);
+  const { shop, keyId } = await all.addShop("alpha.myshopify.com", plan);
+  return { all, store: all.app.store, shop, keyId, ...(await visit(all, shop)) };
+}
+
+/** Where a form's answer leads; the status too, for a refusal leads nowhere. */
+function led(answer: Response): [number, string | null] {
+  return [answer.status, answer.headers.get("location")];
+}
+
+async function endpoint(all: TestApp, shopId: number, url: string, topics: Topic[] = TOPIC_NAMES): Promise<void> {
+  await all.app.store.webhooks.set(shopId, { url, topics }, START);
+}
+
+/** A dead delivery of one attempt, with an error of the test's own. */
+async function dead(
+  all: TestApp,
+  shop: { id: number; domain: string },
+  error = "The endpoint responded with HTTP 500.",
+  topic: Topic = "order.failed",
+): Promise<string> {
+  const { deliveries, webhooks } = all.app.store;
+  await webhooks.secret(shop.id, START);
+  const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, START);
+  const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), START, START + 60_000, []);
+  if (claim === undefined) throw new Error("nothing was due");
+  await deliveries.turn([{ claim, outcome: { statusCode: 500, error }, startedAt: START, duration: 12 }], new Map(), START, START, []);
+  return id;
+}
+
+describe("API keys", () => {
+  test("a new key is shown once, works, and is revoked by its name for the very next request", async () => {
+    const { all, html, post, store, shop } = await opened();
+    expect(led(await post("/admin/keys", { label: "  Warehouse " }))).toEqual([303, "/admin/keys"]);
+    const first = await html("/admin/keys");
+    const key = KEY.exec(first)?.[0] ?? "";
+    expect(first).toContain("This is the new key Warehouse:");
+    expect(first).toContain("It won't be shown again.");
+    expect(await html("/admin/keys")).not.toMatch(KEY);
+    const read = () => all.request("/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
+    expect((await read()).status).toBe(200);
+
+    const id = (await store.keys.list(shop.id)).find(({ label }) => label === "Warehouse")?.id ?? "";
+    const asked = await html(`/admin/keys/${id}/revoke`);
+    expect(asked).toContain("<strong>Warehouse</strong>");
+    expect(asked).toContain(key.slice(0, 15));
+    expect((await read()).status).toBe(200);
+    expect(led(await post(`/admin/keys/${id}/revoke`))).toEqual([303, "/admin/keys"]);
+    expect((await read()).status).toBe(401);
+    expect(await html("/admin/keys")).toContain(`The key Warehouse (${key.slice(0, 15)}…) is revoked.`);
+    expect((await post(`/admin/keys/${id}/revoke`)).status).toBe(404);
+  });
+
+  test("a new key waits for its own page and its own session", async () => {
+    const { all, html, post, get, shop } = await opened();
+    const other = await visit(all, shop);
+    await post("/admin/keys", { label: "Warehouse" });
+    expect(await html("/admin/webhooks")).not.toMatch(KEY);
+    expect(await other.html("/admin/keys")).not.toMatch(KEY);
+    expect(await (await get("/admin/keys")).text()).toMatch(KEY);
+  });
+
+  test("a new key that nobody came for is dropped after five minutes", async () => {
+    const { all, html, post } = await opened();
+    await post("/admin/keys", { label: "Warehouse" });
+    all.clock.ms += 5 * 60_000;
+    expect(await html("/admin/keys")).not.toMatch(KEY);
+  });
+
+  test.each(["", "   ", "x".repeat(201), "a\nb"])("the label %p is refused at the field", async (label) => {
+    const { post } = await opened();
+    const answer = await post("/admin/keys", { label });
+    const html = await answer.text();
+    expect(answer.status).toBe(422);
+    expect(html).toContain('aria-invalid="true" aria-describedby="label-error label-help"');
+    expect(html).toContain("The label must have 1 to 200 characters and no control characters.");
+  });
+
+  test("a typed value is kept, and a script in it is text", async () => {
+    const { post, html } = await opened();
+    const label = `${SCRIPT}"'${"x".repeat(200)}`;
+    expect(await (await post("/admin/keys", { label })).text()).toContain(`value="${SHOWN_SCRIPT}&quot;'xxx`);
+    await post("/admin/keys", { label: SCRIPT });
+    expect(await html("/admin/keys")).not.toContain(SCRIPT);
+    expect(await html("/admin/keys")).toContain(SHOWN_SCRIPT);
+  });
+
+  test("a legacy key has its badge and the hint", async () => {
+    const { store, shop, html } = await opened();
+    expect(await html("/admin/keys")).not.toContain("Legacy, rotate");
+    const entry = { id: "key_old", label: "Old CRM", fingerprint: "cad_pk_abababab", createdAt: START, lastUsedAt: START, legacy: true };
+    await store.keys.add(shop.id, entry, hashKey(`cad_pk_${"ab".repeat(24)}`));
+    const page = await html("/admin/keys");
+    expect(page).toContain('<span class="badge warning">Legacy, rotate</span>');
+    expect(page).toContain('id="legacy-hint"');
+    expect(page).toContain('<time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time>');
+  });
+});
+
+describe("webhooks", () => {
+  test("URL and topics are saved together", async () => {
+    const { html, post, store, shop } = await opened();
+    expect(await html("/admin/webhooks")).toContain('id="no-endpoint"');
+    const saved = await post("/admin/webhooks", { url: " https://93.184.216.34/hooks ", topics: ["order.failed", "order.charged"] });
+    expect(led(saved)).toEqual([303, "/admin/webhooks"]);
+    expect(await store.webhooks.settings(shop.id)).toEqual({ url: "https://93.184.216.34/hooks", topics: ["order.charged", "order.failed"] });
+    const page = await html("/admin/webhooks");
+    expect(page).toContain("<p>Saved.</p>");
+    expect(page).toMatch(/value="order\.failed" checked/);
+    expect(page).not.toMatch(/value="order\.recovered" checked/);
+    await post("/admin/webhooks", { url: "https://93.184.216.34/hooks" });
+    expect(await html("/admin/webhooks")).toContain("Nothing is sent yet: choose topics.");
+  });
+
+  test("a name that doesn't resolve is kept with a warning", async () => {
+    const { html, post } = await opened();
+    await post("/admin/webhooks", { url: "https://hooks.example.com/", topics: TOPIC_NAMES });
+    expect(await html("/admin/webhooks")).toContain("The name hooks.example.com does not resolve at present; the URL is kept.");
+  });
+
+  const refused: [string, string][] = [
+    ["", "Enter the URL of the endpoint."],
+    ["http://example.com/", "This URL is not accepted: only https:// URLs are accepted."],
+    ["https://localhost/", "This URL is not accepted: localhost is a name of this machine or a private network."],
+    ["https://10.0.0.1/", "This URL is not accepted: 10.0.0.1 is a private address."],
+    ["https://u:p@example.com/", "This URL is not accepted: the URL has a user name or password in it."],
+  ];
+  test.each(refused)("the URL %p is refused at the field, and what was typed is kept", async (url, message) => {
+    const { post, store, shop } = await opened();
+    const answer = await post("/admin/webhooks", { url, topics: ["order.failed"] });
+    const html = await answer.text();
+    expect(answer.status).toBe(422);
+    expect(html).toContain(`<small id="url-error" class="field-error" role="alert">${message}</small>`);
+    expect(html).toContain('aria-invalid="true" aria-describedby="url-error url-help"');
+    expect(html).toMatch(/value="order\.failed" checked/);
+    if (url !== "") expect(html).toContain(`value="${url}"`);
+    expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
+  });
+
+  test("a script in the URL is text, and an unknown topic is refused", async () => {
+    const { post } = await opened();
+    expect(await (await post("/admin/webhooks", { url: `https://a.example/"${SCRIPT}` })).text()).not.toContain(SCRIPT);
+    expect((await post("/admin/webhooks", { url: "https://93.184.216.34/", topics: ["nothing"] })).status).toBe(422);
+  });
+
+  test("the secret is hidden until shown, and rotated after a question", async () => {
+    const { html, post, store, shop } = await opened();
+    const secret = await store.webhooks.secret(shop.id, START);
+    expect(await html("/admin/webhooks")).not.toContain("whsec_");
+    expect(await (await post("/admin/webhooks/secret")).text()).toContain(secret.replaceAll("&", "&amp;"));
+    expect(await html("/admin/webhooks/rotate")).toContain("Make a new signing secret?");
+    expect(await store.webhooks.secret(shop.id, START)).toBe(secret);
+    expect(led(await post("/admin/webhooks/rotate"))).toEqual([303, "/admin/webhooks"]);
+    const next = await store.webhooks.secret(shop.id, START);
+    expect(next).not.toBe(secret);
+    expect(await html("/admin/webhooks")).toContain(next);
+    expect(await html("/admin/webhooks")).not.toContain("whsec_");
+  });
+
+  test("the endpoint is removed after a question", async () => {
+    const { all, html, post, store, shop } = await opened();
+    await endpoint(all, shop.id, "https://hooks.example.com/a");
+    expect(await html("/admin/webhooks/clear")).toContain("<strong>https://hooks.example.com/a</strong>");
+    expect(led(await post("/admin/webhooks/clear"))).toEqual([303, "/admin/webhooks"]);
+    expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
+  });
+
+  test("a form's own address leads to its page", async () => {
+    const { get } = await opened();
+    for (const path of ["/admin/webhooks/secret", "/admin/webhooks/test"]) expect(led(await get(path))).toEqual([303, "/admin/webhooks"]);
+    expect(led(await get("/admin/sign-out"))).toEqual([303, "/admin/keys"]);
+    expect((await get("/admin")).status).toBe(303);
+  });
+
+  test("a test event is sent, and its page updates until it ended", async () => {
+    const { all, html, post, store, shop } = await opened(LOCAL);
+    expect((await post("/admin/webhooks/test", { topic: "order.failed" })).status).toBe(422);
+    const receiver = new Receiver();
+    await endpoint(all, shop.id, receiver.url, []);
+    const answer = await post("/admin/webhooks/test", { topic: "order.failed" });
+    const path = answer.headers.get("location") ?? "";
+    expect(answer.status).toBe(303);
+    expect(path).toMatch(/^\/admin\/deliveries\/whd_[a-z2-7]{24}$/);
+    // Nothing but the form woke the sender: the test app has no jobs.
+    const [delivered] = await receiver.gets(1);
+    await eventually(async () => (await html(path)).includes('data-poll="off"'));
+    const page = await html(path);
+    expect(page).toContain('<span class="badge delivered">Delivered</span>');
+    expect(page).toContain("X-Service-Signature");
+    expect(page).toContain(delivered?.signature ?? "?");
+    expect(await verify(await store.webhooks.secret(shop.id, START), delivered?.body ?? "", delivered?.signature ?? null)).toBe(true);
+    const live = await html(path, { "X-Part": "live" });
+    expect(live).toStartWith('<section id="live"');
+    expect(live).not.toContain("<html");
+  });
+});
+
+describe("delivery log", () => {
+  test("has the last 20, and the dead ones in a list of their own with their count", async () => {
+    const { all, html, shop, store } = await opened();
+    expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
+    const old = await dead(all, shop);
+    for (let index = 0; index < 25; index += 1) await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START + 1 + index);
+    const page = await html("/admin/deliveries");
+    expect(page.match(/<tr id="last-/g)?.length).toBe(20);
+    expect(page).not.toContain(`id="last-${old}"`);
+    expect(page).toContain(`id="dead-${old}"`);
+    expect(page).toContain('<span id="dead-count">(1)</span>');
+    expect(page).toContain("The endpoint responded with HTTP 500.");
+  });
+
+  test("one is retried from the list or from its page", async () => {
+    const { all, html, post, shop, store } = await opened();
+    const [one, two] = [await dead(all, shop), await dead(all, shop)];
+    expect(led(await post(`/admin/deliveries/${one}/retry`, { back: "log" }))).toEqual([303, "/admin/deliveries"]);
+    expect(await html("/admin/deliveries")).toContain(`order.failed (${one}) is sent again now.`);
+    expect(led(await post(`/admin/deliveries/${two}/retry`, { back: "details" }))).toEqual([303, `/admin/deliveries/${two}`]);
+    expect((await store.deliveries.show(shop.id, one)).attempts).toBe(1);
+    // It has no endpoint to go to, and waits for its next attempt.
+    await eventually(async () => (await store.deliveries.show(shop.id, one)).history.length === 2);
+  });
+
+  test("all dead are retried after a question that says how many", async () => {
+    const { all, html, post, shop, store } = await opened();
+    expect(await html("/admin/deliveries/retry-dead")).toContain("Nothing is dead.");
+    for (let index = 0; index < 3; index += 1) await dead(all, shop);
+    expect(await html("/admin/deliveries/retry-dead")).toContain('<strong id="count">3 deliveries</strong>');
+    expect(await store.deliveries.countDead(shop.id, 0)).toBe(3);
+    expect(led(await post("/admin/deliveries/retry-dead"))).toEqual([303, "/admin/deliveries"]);
+    expect(await store.deliveries.countDead(shop.id, 0)).toBe(0);
+    expect(await html("/admin/deliveries")).toContain("3 deliveries are sent again now.");
+  });
+
+  test("a script in an error or a body is text", async () => {
+    const { all, html, shop, store } = await opened();
+    const id = await dead(all, shop, `It said ${SCRIPT}`);
+    const body = await store.deliveries.queueTest(shop, { topic: "order.failed", data: { note: SCRIPT } }, START);
+    for (const path of ["/admin/deliveries", `/admin/deliveries/${id}`, `/admin/deliveries/${body}`]) {
+      const page = await html(path);
+      expect(page).not.toContain(SCRIPT);
+      expect(page).toContain(SHOWN_SCRIPT);
+    }
+  });
+
+  test("the part that stays current is the page's own", async () => {
+    const { all, html, get, shop } = await opened();
+    await dead(all, shop);
+    const part = await get("/admin/deliveries", { "X-Part": "live" });
+    const text = await part.text();
+    expect(part.headers.get("cache-control")).toBe("no-store");
+    expect(await html("/admin/deliveries")).toContain(text);
+  });
+});
+
+describe("workflow triggers", () => {
+  test("are switched on and off", async () => {
+    const { html, post, store, shop } = await opened();
+    expect(await html("/admin/triggers")).toContain(`sds shop connect ${shop.domain}`);
+    expect(led(await post("/admin/triggers", { triggers: ["streak-milestone-reached", "subscription-created"] }))).toEqual([303, "/admin/triggers"]);
+    expect((await store.shops.settings(shop.id)).triggers).toEqual(["subscription-created", "streak-milestone-reached"]);
+    const page = await html("/admin/triggers");
+    expect(page).toContain("On: Subscription created, Streak milestone reached.");
+    expect(page.match(/name="triggers" value="[\w-]+" checked/g)?.length).toBe(2);
+    await post("/admin/triggers", { triggers: [...TRIGGER_HANDLES] });
+    expect((await store.shops.settings(shop.id)).triggers).toEqual(TRIGGER_HANDLES);
+    await post("/admin/triggers");
+    expect((await store.shops.settings(shop.id)).triggers).toEqual([]);
+    expect((await post("/admin/triggers", { triggers: "nothing" })).status).toBe(400);
+    expect((await post("/admin/triggers", { triggers: "all" })).status).toBe(400);
+  });
+
+  test("have their own log, apart from webhooks", async () => {
+    const { all, html, post, store, shop } = await opened();
+    await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
+    await store.connections.connect(shop.id, "token", { accessToken: "t", refreshToken: null, expiresAt: null }, [], START);
+    await apply(all.app, shop, [subscription(1)]);
+    const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
+    expect(queued?.kind).toBe("trigger");
+    const page = await html("/admin/triggers");
+    expect(page).not.toContain('id="connection"');
+    expect(page).toContain(`id="last-${queued?.id}"`);
+    expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
+    const details = await html(`/admin/deliveries/${queued?.id}`);
+    expect(details).toContain("Workflow start: subscription-created");
+    expect(details).not.toContain("X-Service-Signature");
+    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { back: "log" }))).toEqual([303, "/admin/triggers"]);
+  });
+});
+
+describe("plan and mirror", () => {
+  test("counts what is mirrored, and says what to do where nothing is", async () => {
+    const { all, html, shop } = await opened();
+    expect(await html("/admin/plan")).toContain(`sds shop connect ${shop.domain}`);
+    await apply(all.app, shop, [customer(1), customer(2), subscription(1), order(1, 1)]);
+    const page = await html("/admin/plan");
+    expect(page).toContain("<dt>Customers</dt><dd>2</dd>");
+    expect(page).toContain("<dt>Subscriptions</dt><dd>1</dd>");
+    expect(page).toContain("<dt>Orders</dt><dd>1</dd>");
+    expect(page).toContain('<strong id="plan">Pro</strong>');
+  });
+
+  test("tells of the last webhook, the last comparison and its repairs, and the inbox", async () => {
+    const { html, store, shop } = await opened();
+    await store.inbox.receive([{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", body: "{}", triggeredAt: START }], START);
+    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 7, events: 0 };
+    await store.syncs.complete(shop.id, "changes", { startedAt: START, since: START, events: true, stage: "attempts", cursor: null, counts }, START);
+    const page = await html("/admin/plan");
+    const time = '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';
+    expect(page).toContain(`<dt>Last webhook received</dt>${time}`);
+    expect(page).toContain(`<dt>Last comparison with the platform</dt>${time}`);
+    expect(page).toContain("<dt>Rows that it repaired</dt><dd>7</dd>");
+    expect(page).toContain("<dt>Webhooks that wait to be processed</dt><dd>1</dd>");
+  });
+
+  test("without access every page says so, and what the plan has not is refused, whoever posts it", async () => {
+    const { all, html, post, store, shop, keyId } = await opened({}, "free");
+    for (const path of ["/admin/keys", "/admin/webhooks", "/admin/deliveries", "/admin/triggers", "/admin/plan"]) {
+      expect(await html(path)).toContain('id="plan-notice"');
+    }
+    for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"]) expect(await html(path)).toContain("<fieldset disabled");
+    await endpoint(all, shop.id, "https://hooks.example.com/a");
+    const refused: [string, Record<string, string>][] = [
+      ["/admin/keys", { label: "A" }],
+      ["/admin/webhooks", { url: "https://93.184.216.34/" }],
+      ["/admin/webhooks/test", { topic: "order.failed" }],
+      ["/admin/triggers", { triggers: "subscription-created" }],
+    ];
+    for (const [path, fields] of refused) expect({ path, status: (await post(path, fields)).status }).toEqual({ path, status: 403 });
+    expect((await store.keys.list(shop.id)).length).toBe(1);
+    expect((await post(`/admin/keys/${keyId}/revoke`)).status).toBe(303);
+  });
+
+  test.each(["pro", "free+addon"] as const)("the plan %s has access", async (plan) => {
+    const { html } = await opened({}, plan);
+    expect(await html("/admin/keys")).not.toContain('id="plan-notice"');
+    expect(await html("/admin/plan")).toContain("<dt>API access</dt><dd>included</dd>");
+  });
+});
+
+test("another shop's keys, deliveries and sessions are no such thing", async () => {
+  const { all, get, post, html, csrf } = await opened();
+  const beta = await all.addShop("beta.myshopify.com");
+  const theirs = await visit(all, beta.shop);
+  const id = await dead(all, beta.shop);
+  expect((await get(`/admin/keys/${beta.keyId}/revoke`)).status).toBe(404);
+  expect((await post(`/admin/keys/${beta.keyId}/revoke`)).status).toBe(404);
+  expect((await get(`/admin/deliveries/${id}`)).status).toBe(404);
+  expect((await get(`/admin/deliveries/${id}`, { "X-Part": "live" })).status).toBe(404);
+  expect((await post(`/admin/deliveries/${id}/retry`, { back: "log" })).status).toBe(404);
+  await post("/admin/deliveries/retry-dead");
+  expect(await all.app.store.deliveries.countDead(beta.shop.id, 0)).toBe(1);
+  expect(await html("/admin/deliveries")).not.toContain(id);
+  expect((await theirs.post("/admin/keys", { csrf, label: "Forged" })).status).toBe(403);
+  expect((await theirs.get(`/admin/deliveries/${id}`)).status).toBe(200);
+  // Nothing in a request names the shop.
+  await post("/admin/keys?shop=beta.myshopify.com", { label: "Mine", shop: "beta.myshopify.com" });
+  expect((await all.app.store.keys.list(beta.shop.id)).map(({ label }) => label)).toEqual(["Test"]);
+});

@@ -1,0 +1,261 @@
+import { describe, expect, test } from "bun:test";
+import { SESSION_LIFE } from "../../src/domain/session.ts";
+import { testApp } from "../support/app.ts";
+import { cookieOf, signInPath, visit } from "../support/visitor.ts";
+
+const CSP =
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const PAGES = ["/admin", "/admin/keys", "/admin/webhooks", "/admin/deliveries", "/admin/triggers", "/admin/plan"];
+const NOT_SIGNED_IN = "You are not signed in";
+const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
+
+describe("a sign-in link", () => {
+  test("sets the cookie and goes on by a page of its own", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const opened = await all.request(await signInPath(all, shop));
+    expect(opened.status).toBe(200);
+    expect(opened.headers.get("set-cookie")).toMatch(/^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/);
+    expect(await opened.text()).toContain('<meta http-equiv="refresh" content="0; url=/admin"/>');
+  });
+
+  test("works once", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const path = await signInPath(all, shop);
+    const [first, second] = await Promise.all([all.request(path), all.request(path)]);
+    expect([first.status, second.status].sort()).toEqual([200, 401]);
+    expect((await all.request(path)).headers.get("set-cookie")).toBeNull();
+  });
+
+  test("works for ten minutes", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const [early, late] = [await signInPath(all, shop), await signInPath(all, shop)];
+    all.clock.ms += 10 * 60_000 - 1;
+    expect((await all.request(early)).status).toBe(200);
+    all.clock.ms += 1;
+    const refused = await all.request(late);
+    expect(refused.status).toBe(401);
+    expect(await refused.text()).toContain("sds admin link");
+  });
+
+  test.each(["", "?token=", "?token=short", `?token=${"A".repeat(43)}`, `?token=${"A".repeat(44)}`, "?token=%00", "?other=1"])(
+    "with %p is refused",
+    async (query) => {
+      const { request } = await testApp();
+      const refused = await request(`/admin/sign-in${query}`);
+      expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({ status: 401, cookie: null });
+    },
+  );
+
+  test("is kept as a hash alone, and so is the session", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const path = await signInPath(all, shop);
+    const cookie = cookieOf(await all.request(path));
+    await all.app.store.checkpoint();
+    const database = Buffer.from(await Bun.file(`${all.folder}/data/sds.db`).bytes()).toString("latin1");
+    expect(database).not.toContain(path.split("=")[1] ?? "?");
+    expect(database).not.toContain(cookie.split("=")[1] ?? "?");
+  });
+});
+
+describe("the cookie is Secure", () => {
+  const rows: [string, Record<string, string>, Record<string, string>, boolean][] = [
+    ["by http", {}, {}, false],
+    ["behind a proxy of this machine that says https", {}, { "X-Forwarded-Proto": "https" }, true],
+    ["behind a proxy of this machine that says http", {}, { "X-Forwarded-Proto": "http" }, false],
+    ["where the public address is https", { SDS_PUBLIC_URL: "https://sds.example.com" }, {}, true],
+    ["not where it is http", { SDS_PUBLIC_URL: "http://sds.example.com" }, {}, false],
+  ];
+  test.each(rows)("%s", async (_name, env, headers, secure) => {
+    const all = await testApp(env);
+    const { shop } = await all.addShop();
+    const opened = await all.request(await signInPath(all, shop), { headers });
+    expect(opened.headers.get("set-cookie")?.endsWith("; Secure")).toBe(secure);
+  });
+});
+
+describe("wrong links", () => {
+  test("five a minute, then 429, also for a good one, until the minute is over", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      expect((await all.request(WRONG)).status).toBe(401);
+      all.clock.ms += 1_000;
+    }
+    const good = await signInPath(all, shop);
+    const refused = await all.request(good);
+    expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({ status: 429, retryAfter: "55" });
+    all.clock.ms += 55_000;
+    expect((await all.request(good)).status).toBe(200);
+  });
+
+  test("are counted by the address that the proxy saw, which a client can't invent", async () => {
+    const { request } = await testApp();
+    const from = (address: string) => request(WRONG, { headers: { "X-Forwarded-For": address } });
+    for (let attempt = 0; attempt < 5; attempt += 1) await from(`203.0.113.${attempt}, 198.51.100.1`);
+    expect((await from("203.0.113.9, 198.51.100.1")).status).toBe(429);
+    expect((await from("198.51.100.1, 203.0.113.9")).status).toBe(401);
+  });
+});
+
+describe("without a session", () => {
+  test.each(PAGES)("%s says how to get in", async (path) => {
+    const { request } = await testApp();
+    const refused = await request(path);
+    const text = await refused.text();
+    expect(refused.status).toBe(401);
+    expect(text).toContain(NOT_SIGNED_IN);
+    expect(text).toContain("sds admin link");
+    expect(refused.headers.get("content-security-policy")).toBe(CSP);
+  });
+
+  test.each(["/admin/keys", "/admin/webhooks", "/admin/webhooks/secret", "/admin/deliveries/whd_a/retry", "/admin/sign-out"])(
+    "POST %s does nothing",
+    async (path) => {
+      const { request } = await testApp();
+      expect((await request(path, { method: "POST", body: new URLSearchParams({ csrf: "x" }) })).status).toBe(401);
+    },
+  );
+
+  test.each(["x", "A".repeat(43), ""])("the cookie %p opens nothing", async (token) => {
+    const { request } = await testApp();
+    expect((await request("/admin/keys", { headers: { Cookie: `sds_session=${token}` } })).status).toBe(401);
+  });
+});
+
+describe("a session", () => {
+  test("lasts twelve hours", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const { get } = await visit(all, shop);
+    all.clock.ms += SESSION_LIFE - 1;
+    expect((await get("/admin/keys")).status).toBe(200);
+    all.clock.ms += 1;
+    expect((await get("/admin/keys")).status).toBe(401);
+  });
+
+  test("ends by signing out; its forms are worth nothing then", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const { get, post } = await visit(all, shop);
+    const out = await post("/admin/sign-out");
+    expect({ status: out.status, cookie: out.headers.get("set-cookie") }).toEqual({
+      status: 200,
+      cookie: "sds_session=; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=0",
+    });
+    expect((await get("/admin/keys")).status).toBe(401);
+    expect((await post("/admin/keys", { label: "Late" })).status).toBe(401);
+    expect((await all.app.store.keys.list(shop.id)).map(({ label }) => label)).toEqual(["Test"]);
+  });
+
+  test("ends with all of its shop's by endAll, with the links that nobody used; another shop's stay", async () => {
+    const all = await testApp();
+    const [alpha, beta] = [await all.addShop(), await all.addShop("beta.myshopify.com")];
+    const [one, two, other] = [await visit(all, alpha.shop), await visit(all, alpha.shop), await visit(all, beta.shop)];
+    const unused = await signInPath(all, alpha.shop);
+    expect(await all.app.store.sessions.endAll(alpha.shop.id, all.clock.now())).toBe(2);
+    for (const { get } of [one, two]) expect((await get("/admin/keys")).status).toBe(401);
+    expect((await all.request(unused)).status).toBe(401);
+    expect((await other.get("/admin/keys")).status).toBe(200);
+  });
+
+  test("ends with the removal of its shop", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const { get } = await visit(all, shop);
+    await all.app.store.shops.remove(shop.domain);
+    expect((await get("/admin/keys")).status).toBe(401);
+  });
+});
+
+describe("a form", () => {
+  const label = "Forged";
+  const rows: [string, Record<string, string>, Record<string, string>, number][] = [
+    ["without the token", { csrf: "" }, {}, 403],
+    ["with another token", { csrf: "A".repeat(43) }, {}, 403],
+    ["from another site", {}, { "Sec-Fetch-Site": "cross-site" }, 403],
+    ["from a neighbouring host", {}, { "Sec-Fetch-Site": "same-site" }, 403],
+    ["of another origin", {}, { Origin: "https://evil.example", Host: "sds.test" }, 403],
+    ["of our origin", {}, { Origin: "http://sds.test", Host: "sds.test" }, 303],
+    ["of our site, whose origin is kept back", {}, { Origin: "null", "Sec-Fetch-Site": "same-origin" }, 303],
+    ["as JSON", {}, { "Content-Type": "application/json" }, 400],
+    ["as text", {}, { "Content-Type": "text/plain" }, 400],
+  ];
+  test.each(rows)("%s", async (_name, fields, headers, status) => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const { post } = await visit(all, shop);
+    expect((await post("/admin/keys", { label, ...fields }, headers)).status).toBe(status);
+    expect((await all.app.store.keys.list(shop.id)).some((key) => key.label === label)).toBe(status === 303);
+  });
+
+  test("of another session of the same shop is refused", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const [one, two] = [await visit(all, shop), await visit(all, shop)];
+    expect((await one.post("/admin/keys", { label, csrf: two.csrf })).status).toBe(403);
+    expect((await one.post("/admin/sign-out", { csrf: two.csrf })).status).toBe(403);
+  });
+
+  test("beyond 64 KiB is refused", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const { post } = await visit(all, shop);
+    expect((await post("/admin/keys", { label: "x".repeat(65_536) })).status).toBe(413);
+  });
+});
+
+test("every page has the headers, and forbids scripts and styles of its own", async () => {
+  const all = await testApp();
+  const { shop } = await all.addShop();
+  const { get } = await visit(all, shop);
+  for (const path of PAGES.slice(1)) {
+    const page = await get(path);
+    const html = await page.text();
+    const { headers } = page;
+    expect({ path, status: page.status, type: headers.get("content-type"), csp: headers.get("content-security-policy") }).toEqual({
+      path,
+      status: 200,
+      type: "text/html; charset=utf-8",
+      csp: CSP,
+    });
+    expect([headers.get("cache-control"), headers.get("referrer-policy"), headers.get("x-content-type-options")]).toEqual([
+      "no-store",
+      "no-referrer",
+      "nosniff",
+    ]);
+    expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/admin\/admin\.js)/);
+    expect(html).toContain(shop.domain);
+  }
+});
+
+test("what all pages share is kept by browsers as long as its version stands", async () => {
+  const { request } = await testApp();
+  const html = await (await request("/admin")).text();
+  const links = [...html.matchAll(/(?:href|src)="(\/admin\/(?:pico|admin)\.(?:css|js)\?v=\w+)"/g)].map((match) => match[1] ?? "");
+  expect(links.length).toBe(3);
+  for (const link of links) {
+    const file = await request(link);
+    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({ status: 200, kept: "public, max-age=31536000, immutable" });
+    expect((await request(link.replace(/\?.*/, "?v=old"))).headers.get("cache-control")).toBe("no-cache");
+  }
+});
+
+test("paths that are nowhere are the same JSON as elsewhere, signed in or not; other methods are refused", async () => {
+  const all = await testApp();
+  const { shop } = await all.addShop();
+  const { get } = await visit(all, shop);
+  for (const path of ["/admin/", "/admin/nothing", "/admin/keys/", "/admin/keys/x/y", "/admin/Keys", "/admin/deliveries/a-b", "/administrator"]) {
+    for (const answer of [await all.request(path), await get(path)]) {
+      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({ path, status: 404, type: "application/json" });
+    }
+  }
+  for (const method of ["HEAD", "PUT", "DELETE", "OPTIONS"]) {
+    const answer = await all.request("/admin/keys", { method });
+    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({ method, status: 405, allow: "GET, POST" });
+  }
+});
