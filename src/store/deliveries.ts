@@ -140,7 +140,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   const requeueDead = db.prepare(
     `UPDATE deliveries SET status = 'pending', round = 0, next_attempt_at = $now, claimable_at = $now, lease = NULL, ended_at = NULL
      WHERE number IN (
-       SELECT number FROM deliveries WHERE status = 'dead' AND shop_id = $shopId AND kind = $kind AND number > $after AND created_at >= $since
+       SELECT number FROM deliveries WHERE status = 'dead' AND shop_id = +$shopId AND kind = +$kind AND number > $after AND created_at >= $since
        ORDER BY number LIMIT ${AT_ONCE}
      ) RETURNING number`,
   );

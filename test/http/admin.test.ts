@@ -319,9 +319,8 @@ describe("plan and mirror", () => {
 
   test("tells of the last webhook, the last comparison and its repairs, and the inbox", async () => {
     const { html, store, shop } = await opened();
-    await store.inbox.receive([{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", body: "{}", triggeredAt: START }], START);
-    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 7, events: 0 };
-    await store.syncs.complete(shop.id, "changes", { startedAt: START, since: START, events: true, stage: "attempts", cursor: null, counts }, START);
+    await store.inbox.receive([{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", asks: true, body: "{}", triggeredAt: START }], START);
+    await store.syncs.complete(shop.id, "changes", START, 7, START);
     const page = await html("/admin/plan");
     const time = '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';
     expect(page).toContain(`<dt>Last webhook received</dt>${time}`);
