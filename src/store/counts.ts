@@ -22,7 +22,7 @@ export interface CountStore {
 const SORTED_BY: Record<Resource, string> = { customers: "created_at", subscriptions: "started_at", orders: "billed_at" };
 
 export function countStore(db: Database): CountStore {
-  const lastWebhook = db.prepare<{ at: number | null }, [number]>("SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = ?");
+  const lastWebhook = db.prepare<{ at: number | null }, [number]>("SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = +?");
 
   function statements(table: Resource) {
     const date = SORTED_BY[table];
