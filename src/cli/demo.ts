@@ -117,6 +117,7 @@ Try, in another terminal:
   curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/orders?limit=3'
 
 Its data is in ${folder}, so commands work on it too: sds --data ${folder} key list
+Its settings page opens with the address that this prints: sds --data ${folder} admin link
 Something happens every few seconds, and is sent, signed, to a receiver at ${receiver}. Ctrl-C stops the demo and removes its data.
 `);
 }

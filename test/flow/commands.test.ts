@@ -225,6 +225,7 @@ describe("usage", () => {
     const nouns: Record<string, string[]> = {
       shop: ["add", "list", "show", "set", "connect", "disconnect", "remove"],
       key: ["create", "import", "list", "revoke"],
+      admin: ["link", "sign-out"],
       intake: ["secret"],
       serve: [],
       demo: [],
