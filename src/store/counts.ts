@@ -26,10 +26,10 @@ export function countStore(db: Database): CountStore {
 
   function statements(table: Resource) {
     const date = SORTED_BY[table];
-    const rest = `FROM ${table} WHERE shop_id = $shopId AND (${date}, id) > ($at, $id)`;
+    const rest = `FROM ${table} WHERE shop_id = +$shopId AND (${date}, id) > ($at, $id)`;
     return {
       end: db.prepare<CountedTo, { shopId: number; at: number; id: string; limit: number }>(
-        `SELECT ${date} AS at, id ${rest} ORDER BY ${date}, id LIMIT 1 OFFSET $limit - 1`,
+        `SELECT ${date} AS at, id ${rest} ORDER BY ${date}, id LIMIT 1 OFFSET +$limit - 1`,
       ),
       count: db.prepare<{ n: number }, { shopId: number; at: number; id: string }>(`SELECT count(*) AS n ${rest}`),
     };
