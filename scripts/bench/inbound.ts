@@ -29,6 +29,8 @@ const WARM_UP = 2_000;
 const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 /** What the dearest plan gives. */
 const DEAREST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
+/** Enough to be connected, and next to nothing after that: what reads from the platform waits, and all else behind it. */
+const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 /** Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can answer. */
 const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 20_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
@@ -109,7 +111,7 @@ async function commitBodies(posts: PlatformPost[]): Promise<number> {
 async function measureWebhooks(template: string, posts: PlatformPost[]): Promise<void> {
   const measured = posts.slice(WARM_UP);
   const requests = requestsOf(measured);
-  const speeds: Record<"taken" | "bare" | "processed", number[]> = { taken: [], bare: [], processed: [] };
+  const speeds: Record<"taken" | "alone" | "bare" | "processed", number[]> = { taken: [], alone: [], bare: [], processed: [] };
   const slowest: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     await withServer(template, DEAREST_PLAN, posts, async (server, _standIn, folder) => {
@@ -119,12 +121,16 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
       speeds.processed.push((before + measured.length - count(folder)) / seconds);
       slowest.push(percentile(latencies, 0.99));
     });
+    await withServer(template, STANDSTILL, posts, async (server) => {
+      speeds.alone.push(measured.length / (await postAll(server.url, requests, CONNECTIONS)).seconds);
+    });
     speeds.bare.push(await commitBodies(measured));
   }
-  const [taken, bare] = [median(speeds.taken), median(speeds.bare)];
+  const [taken, alone, bare] = [median(speeds.taken), median(speeds.alone), median(speeds.bare)];
   const meanwhile = `${rate(median(speeds.processed))} processed meanwhile, contracts at ${DEAREST_PLAN.restoreRate.toLocaleString("en")} points/s`;
   const name = `Webhooks acknowledged, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} of the same bytes`;
   table.addRatio(name, `${rate(taken)}, bare ${rate(bare)} (${meanwhile})`, taken / bare, 0.5);
+  table.addRemark("The same while the platform gives no points, so that nothing is processed", `${rate(alone)}, ratio ${(alone / bare).toFixed(2)}`);
   table.addBound("From request to acknowledgement meanwhile, 99th percentile", median(slowest), 100, "ms");
 }
 

@@ -15,19 +15,25 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** One for each contract and each customer by turns, with the payloads that the platform has as samples. @param now epoch milliseconds */
+/** As fast as they are taken at best. */
+const PER_MILLISECOND = 10;
+
+/** One for each contract and each customer by turns, with the payloads that the platform has as samples. @param now when the last is sent off, epoch milliseconds */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
   // Else the mirror would have later news of the customer than this.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll("2021-12-31T19:00:00-05:00", new Date(now).toISOString());
-  const post = (topic: string, subject: string, body: string, sampleId: string): PlatformPost => {
+  const post = (topic: string, subject: string, body: string, sampleId: string, triggeredAt: number): PlatformPost => {
     const id = subject.slice(subject.lastIndexOf("/") + 1);
-    return { webhookId: crypto.randomUUID(), topic, subject, body: body.replaceAll(sampleId, id), triggeredAt: now };
+    return { webhookId: crypto.randomUUID(), topic, subject, body: body.replaceAll(sampleId, id), triggeredAt };
   };
-  return contracts.flatMap((contract, index) => [
-    post("subscription_contracts/update", contract, contractBody, "7879037765"),
-    post("customers/update", customers[index] ?? "", customerBody, "706405506930370084"),
-  ]);
+  return contracts.flatMap((contract, index) => {
+    const triggeredAt = now - Math.floor(((contracts.length - 1 - index) * 2) / PER_MILLISECOND);
+    return [
+      post("subscription_contracts/update", contract, contractBody, "7879037765", triggeredAt),
+      post("customers/update", customers[index] ?? "", customerBody, "706405506930370084", triggeredAt),
+    ];
+  });
 }
 
 /** The whole request as the platform sends it, signed, so that posting costs next to nothing beside answering. */
