@@ -40,7 +40,7 @@ export interface MirrorStore {
 }
 
 /** So many cycles in a row without an order, and there is none behind them. */
-const MAX_GAP = 24;
+const MAX_GAP = 12;
 
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
   const rows = mirrorRows(db);
