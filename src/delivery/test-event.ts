@@ -13,6 +13,6 @@ import type { WebhookStore } from "../store/webhooks.ts";
 export async function queueTestEvent(store: { webhooks: WebhookStore; deliveries: DeliveryStore }, shop: Shop, topic: Topic, now: number): Promise<string> {
   if (!hasAccess(shop.plan)) throw new SdsError("plan_required", `the plan ${shop.plan} has no webhooks: it takes pro or free+addon`);
   const { url } = await store.webhooks.settings(shop.id);
-  if (url === null) throw new SdsError("failed", "there is no endpoint yet: set one with `sds webhook set --url ...`");
+  if (url === null) throw new SdsError("failed", "there is no endpoint yet: set its URL first");
   return store.deliveries.queueTest(shop, sampleEvent(topic), now);
 }

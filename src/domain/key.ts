@@ -45,8 +45,8 @@ export const MAX_LABEL = 200;
 /** @throws SdsError `invalid` */
 function parseLabel(text: string): string {
   const label = text.trim();
-  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/\p{Cc}/u.test(label)) return label;
-  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control characters`);
+  if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
+  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);
 }
 
 /** What is kept of a key that is new here. @throws SdsError `invalid` for the label */

@@ -131,7 +131,7 @@ describe("webhook", () => {
     await program.json(["shop", "add", DOMAIN]);
     expect(await program.run(["webhook", "test"])).toMatchObject({
       status: 1,
-      stderr: "sds: there is no endpoint yet: set one with `sds webhook set --url ...`\n",
+      stderr: "sds: there is no endpoint yet: set its URL first\n",
     });
     await program.json(["shop", "set", DOMAIN, "--plan", "free"]);
     expect(await program.run(["webhook", "test"])).toMatchObject({ status: 1 });

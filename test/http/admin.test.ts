@@ -91,7 +91,7 @@ describe("API keys", () => {
     const html = await answer.text();
     expect(answer.status).toBe(422);
     expect(html).toContain('aria-invalid="true" aria-describedby="label-error label-help"');
-    expect(html).toContain("The label must have 1 to 200 characters and no control characters.");
+    expect(html).toContain("The label must have 1 to 200 characters and no control or invisible characters.");
   });
 
   test("a typed value is kept, and a script in it is text", async () => {

@@ -84,6 +84,10 @@ function keepCurrent(live) {
     if (response.status === 401) {
       live.dataset.poll = "off";
       say("You are signed out.");
+      const stopped = document.createElement("p");
+      stopped.className = "notice warning";
+      stopped.textContent = "You are signed out: what is below is not kept current any more.";
+      live.before(stopped);
       return;
     }
     const text = response.ok ? await response.text() : shown;

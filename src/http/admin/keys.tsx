@@ -3,7 +3,7 @@ import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../domain/text.ts";
-import { Confirm, CsrfField, described, Empty, FieldError, Table, Time } from "./parts.tsx";
+import { Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./parts.tsx";
 import { requireAccess } from "./plan-access.ts";
 import type { AdminParts, Handler, Page, Visit } from "./visit.ts";
 
@@ -115,6 +115,7 @@ function CreateForm({ visit, refused }: { visit: Visit; refused: Refused | undef
     <form id="create-key" method="post" action={KEYS} aria-labelledby="create-key-heading">
       <h2 id="create-key-heading">Create a key</h2>
       <CsrfField csrf={visit.csrf} />
+      <OnceField />
       <fieldset disabled={!hasAccess(visit.shop.plan)}>
         <label for="label">Label</label>
         <input

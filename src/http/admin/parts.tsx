@@ -73,6 +73,11 @@ export function Table({ id, name, headings, children }: { id: string; name: stri
   );
 }
 
+/** In forms that make something: each is taken once. */
+export function OnceField() {
+  return <input type="hidden" name="once" value={crypto.randomUUID()} />;
+}
+
 interface Confirmation {
   id: string;
   csrf: string;
@@ -88,6 +93,7 @@ export function Confirm({ id, csrf, action, does, back, children }: Confirmation
   return (
     <form id={id} method="post" action={action}>
       <CsrfField csrf={csrf} />
+      <OnceField />
       {children}
       <div class="actions">
         <button type="submit" id="confirm" class="danger">

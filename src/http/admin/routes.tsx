@@ -12,6 +12,7 @@ import { MirrorCounts } from "./mirror-counts.ts";
 import { planPage } from "./plan.tsx";
 import { type Session, Sessions } from "./session.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
+import { UsedForms } from "./used-forms.ts";
 import { type AdminParts, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./visit.ts";
 import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
@@ -47,27 +48,44 @@ const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
 export function adminHandler(parts: AdminParts): AdminHandler {
   const sessions = new Sessions(parts);
   const flashes = new Flashes(parts.now);
+  const used = new UsedForms();
   const patterns = Object.entries(routes(new MirrorCounts(parts.store.counts, parts.now))).map(([path, route]) => ({
     path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
     route,
   }));
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
-    const done = await sessions.signIn(request, new URL(request.url).searchParams.get("token") ?? "", peer);
-    if ("cookie" in done) return welcome(done.cookie);
+    // A browser that looks ahead would use the link up for nobody.
+    if (request.headers.get("sec-purpose")?.includes("prefetch")) return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
+    const done = await sessions.signIn(request, queryOf(request.url).get("token") ?? "", peer);
+    if ("cookie" in done) {
+      parts.log.info("somebody signed in to the settings page", { shop: done.shop });
+      return welcome(done.cookie);
+    }
+    parts.log.warn("a sign-in link of the settings page was refused", { address: done.address, reason: done.refused });
     return done.refused === "limit" ? tooMany(done.wait) : badLink();
   }
 
   async function signOut(request: Request, session: Session): Promise<Response> {
-    if ((await readForm(request, session.csrf)) === undefined) return forged();
+    if ((await readForm(request, session.csrf)) === undefined) return refuseForm(session.shop.domain, "/admin/sign-out");
     return signedOut(await sessions.signOut(session));
   }
 
+  function refuseForm(shop: string, path: string): Response {
+    parts.log.warn("a form of the settings page was refused, for it is not of this session", { shop, path });
+    return forged();
+  }
+
   async function answer(request: Request, handler: Handler, session: Session, path: string, id: string): Promise<Response> {
-    const { shop, csrf } = session;
+    const { csrf } = session;
     const posted = request.method === "POST";
     const form = posted ? await readForm(request, csrf) : new URLSearchParams();
-    if (form === undefined) return forged();
+    if (form === undefined) return refuseForm(session.shop.domain, path);
+    // A body can take its time: the session may have ended meanwhile, and the shop be another one.
+    const shop = posted ? (await sessions.find(request))?.shop : session.shop;
+    if (shop === undefined) return signedOutPage();
+    const once = form.get("once");
+    if (once !== null && !used.take(session.id, once)) return usedUp();
     const answered = await handler({ shop, csrf, id, form }, parts);
     if (posted) parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
     if ("to" in answered) return seeOther(answered, session);
@@ -90,11 +108,11 @@ export function adminHandler(parts: AdminParts): AdminHandler {
     if (found === undefined && path !== "/admin" && !isSignOut) return undefined;
     const session = await sessions.find(request);
     if (session === undefined) return signedOutPage();
-    if (isSignOut && request.method === "POST") return signOut(request, session);
     const handler = request.method === "POST" ? found?.route.post : found?.route.get;
     // A form's own address, typed or reloaded: its page is the section.
-    if (handler === undefined) return seeOther({ to: sectionOf(path) }, session);
+    if (handler === undefined && !(isSignOut && request.method === "POST")) return seeOther({ to: sectionOf(path) }, session);
     try {
+      if (handler === undefined) return await signOut(request, session);
       return await answer(request, handler, session, path, found?.path.exec(path)?.groups?.["id"] ?? "");
     } catch (thrown) {
       const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
@@ -167,6 +185,22 @@ function tooMany(seconds: number): Response {
 
 function signedOut(cookie: string): Response {
   return respondMessage({ status: 200, title: "You are signed out", children: <HowToSignIn />, headers: { "Set-Cookie": cookie } });
+}
+
+/** A form that makes something was posted before: twice would make two. */
+function usedUp(): Response {
+  const children = (
+    <p>
+      This form was posted already, and was taken then. <a href="/admin">Open the settings</a> to see what came of it.
+    </p>
+  );
+  return respondMessage({ status: 403, title: "This form was used before", children });
+}
+
+/** Whatever the Host header makes of the rest of the address. */
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf("?");
+  return new URLSearchParams(start === -1 ? "" : url.slice(start));
 }
 
 function forged(): Response {

@@ -6,7 +6,7 @@ import { parseTopics, TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../domain/text.ts";
 import type { WebhookSettings } from "../../store/webhooks.ts";
-import { Confirm, Copyable, CsrfField, described, Empty, FieldError } from "./parts.tsx";
+import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./parts.tsx";
 import { requireAccess } from "./plan-access.ts";
 import type { AdminParts, Handler, Notice, Page, Visit } from "./visit.ts";
 
@@ -200,6 +200,7 @@ function TestForm({ visit, settings, error }: { visit: Visit; settings: WebhookS
     <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
       <h2 id="test-heading">Send a test event</h2>
       <CsrfField csrf={visit.csrf} />
+      <OnceField />
       <fieldset disabled={!hasAccess(visit.shop.plan) || settings.url === null}>
         <label for="topic">Topic</label>
         <select id="topic" name="topic" {...described(error, "topic-error", "topic-help")}>

@@ -22,14 +22,21 @@ export class WrongTokens {
     return Math.ceil((oldest + WITHIN - this.now()) / 1000);
   }
 
-  note(address: string): void {
-    const recent = [...this.recent(address), this.now()];
+  /** @returns what takes it back */
+  note(address: string): () => void {
+    const at = this.now();
+    const recent = [...this.recent(address), at];
     this.times.delete(address);
     this.times.set(address, recent);
     for (const longestAgo of this.times.keys()) {
       if (this.times.size <= ADDRESSES && this.recent(longestAgo).length > 0) break;
       this.times.delete(longestAgo);
     }
+    return () => {
+      const times = this.times.get(address);
+      const index = times?.lastIndexOf(at) ?? -1;
+      if (index !== -1) times?.splice(index, 1);
+    };
   }
 
   private recent(address: string): number[] {
