@@ -85,7 +85,7 @@ test("a test event is sent, and what comes of it arrives without a reload", asyn
   await page.click("#send-test");
   expect(await page.textContent("h1")).toBe("Delivery: order.failed");
   expect(await page.textContent("#notices")).toContain("The test event is on its way.");
-  expect(await page.textContent("#status")).toBe("Pendingtest");
+  expect(await page.textContent("#status")).toBe("Pending test");
   const [sent] = await receiver.gets(1);
   expect(sent?.topic).toBe("order.failed");
   const isSamePage = await markPage(page);

@@ -36,6 +36,7 @@ test("without scripts all is done, save for copying and updating by itself", asy
 
   receiver.answer = () => new Response(null, { status: 500 });
   await page.click("#send-test");
+  await page.locator("#status").waitFor();
   await receiver.gets(2);
   await eventually(async () => {
     await page.reload();
@@ -46,6 +47,7 @@ test("without scripts all is done, save for copying and updating by itself", asy
   expect(await page.locator("noscript").textContent()).toContain("Reload the page to see what changed.");
   await page.click("#retry-dead");
   await page.click("#confirm");
+  await page.locator("#notices", { hasText: "1 delivery is sent again now." }).waitFor();
   await receiver.gets(3);
   await eventually(async () => {
     await page.reload();
