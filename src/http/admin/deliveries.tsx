@@ -3,7 +3,7 @@ import { webhookHeaders } from "../../delivery/attempt.ts";
 import { signatureOf } from "../../delivery/deliverer.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
 import type { DeliveryDetails } from "../../store/deliveries.ts";
-import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge } from "./delivery-log.tsx";
+import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
 import { Confirm, Empty, Table, Time } from "./parts.tsx";
 import type { Handler, Section, Visit } from "./visit.ts";
 
@@ -113,7 +113,7 @@ function DeliveryLive({ visit, found }: { visit: Visit; found: DeliveryDetails }
         <dt>Status</dt>
         <dd id="status">
           <StatusBadge status={status} />
-          {found.test ? <span class="badge">test</span> : null}
+          {found.test ? <TestBadge /> : null}
         </dd>
         <dt>Id</dt>
         <dd>

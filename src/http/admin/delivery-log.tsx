@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
 import type { Delivery } from "../../store/deliveries.ts";
 import type { Store } from "../../store/store.ts";
-import { CsrfField, Empty, Table, Time } from "./parts.tsx";
+import { ACTION, CsrfField, Empty, Table, Time } from "./parts.tsx";
 import type { Section, Visit } from "./visit.ts";
 
 /** service.md "Delivery log". */
@@ -68,6 +68,16 @@ export function StatusBadge({ status }: { status: DeliveryStatus }) {
   return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
 }
 
+/** Marks a test event; with a space before it, where a narrow table may break the line. */
+export function TestBadge() {
+  return (
+    <>
+      {" "}
+      <span class="badge">test</span>
+    </>
+  );
+}
+
 /** Sends one again and comes back to where the button was. */
 export function RetryForm({ visit, id, label, back, list }: { visit: Visit; id: string; label: string; back: "log" | "details"; list: string }) {
   return (
@@ -104,14 +114,14 @@ function DeadList({ visit, log, name }: { visit: Visit; log: Log; name: string }
 function LogTable({ id, name, visit, log, deliveries }: { id: string; name: string; visit: Visit; log: Log; deliveries: readonly Delivery[] }) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";
   return (
-    <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", "Action"]}>
+    <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>
       {deliveries.map((each) => (
         <tr id={`${id}-${each.id}`}>
           <th scope="row">
             <a id={`open-${id}-${each.id}`} href={`/admin/deliveries/${each.id}`}>
               {each.topic}
             </a>
-            {each.test ? <span class="badge">test</span> : null}
+            {each.test ? <TestBadge /> : null}
           </th>
           <td>
             <StatusBadge status={each.status} />
@@ -122,7 +132,7 @@ function LogTable({ id, name, visit, log, deliveries }: { id: string; name: stri
           <td>
             <Time ms={each.createdAt} />
           </td>
-          <td>
+          <td class="action">
             <RetryForm visit={visit} id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
           </td>
         </tr>

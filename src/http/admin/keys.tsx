@@ -3,7 +3,7 @@ import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../domain/text.ts";
-import { Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./parts.tsx";
+import { ACTION, Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./parts.tsx";
 import { requireAccess } from "./plan-access.ts";
 import type { AdminParts, Handler, Page, Visit } from "./visit.ts";
 
@@ -78,12 +78,11 @@ async function keysPage(visit: Visit, { store }: AdminParts, refused?: Refused):
 function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
   return (
     <>
-      <Table id="keys" name="API keys" headings={["Label", "Begins with", "Created", "Last used", "Action"]}>
+      <Table id="keys" name="API keys" headings={["Label", "Begins with", "Created", "Last used", ACTION]}>
         {keys.map((key) => (
           <tr id={key.id}>
             <th scope="row" class="label">
-              {key.label}
-              {key.legacy ? <span class="badge warning">Legacy, rotate</span> : null}
+              {key.label} {key.legacy ? <span class="badge warning">Legacy, rotate</span> : null}
             </th>
             <td>
               <code>{key.fingerprint}…</code>
@@ -92,7 +91,7 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
               <Time ms={key.createdAt} />
             </td>
             <td>{key.lastUsedAt === null ? "never" : <Time ms={key.lastUsedAt} />}</td>
-            <td>
+            <td class="action">
               <a id={`revoke-${key.id}`} href={`${KEYS}/${key.id}/revoke`} aria-label={`Revoke ${key.label}`}>
                 Revoke
               </a>

@@ -55,6 +55,9 @@ export function described(error: string | undefined, errorId: string, ...helpIds
   return { ...(error !== undefined && { "aria-invalid": "true" as const }), ...(ids !== "" && { "aria-describedby": ids }) };
 }
 
+/** The heading of the column of buttons and links. It stays in sight where the table scrolls. */
+export const ACTION = "Action";
+
 /** A table that scrolls by itself where the screen is narrow; what scrolls has to be reachable by keyboard too, hence the tabIndex. */
 export function Table({ id, name, headings, children }: { id: string; name: string; headings: readonly string[]; children: ComponentChildren }) {
   return (
@@ -63,7 +66,9 @@ export function Table({ id, name, headings, children }: { id: string; name: stri
         <thead>
           <tr>
             {headings.map((heading) => (
-              <th scope="col">{heading}</th>
+              <th scope="col" class={heading === ACTION ? "action" : undefined}>
+                {heading}
+              </th>
             ))}
           </tr>
         </thead>

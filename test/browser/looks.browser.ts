@@ -1,0 +1,131 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { eventually } from "../support/eventually.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
+import { subscription } from "../support/records.ts";
+import { DOMAIN, settingsPages } from "../support/settings-page.ts";
+
+const open = settingsPages();
+const SCREENSHOTS = join(import.meta.dir, "../../coverage/screenshots");
+const THEMES = ["light", "dark"] as const;
+const WIDTHS = [1280, 390] as const;
+/** Axe takes longer than a picture: each theme once, each width once. */
+const CHECKED = ["light-1280", "dark-390"];
+/** The narrowest that WCAG 2.1 asks for. */
+const NARROWEST = 320;
+
+interface Violation {
+  id: string;
+  impact: string | null;
+  nodes: { html: string }[];
+}
+
+/** Pictures of a page in both themes and widths, for people to look at, and what axe and a ruler find wrong with it. */
+async function look(page: Page, name: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const view = `${name}-${colorScheme}-${width}`;
+      await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
+      if (CHECKED.includes(`${colorScheme}-${width}`)) found.push(...(await check(page)).map((violation) => `${view}: ${violation}`));
+    }
+  }
+  await page.setViewportSize({ width: NARROWEST, height: 900 });
+  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth")) found.push(`${name} is wider than ${NARROWEST}`);
+  return found;
+}
+
+/** All that axe finds, of whatever impact. */
+async function check(page: Page): Promise<string[]> {
+  if (await page.evaluate<boolean>("window.axe === undefined")) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>("axe.run()");
+  return violations.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact}, ${id} at ${html}`));
+}
+
+test("axe finds what is wrong, were there something", async () => {
+  const { page } = await open();
+  await page.evaluate(`document.querySelector("main").insertAdjacentHTML("beforeend", "<input><button></button>")`);
+  expect((await check(page)).map((violation) => violation.split(" at ")[0])).toEqual(["critical, button-name", "critical, label"]);
+});
+
+test("every page looks well in both themes, wide and narrow, and axe finds nothing", async () => {
+  const legacy = `cad_pk_${"ab".repeat(24)}`;
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", { currency: "USD" });
+  const { page, program, receiver, goto } = await open({
+    env: { ...platform.env, SDS_RETRY_WAITS: "20ms" },
+  });
+  const found: string[] = [];
+  const looked = async (name: string) => {
+    found.push(...(await look(page, name)));
+  };
+  const lookAt = async (name: string, path: string) => {
+    await goto(path);
+    await looked(name);
+  };
+
+  // Where there is nothing yet.
+  await lookAt("keys-none", "/admin/keys");
+  await lookAt("webhooks-none", "/admin/webhooks");
+  await lookAt("deliveries-none", "/admin/deliveries");
+  await lookAt("triggers-none", "/admin/triggers");
+  await lookAt("plan-none", "/admin/plan");
+
+  await program.run(["key", "import", "--label", "Old CRM of the Hamburg office, which reads customers", "--legacy"], { stdin: legacy });
+  await goto("/admin/keys");
+  await page.fill("#label", "Warehouse");
+  await page.press("#label", "Enter");
+  await looked("keys-new");
+  await lookAt("keys-revoke", `/admin/keys/${await page.getAttribute("#keys tbody tr:first-child", "id")}/revoke`);
+  await goto("/admin/keys");
+  await page.fill("#label", " ");
+  await page.press("#label", "Enter");
+  await page.locator("#label-error").waitFor();
+  await looked("keys-refused");
+
+  await goto("/admin/webhooks");
+  await page.fill("#url", "https://10.0.0.1/hooks");
+  await page.click("#save-endpoint");
+  await page.locator("#url-error").waitFor();
+  await looked("webhooks-refused");
+  await page.fill("#url", receiver.url);
+  await page.click("#save-endpoint");
+  await looked("webhooks-saved");
+  await page.getByRole("button", { name: "Show the signing secret" }).click();
+  await looked("webhooks-secret");
+  await lookAt("webhooks-rotate", "/admin/webhooks/rotate");
+  await page.click("#confirm");
+  await looked("webhooks-rotated");
+
+  receiver.answer = ({ topic }) => new Response(null, { status: topic === "order.failed" ? 503 : 200 });
+  for (const topic of ["order.failed", "order.charged", "order.failed", "subscription.created"]) await program.json(["webhook", "test", "--topic", topic]);
+  await eventually(async () => (await program.json<object[]>(["delivery", "list", "--status", "dead"])).length === 2);
+  await lookAt("deliveries", "/admin/deliveries");
+  await lookAt("deliveries-retry-dead", "/admin/deliveries/retry-dead");
+  await goto("/admin/deliveries");
+  await page.click("#dead th a");
+  await looked("delivery");
+
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+  await program.json(["shop", "set", DOMAIN, "--triggers", "all"]);
+  await program.json(["import", "-", "--events"], { stdin: JSON.stringify(subscription(1)) });
+  await goto("/admin/triggers");
+  await page.locator("#last .delivered").waitFor();
+  await looked("triggers");
+  await lookAt("plan", "/admin/plan");
+
+  await program.json(["shop", "set", DOMAIN, "--plan", "free"]);
+  await lookAt("free-webhooks", "/admin/webhooks");
+  await lookAt("free-plan", "/admin/plan");
+
+  await lookAt("nothing-here", "/admin/deliveries/evt_none");
+  await page.click("#sign-out");
+  await looked("signed-out");
+  await lookAt("not-signed-in", "/admin/keys");
+  await lookAt("wrong-link", "/admin/sign-in?token=wrong");
+  expect(found).toEqual([]);
+});

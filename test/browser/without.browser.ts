@@ -1,0 +1,98 @@
+import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { enter, settingsPages, tabTo } from "../support/settings-page.ts";
+
+const open = settingsPages();
+
+test("without scripts all is done, save for copying and updating by itself", async () => {
+  const { page, url, program, receiver, goto } = await open({ env: { SDS_RETRY_WAITS: "20ms" }, browser: { javaScriptEnabled: false } });
+  await page.fill("#label", "Warehouse");
+  await page.click("#create");
+  const key = (await page.textContent("#new-secret")) ?? "";
+  const read = async () => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  expect(await read()).toBe(200);
+  // Nothing is offered that would do nothing.
+  expect(await page.locator("button[data-copy]").isVisible()).toBe(false);
+  expect(await page.textContent("#keys time")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+  await page.getByRole("link", { name: "Revoke Warehouse" }).click();
+  await page.click("#confirm");
+  expect(await read()).toBe(401);
+
+  await goto("/admin/webhooks");
+  expect(await page.locator("#choose-all").isVisible()).toBe(false);
+  await page.fill("#url", "http://10.0.0.1/");
+  await page.click("#save-endpoint");
+  await page.locator("#url-error").waitFor();
+  await page.fill("#url", receiver.url);
+  await page.getByLabel("order.failed").check();
+  await page.click("#save-endpoint");
+  expect(await page.textContent("#notices")).toBe("Saved.");
+  await page.getByRole("button", { name: "Show the signing secret" }).click();
+  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  expect(await page.textContent("#secret")).toBe(secret);
+  await page.click("#rotate");
+  await page.click("#confirm");
+  expect(await page.textContent("#new-secret")).not.toBe(secret);
+
+  receiver.answer = () => new Response(null, { status: 500 });
+  await page.click("#send-test");
+  await page.locator("#status").waitFor();
+  await receiver.gets(2);
+  await eventually(async () => {
+    await page.reload();
+    return (await page.textContent("#status"))?.startsWith("Dead");
+  });
+  receiver.answer = () => new Response();
+  await goto("/admin/deliveries");
+  expect(await page.locator("noscript").textContent()).toContain("Reload the page to see what changed.");
+  await page.click("#retry-dead");
+  await page.click("#confirm");
+  await page.locator("#notices", { hasText: "1 delivery is sent again now." }).waitFor();
+  await receiver.gets(3);
+  await eventually(async () => {
+    await page.reload();
+    return (await page.locator("#last .delivered").count()) === 1;
+  });
+
+  await goto("/admin/triggers");
+  await page.getByLabel("Streak milestone reached").check();
+  await page.click("#save-triggers");
+  expect(await page.textContent("#notices")).toContain("Streak milestone reached");
+  await page.click("#sign-out");
+  expect(await page.textContent("h1")).toBe("You are signed out");
+});
+
+test("without a mouse: a key, an endpoint and a test event, the focus seen wherever it is", async () => {
+  const { page, receiver, troubles } = await open();
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate<string>("document.activeElement.textContent.trim()")).toBe("Skip to the content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+  await tabTo(page, "#label");
+  await page.keyboard.type("Warehouse");
+  await enter(page);
+  await page.locator("#new-secret").waitFor();
+  await tabTo(page, 'a[href="/admin/webhooks"]');
+  await enter(page);
+  await tabTo(page, "#url");
+  await page.keyboard.type(receiver.url);
+  await tabTo(page, "#choose-all");
+  await page.keyboard.press("Space");
+  await tabTo(page, "#save-endpoint");
+  await enter(page);
+  await page.locator("#notices", { hasText: "Saved." }).waitFor();
+  await tabTo(page, "#send-test");
+  await enter(page);
+  await page.locator("#status", { hasText: "Delivered" }).waitFor();
+  await tabTo(page, 'a[href="/admin/keys"]');
+  await enter(page);
+  await tabTo(page, "#keys td a");
+  await enter(page);
+  await tabTo(page, "#confirm");
+  await enter(page);
+  await page.locator("#no-keys").waitFor();
+  await tabTo(page, "#sign-out");
+  await enter(page);
+  await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+  expect(troubles).toEqual([]);
+});

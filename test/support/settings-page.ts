@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterTest } from "./cleanup.ts";
+import { Program } from "./program.ts";
+import { Receiver } from "./receiver.ts";
+
+export const DOMAIN = "alpha.myshopify.com";
+
+interface Options {
+  /** For the program, beside what lets it send to this machine. */
+  env?: Record<string, string>;
+  /** For `shop add`. */
+  shop?: string[];
+  /** Done before `serve` starts. */
+  prepare?: (program: Program) => Promise<unknown>;
+  browser?: BrowserContextOptions;
+}
+
+/** A shop's settings page in a browser, signed in through a link of the command line. */
+export interface Settings {
+  program: Program;
+  /** Where `serve` listens. */
+  url: string;
+  receiver: Receiver;
+  page: Page;
+  /** What a page must never do: break its own policy, throw, open a dialog, ask another host. */
+  troubles: string[];
+  goto(path: string): Promise<void>;
+}
+
+/** To be called once at the top of a test file: the file's tests share a browser, and have nothing else in common. */
+export function settingsPages(): (options?: Options) => Promise<Settings> {
+  let browser: Browser | undefined;
+  // Starting programs takes time on a busy machine.
+  setDefaultTimeout(60_000);
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser?.close());
+  return (options = {}) => {
+    if (browser === undefined) throw new Error("the browser was not started");
+    return open(browser, options);
+  };
+}
+
+async function launch(): Promise<Browser> {
+  const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
+  if (executablePath === null) throw new Error("Chromium is missing: scripts/test installs it, or apt-get install -y --no-install-recommends chromium");
+  // Chromium's own sandbox works neither for root nor in many containers; what it opens here is ours alone.
+  return chromium.launch({ executablePath, chromiumSandbox: false });
+}
+
+async function open(browser: Browser, { env = {}, shop = [], prepare, browser: contextOptions = {} }: Options): Promise<Settings> {
+  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8", ...env });
+  const receiver = new Receiver();
+  await program.json(["shop", "add", DOMAIN, ...shop]);
+  await prepare?.(program);
+  const { url } = await program.serve();
+  const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...contextOptions });
+  afterTest(() => context.close());
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const troubles = watch(page, url);
+  const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
+  await page.goto(link);
+  await page.waitForURL(`${url}/admin/keys`);
+  const goto = async (path: string) => {
+    await page.goto(`${url}${path}`);
+  };
+  return { program, url, receiver, page, troubles, goto };
+}
+
+function watch(page: Page, url: string): string[] {
+  const troubles: string[] = [];
+  page.on("console", (message) => {
+    // A refused form is answered with 422, which the browser notes.
+    const isAnswer = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
+    if (["error", "warning"].includes(message.type()) && !isAnswer) troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("dialog", async (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`);
+    await dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith("data:")) troubles.push(`asked ${request.url()}`);
+  });
+  return troubles;
+}
+
+/** Marks the page that is open now; the mark is gone when the page is loaded anew. */
+export async function markPage(page: Page): Promise<() => Promise<boolean>> {
+  await page.evaluate("window.marked = true");
+  return async () => (await page.evaluate<unknown>("window.marked")) === true;
+}
+
+/** Presses Enter on what has the focus, and waits for the page that it leads to. */
+export async function enter(page: Page): Promise<void> {
+  const loaded = page.waitForEvent("load");
+  await page.keyboard.press("Enter");
+  await loaded;
+}
+
+/** Presses Tab until the focus is on what the selector says, and sees on the way that the focus can be seen. */
+export async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 80; presses++) {
+    await page.keyboard.press("Tab");
+    const { found, seen, what } = await page.evaluate<{ found: boolean; seen: boolean; what: string }>(`(() => {
+      const focused = document.activeElement;
+      const { outlineStyle, boxShadow } = getComputedStyle(focused);
+      return { found: focused.matches(${JSON.stringify(selector)}), seen: outlineStyle !== "none" || boxShadow !== "none", what: focused.outerHTML.slice(0, 120) };
+    })()`);
+    if (!seen && !what.startsWith("<body")) throw new Error(`the focus can't be seen on ${what}`);
+    if (found) return;
+  }
+  throw new Error(`Tab does not lead to ${selector}`);
+}
