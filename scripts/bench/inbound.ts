@@ -130,7 +130,10 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
   const meanwhile = `${rate(median(speeds.processed))} processed meanwhile, contracts at ${DEAREST_PLAN.restoreRate.toLocaleString("en")} points/s`;
   const name = `Webhooks acknowledged, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} of the same bytes`;
   table.addRatio(name, `${rate(taken)}, bare ${rate(bare)} (${meanwhile})`, taken / bare, 0.5);
-  table.addRemark("The same while the platform gives no points, so that nothing is processed", `${rate(alone)}, ratio ${(alone / bare).toFixed(2)}`);
+  table.addRemark(
+    "The same while the platform gives no points, so that only what needs no platform is processed",
+    `${rate(alone)}, ratio ${(alone / bare).toFixed(2)}`,
+  );
   table.addBound("From request to acknowledgement meanwhile, 99th percentile", median(slowest), 100, "ms");
 }
 
