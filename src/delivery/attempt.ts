@@ -1,6 +1,7 @@
 import { connectReason, isUnreached } from "../domain/connect-reason.ts";
 import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
 import type { EgressAllow, Endpoint } from "../domain/endpoint.ts";
+import { untilAborted } from "../domain/until-aborted.ts";
 import { checkEndpoint, type Resolve } from "./address.ts";
 
 export interface AttemptSettings {
@@ -29,9 +30,6 @@ const MAX_ADDRESSES = 4;
  */
 export async function attempt(request: Request, settings: AttemptSettings): Promise<Outcome & { timedOut: boolean }> {
   const signal = AbortSignal.timeout(settings.timeout);
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort);
   let resolving: string | undefined;
   const resolve = (host: string) => {
     resolving = host;
@@ -40,15 +38,13 @@ export async function attempt(request: Request, settings: AttemptSettings): Prom
     });
   };
   try {
-    return { ...(await Promise.race([send(request, { ...settings, resolve }, signal), aborted])), timedOut: false };
+    return { ...(await untilAborted(send(request, { ...settings, resolve }, signal), signal)), timedOut: false };
   } catch (thrown) {
     if (signal.aborted) {
       const error = resolving === undefined ? timeoutError(settings.timeout) : connectError(`the name ${resolving} did not resolve in time`);
       return { statusCode: null, error, timedOut: true };
     }
     return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }
 

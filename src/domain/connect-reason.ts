@@ -1,4 +1,4 @@
-import { messageOf } from "./error.ts";
+import { codeOf, messageOf } from "./error.ts";
 
 /** Why a connection failed, in words that a shop's developer can act on. Codes as Bun gives them, and as Node names them. */
 const REASONS: Record<string, string> = {
@@ -23,10 +23,6 @@ const REASONS: Record<string, string> = {
 
 /** Nothing was sent, for there was no connection. */
 const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
-
-function codeOf(thrown: unknown): string {
-  return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
-}
 
 export function isUnreached(thrown: unknown): boolean {
   return UNREACHED.has(codeOf(thrown));

@@ -27,6 +27,11 @@ export class SdsError extends Error {
   }
 }
 
+/** What the system, or SQLite, calls an error; empty where it has no name. */
+export function codeOf(thrown: unknown): string {
+  return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
+}
+
 /** The words of anything thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,6 +1,6 @@
 import type { Server } from "bun";
 import { Elysia } from "elysia";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import { RESOURCES } from "../domain/resources.ts";
 import type { Log } from "../log.ts";
 import type { AdminHandler } from "./admin/routes.tsx";
@@ -116,8 +116,4 @@ function isOutOfOrder(thrown: unknown): boolean {
 /** The client closed the connection within its body: nobody reads the answer. */
 function isAborted(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === "AbortError";
-}
-
-function codeOf(thrown: unknown): string {
-  return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }

@@ -1,11 +1,9 @@
+import { codeOf } from "../domain/error.ts";
+
 interface Waiting<I, O> {
   item: I;
   resolve(result: O): void;
   reject(thrown: unknown): void;
-}
-
-function isOfDatabase(thrown: unknown): boolean {
-  return typeof thrown === "object" && thrown !== null && "code" in thrown && String(thrown.code).startsWith("SQLITE_");
 }
 
 /** Lets what waits at the same time share a commit, which costs a sync of the disk however much is in it. */
@@ -72,7 +70,7 @@ export class CommitGroup<I, O> {
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as O);
     } catch (thrown) {
       // Where it is not the database that failed, it is one of them: that one must not fail the others.
-      if (group.length > 1 && !isOfDatabase(thrown)) for (const each of group) await this.commitTogether([each]);
+      if (group.length > 1 && !codeOf(thrown).startsWith("SQLITE_")) for (const each of group) await this.commitTogether([each]);
       else for (const { reject } of group) reject(thrown);
     }
   }

@@ -201,11 +201,17 @@ export class AdminApi implements Asker {
   }
 }
 
-/** Takes a field out of an answer, by its path there. */
+/** Takes a field out of an answer, by its path there, or what became null for its sake: the nearest around it that may be. */
 function takeOut(data: object, path: readonly (string | number)[]): void {
-  let at: unknown = data;
-  for (const step of path.slice(0, -1)) at = (at as Record<string | number, unknown> | null | undefined)?.[step];
-  if (typeof at === "object" && at !== null) delete (at as Record<string | number, unknown>)[path.at(-1) ?? ""];
+  let at = data as Record<string | number, unknown>;
+  for (const step of path) {
+    const next = at[step];
+    if (typeof next !== "object" || next === null) {
+      delete at[step];
+      return;
+    }
+    at = next as Record<string | number, unknown>;
+  }
 }
 
 function costIn({ body }: Answer): Cost | undefined {

@@ -1,5 +1,6 @@
 import type { ConnectionKind, Tokens } from "../domain/connection.ts";
 import { messageOf } from "../domain/error.ts";
+import { untilAborted } from "../domain/until-aborted.ts";
 import type { ConnectionStore } from "../store/connections.ts";
 import { addressOf } from "./address.ts";
 import { type Answer, exchange } from "./exchange.ts";
@@ -76,19 +77,6 @@ function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(new PlatformError("unavailable", "the platform was not asked to the end"));
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
-}
-
 function refusal({ status, body, retryAfter }: Answer): PlatformError {
   if (status === 429 || status >= 500) {
     return new PlatformError("unavailable", `the platform answered HTTP ${status} to a request for a token`, { status, retryAfter });
@@ -120,7 +108,7 @@ export class TokenKeeper {
    * A token that holds.
    * @param refused a token that the platform just refused: another one is wanted
    * @param signal ends the waiting, and not a renewal that is under way: what it gives must be stored
-   * @throws PlatformError
+   * @throws PlatformError, or the signal's reason
    */
   async accessToken(shop: { id: number; domain: string }, refused?: string, signal?: AbortSignal): Promise<string> {
     await this.saveUnsaved(shop.id);
@@ -132,7 +120,7 @@ export class TokenKeeper {
     if (connection.kind === "token") throw new PlatformError("unauthorized", "the platform refuses the shop's token", { status: 401 });
     const running = this.renewals.get(shop.id) ?? this.renew(shop, connection.kind, tokens).finally(() => this.renewals.delete(shop.id));
     this.renewals.set(shop.id, running);
-    return (await untilAborted(running, signal)).accessToken;
+    return (await (signal === undefined ? running : untilAborted(running, signal))).accessToken;
   }
 
   /** Waits for renewals that are under way. */

@@ -1,5 +1,6 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { sentence } from "../domain/text.ts";
+import { untilAborted } from "../domain/until-aborted.ts";
 import type { Claim } from "../store/deliveries.ts";
 import type { ShopStore } from "../store/shops.ts";
 import type { AdminApi } from "./admin-api.ts";
@@ -15,21 +16,17 @@ export function workflowStarter(api: AdminApi, shops: ShopStore, timeout: number
     const shop = await shops.byId(shopId);
     if (shop === undefined) return { statusCode: null, error: "The shop was removed.", timedOut: false };
     const signal = AbortSignal.timeout(timeout);
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = () => reject(new PlatformError("unavailable", "the platform did not answer in time"));
-    signal.addEventListener("abort", abort);
     // The stored text goes in as it is: the customer's number can exceed what a float holds.
     const request = `{"query":${JSON.stringify(FLOW_TRIGGER.text)},"operationName":"${FLOW_TRIGGER.name}","variables":${body}}`;
     try {
       // Waiting for points counts too, and does not listen to a signal.
-      const { flowTriggerReceive } = await Promise.race([api.askText(shop, FLOW_TRIGGER, request, { tries: 1, signal }), aborted]);
+      const { flowTriggerReceive } = await untilAborted(api.askText(shop, FLOW_TRIGGER, request, { tries: 1, signal }), signal);
       const messages = (flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       return { statusCode: 200, error: messages.length === 0 ? null : messages.join(" ").slice(0, 500), timedOut: false };
     } catch (thrown) {
+      if (signal.aborted) return { statusCode: null, error: "The platform did not answer in time.", timedOut: true };
       if (!(thrown instanceof PlatformError)) throw thrown;
-      return { statusCode: thrown.status, error: sentence(thrown.message), timedOut: signal.aborted };
-    } finally {
-      signal.removeEventListener("abort", abort);
+      return { statusCode: thrown.status, error: sentence(thrown.message), timedOut: false };
     }
   };
 }

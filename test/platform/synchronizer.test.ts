@@ -103,6 +103,25 @@ describe("a first sync", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
   });
 
+  test("leaves names and addresses as they are where the platform keeps them back", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "a@example.com", firstName: "Ada", lastName: "Lovelace" });
+    all.remote.setConsent(customer, "subscribed");
+    await all.deliverAll();
+    const node = { id: customer, firstName: null, lastName: "Byron", updatedAt: "2026-06-01T00:00:00Z", defaultEmailAddress: null };
+    // A field that can't be null takes what is around it along.
+    const denied = [["firstName"], ["defaultEmailAddress", "emailAddress"]].map((field) => ({
+      message: "Access denied",
+      path: ["customers", "nodes", 0, ...field],
+      extensions: { code: "ACCESS_DENIED" },
+    }));
+    const body = JSON.stringify({ data: { customers: { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [node] } }, errors: denied });
+    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    all.test.clock.ms += 120 * 24 * HOUR;
+    await full(all);
+    expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true }]);
+  });
+
   test("counts a charge whose order can't be seen", async () => {
     const all = await connected();
     const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
