@@ -5,24 +5,24 @@ import { deliverer } from "./delivery/deliverer.ts";
 import { Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminHandler } from "./http/admin/routes.tsx";
-import { listHandler } from "./http/api.ts";
+import { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { intakeHandler } from "./http/intake.ts";
-import { Keyring } from "./http/keyring.ts";
-import { platformHandler } from "./http/platform.ts";
+import { listHandler } from "./http/list.ts";
 import { httpApp } from "./http/server.ts";
+import { platformHandler } from "./http/shopify-webhooks.ts";
+import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
-import { Door } from "./mirror/door.ts";
-import { Mailbox } from "./platform/mailbox.ts";
-import { openPlatform, type Platform } from "./platform/open-platform.ts";
-import { InboxProcessor } from "./platform/processor.ts";
-import { Reconciler } from "./platform/reconciler.ts";
-import type { Sleep } from "./platform/sleep.ts";
-import { platformVerifier } from "./platform/verify.ts";
-import { workflowStarter } from "./platform/workflow.ts";
+import { RecordWriter } from "./mirror/record-writer.ts";
+import { InboxWriter } from "./shopify/inbox/inbox-writer.ts";
+import { InboxProcessor } from "./shopify/inbox/processor.ts";
+import { platformVerifier } from "./shopify/inbox/verify.ts";
+import { openPlatform, type Platform } from "./shopify/open-platform.ts";
+import { Reconciler } from "./shopify/sync/reconciler.ts";
+import { workflowStarter } from "./shopify/workflow.ts";
 import { openStore, type Store } from "./store/store.ts";
 
 /** What the program takes from outside itself; tests put others in their place. */
-export interface Surroundings {
+export interface Dependencies {
   now: () => number;
   random: (bytes: number) => Uint8Array;
   fetch: typeof fetch;
@@ -55,32 +55,32 @@ const REQUESTS_MAY_TAKE = 5_000;
 const READY_FOR = 1_000;
 
 /** Puts the program together. */
-export async function openApp(config: Config, surroundings: Surroundings): Promise<App> {
-  const { now, random, fetch, resolve, log } = surroundings;
+export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
+  const { now, random, fetch, resolve, log } = dependencies;
   const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
   const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
-  const door: Door = new Door(store.mirror, now, () => sender.wake());
-  const platform = openPlatform(config, store, door, surroundings);
+  const recordWriter: RecordWriter = new RecordWriter(store.mirror, now, () => sender.wake());
+  const platform = openPlatform(config, store, recordWriter, dependencies);
   const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
   const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
   const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
   const processor = new InboxProcessor(store, platform.handler, now, log);
-  const mailbox = new Mailbox(store.inbox, now, () => processor.wake());
+  const inboxWriter = new InboxWriter(store.inbox, now, () => processor.wake());
   const reconciler = new Reconciler(store, platform.synchronizer, now, log);
-  const keyring = new Keyring(store.keys, now, log);
+  const authenticator = new ApiKeyAuthenticator(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);
   const server = httpApp(
     {
-      list: listHandler(store.pages, keyring),
-      intake: intakeHandler(store.shops, door),
-      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, mailbox, log, now),
+      list: listHandler(store.pages, authenticator),
+      intake: intakeHandler(store.shops, recordWriter),
+      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
       admin: adminHandler({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
       notReady: () => readiness.reason(),
     },
     log,
   );
   const jobs = [
-    job("* * * * * *", "write when keys were last used", () => keyring.writeUses(), log),
+    job("* * * * * *", "write when keys were last used", () => authenticator.writeUses(), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
@@ -100,13 +100,13 @@ export async function openApp(config: Config, surroundings: Surroundings): Promi
       await server.stop();
       clearTimeout(timer);
     }
-    await mailbox.drain();
+    await inboxWriter.drain();
     // What waits for the platform fails, and is in the inbox still.
     const asked = platform.stop();
     await Promise.all([asked, processor.stop(), reconciler.stop()]);
-    await door.drain();
+    await recordWriter.drain();
     await sent;
-    await keyring.writeUses({ all: true });
+    await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
     await store.close();
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type EgressAllow, parseEgressAllow } from "./domain/endpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
-import { parseDuration } from "./domain/time.ts";
+import { parseDuration } from "./lib/time.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
 /** Everything that can be set, checked and frozen. contract.md 6 is the table. */

@@ -3,7 +3,7 @@
  * transaction, under the program's own pragmas. Prints the seconds. `bun scripts/bench/bodies.ts FILE DATABASE ROWS_PER_COMMIT`
  */
 import { readFileSync } from "node:fs";
-import { openDatabase } from "../../src/store/database.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { PlatformPost } from "./platform-posts.ts";
 
 const [file = "", target = "", perCommit = ""] = process.argv.slice(2);

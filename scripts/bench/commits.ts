@@ -4,7 +4,7 @@
  * `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
-import { openDatabase } from "../../src/store/database.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 
 const [source = "", target = "", eventsPerCommit = ""] = process.argv.slice(2);
 const from = new Database(source, { readonly: true });

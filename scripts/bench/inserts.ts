@@ -3,7 +3,7 @@
  * prepared inserts, under the program's own pragmas. `bun scripts/bench/inserts.ts ROWS_DATABASE DATABASE CHANGES_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
-import { openDatabase } from "../../src/store/database.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { WRITTEN_TABLES } from "./shops.ts";
 
 const [source = "", target = "", changesPerCommit = ""] = process.argv.slice(2);

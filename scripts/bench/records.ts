@@ -1,5 +1,5 @@
 import { parseRecord, type SubscriptionRecord } from "../../src/domain/records.ts";
-import { isoUtc } from "../../src/domain/time.ts";
+import { isoUtc } from "../../src/lib/time.ts";
 
 const DAY = 24 * 3_600_000;
 const FIRST_DAY = Date.UTC(2021, 0, 1);

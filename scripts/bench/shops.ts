@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { $, CryptoHasher, Glob } from "bun";
 import { decide } from "../../src/domain/change.ts";
 import { formatCursor } from "../../src/domain/cursor.ts";
-import { openDatabase } from "../../src/store/database.ts";
-import { mirrorRows } from "../../src/store/rows.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { subscriptionRecords } from "./records.ts";
 
 /** Git ignores it; removing it makes everything anew. */
@@ -206,7 +206,7 @@ function fillBaseline(shop: Shop): void {
 /** What was made once is used again, as long as these sources and the tables are the same. */
 async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
   const file = join(FOLDER, name, "made.json");
-  const sources = [import.meta.path, join(import.meta.dir, "records.ts"), "src/store/database.ts", ...new Glob("src/store/migrations/*.sql").scanSync(".")];
+  const sources = [import.meta.path, join(import.meta.dir, "records.ts"), "src/store/sqlite/database.ts", ...new Glob("src/store/sqlite/migrations/*.sql").scanSync(".")];
   const madeFrom = sources
     .sort()
     .reduce((hasher, source) => hasher.update(readFileSync(source)), new CryptoHasher("sha256"))

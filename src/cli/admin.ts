@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { type Config, httpAddress } from "../config.ts";
 import { hashToken, LINK_LIFE, newToken } from "../domain/session.ts";
-import { isoUtc } from "../domain/time.ts";
+import { isoUtc } from "../lib/time.ts";
 import type { Store } from "../store/store.ts";
 import { chooseShop, configOf, example, JSON_OPTION, randomBytes, SHOP_OPTION, withStore } from "./context.ts";
 import { printJson, printLine, tell } from "./print.ts";

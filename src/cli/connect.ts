@@ -3,13 +3,13 @@ import type { Config } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { createLog } from "../log.ts";
-import { Door } from "../mirror/door.ts";
-import { type Credentials, connect } from "../platform/connect.ts";
-import { openPlatform, type Platform } from "../platform/open-platform.ts";
+import { RecordWriter } from "../mirror/record-writer.ts";
+import { type Credentials, connect } from "../shopify/install/connect.ts";
+import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/store.ts";
 import { configOf, example, findShop, JSON_OPTION, readSecret, withStore } from "./context.ts";
+import { dependencies } from "./dependencies.ts";
 import { printJson, tell } from "./print.ts";
-import { surroundings } from "./surroundings.ts";
 
 interface Options {
   clientCredentials?: boolean;
@@ -41,7 +41,7 @@ export function addConnectCommands(shop: Command): void {
       });
       const { shop: found, scopes, kind } = connected;
       if (options.json) printJson({ domain, plan: found.plan, currency: found.currency, kind, scopes });
-      else tell(`Connected ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
+      else tell(`ConnectionResult ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
     });
 
   shop
@@ -57,8 +57,8 @@ export function addConnectCommands(shop: Command): void {
 
 /** The platform's side for a command. */
 export function platformOf(config: Config, store: Store): Platform {
-  const world = { ...surroundings(config), log: createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now) };
-  return openPlatform(config, store, new Door(store.mirror, Date.now), world);
+  const world = { ...dependencies(config), log: createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now) };
+  return openPlatform(config, store, new RecordWriter(store.mirror, Date.now), world);
 }
 
 async function readCredentials({ clientCredentials = false, tokenStdin = false, refreshTokenStdin = false }: Options): Promise<Credentials> {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
-import { parseDuration, parseUtc } from "../domain/time.ts";
+import { parseDuration, parseUtc } from "../lib/time.ts";
 import { openStore, type Store } from "../store/store.ts";
 
 export function randomBytes(n: number): Uint8Array {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecordText, type Refusal } from "../domain/records.ts";
-import { Door } from "../mirror/door.ts";
-import type { Applied } from "../store/mirror.ts";
+import { RecordWriter } from "../mirror/record-writer.ts";
+import type { CommitResult } from "../store/sqlite/mirror.ts";
 import { chooseShop, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
 import { type Line, readLines } from "./lines.ts";
 import { printJson, printLine } from "./print.ts";
@@ -29,8 +29,8 @@ export function addImportCommand(program: Command): void {
       const { stream, size } = await openInput(file);
       const counts = await withStore(command, async (store) => {
         const shop = await chooseShop(store, options.shop);
-        const door = new Door(store.mirror, Date.now);
-        return importLines(stream, new Progress(process.stderr), size, (records) => door.submit({ shop, records, quiet: options.events !== true }));
+        const recordWriter = new RecordWriter(store.mirror, Date.now);
+        return importLines(stream, new Progress(process.stderr), size, (records) => recordWriter.submit({ shop, records, quiet: options.events !== true }));
       });
       if (options.json) printJson(counts);
       else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
@@ -56,7 +56,7 @@ async function importLines(
   stream: ReadableStream<Uint8Array>,
   progress: Progress,
   size: number | undefined,
-  apply: (records: IncomingRecord[]) => Promise<Applied>,
+  apply: (records: IncomingRecord[]) => Promise<CommitResult>,
 ): Promise<Counts> {
   const counts: Counts = { read: 0, changed: 0, events: 0 };
   const began = performance.now();

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, isKey } from "../domain/key.ts";
-import { isoUtc } from "../domain/time.ts";
+import { isoUtc } from "../lib/time.ts";
 import { chooseShop, example, JSON_OPTION, randomBytes, SHOP_OPTION, withStore } from "./context.ts";
 import { printJson, printLine, printTable, tell } from "./print.ts";
 

@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import { decodeUtf8 } from "../domain/text.ts";
+import { decodeUtf8 } from "../lib/text.ts";
 
 /** Longer than any record can be. */
 const MAX_LINE = 5 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { printLine, tell } from "./print.ts";
 import { untilSignal } from "./serve.ts";
 
 /** A delivery as a receiver sees it. */
-export interface Received {
+export interface ReceivedDelivery {
   genuine: boolean;
   topic: string;
   id: string;
@@ -48,7 +48,7 @@ export interface Receiver {
  * Answers 200 to what is genuine and 401 to the rest.
  * @param secrets those in force, newest first: deliveries queued before a rotation keep theirs
  */
-export function startReceiver(port: number, secrets: () => Promise<string[]>, onReceived: (received: Received) => void, forward?: string): Receiver {
+export function startReceiver(port: number, secrets: () => Promise<string[]>, onReceived: (received: ReceivedDelivery) => void, forward?: string): Receiver {
   const server = listenOn(port, async (request) => {
     const body = await request.text();
     const header = request.headers.get("x-service-signature");
@@ -92,7 +92,7 @@ function idOf(body: string): string {
   }
 }
 
-function print({ genuine, topic, id, body }: Received): void {
+function print({ genuine, topic, id, body }: ReceivedDelivery): void {
   const line = `${new Date().toISOString()}  ${genuine ? "genuine" : "REFUSED"}  ${topic}  ${id}`;
   // Anybody can post here: what is not genuine is not shown, and nothing steers the terminal.
   printLine(printable(genuine ? `${line}\n${body}` : line));

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { messageOf, SdsError } from "../domain/error.ts";
-import { appFiles } from "../platform/app-files.ts";
+import { appFiles } from "../shopify/install/app-files.ts";
 import { configOf, example, JSON_OPTION } from "./context.ts";
 import { printJson, printLine, tell } from "./print.ts";
 

@@ -5,7 +5,7 @@ import { addAdminCommands } from "./admin.ts";
 import { example } from "./context.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
-import { addDemoCommand } from "./demo.ts";
+import { addDemoCommand } from "./demo/demo.ts";
 import { addImportCommand } from "./import.ts";
 import { addInboxCommands } from "./inbox.ts";
 import { addIntakeCommands } from "./intake.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { openApp } from "../app.ts";
 import { configOf, example } from "./context.ts";
+import { dependencies, raiseFetchLimit } from "./dependencies.ts";
 import { tell } from "./print.ts";
-import { raiseFetchLimit, surroundings } from "./surroundings.ts";
 
 export function addServeCommand(program: Command): void {
   program
@@ -14,7 +14,7 @@ export function addServeCommand(program: Command): void {
     .action(async (_options: object, command: Command) => {
       const config = configOf(command);
       raiseFetchLimit(config);
-      const world = surroundings(config);
+      const world = dependencies(config);
       const stop = untilSignal();
       const app = await openApp(config, world);
       try {

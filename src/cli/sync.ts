@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import type { SyncCounts } from "../domain/sync.ts";
-import type { SyncProgress } from "../platform/synchronizer.ts";
+import type { SyncProgress } from "../shopify/sync/synchronizer.ts";
 import { platformOf } from "./connect.ts";
 import { chooseShop, configOf, example, JSON_OPTION, parseSince, withStore } from "./context.ts";
 import { printJson, printLine, tell } from "./print.ts";

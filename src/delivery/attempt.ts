@@ -1,7 +1,7 @@
 import { connectReason, isUnreached } from "../domain/connect-reason.ts";
 import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
 import type { EgressAllow, Endpoint } from "../domain/endpoint.ts";
-import { untilAborted } from "../domain/until-aborted.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { checkEndpoint, type Resolve } from "./address.ts";
 
 export interface AttemptSettings {

@@ -1,8 +1,8 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { messageOf } from "../domain/error.ts";
 import type { Log } from "../log.ts";
-import type { Claim, DeliveryStore, Finished } from "../store/deliveries.ts";
-import { Places } from "./places.ts";
+import type { AttemptResult, Claim, DeliveryStore } from "../store/sqlite/deliveries.ts";
+import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
 export interface SenderSettings {
   /** Attempts at once, in all and for one shop. */
@@ -35,8 +35,8 @@ export class Sender {
   private readonly settings: SenderSettings;
   private readonly now: () => number;
   private readonly log: Log;
-  private readonly places: Places;
-  private finished: Finished[] = [];
+  private readonly places: ConcurrencyLimiter;
+  private finished: AttemptResult[] = [];
   private readonly underWay = new Set<Promise<void>>();
   /** What is being attempted, by delivery id. */
   private readonly claims = new Map<string, Claim>();
@@ -58,7 +58,7 @@ export class Sender {
     this.settings = settings;
     this.now = now;
     this.log = log;
-    this.places = new Places(settings.concurrency, settings.perShop);
+    this.places = new ConcurrencyLimiter(settings.concurrency, settings.perShop);
   }
 
   /** Has a turn made soon; many calls at once come to one. */

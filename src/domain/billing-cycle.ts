@@ -23,7 +23,7 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
   const charge = ended.find(isCharge);
   const told = before?.platformAttempts ?? 0;
   const charged = before?.charged === true || charge !== undefined;
-  const standing = standingAfter(before, ended, record);
+  const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
   const { shopifyId, ...money } = charge?.outcome.order ?? moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const after: OrderRow = {
@@ -36,8 +36,8 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       source: record.source,
       cycleNumber: record.cycleNumber,
       status: charged
-        ? chargedStatus(before, standing.declined)
-        : openStatus(before, standing, { waiting, skipped: record.skipped, outdated: ended.length < told }),
+        ? chargedStatus(before, retryState.declined)
+        : openStatus(before, retryState, { waiting, skipped: record.skipped, outdated: ended.length < told }),
       lines: money.lines,
       subtotalCents: money.subtotalCents,
       discountCents: money.discountCents,
@@ -45,12 +45,12 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       totalCents: totalOf(money),
       billedAt: before?.resource.billedAt ?? attempts[0]?.startedAt ?? record.expectedAt,
     },
-    attemptCount: standing.attemptCount,
-    reason: standing.reason,
-    nextRetryAt: charged ? null : standing.nextRetryAt,
-    retriesExhausted: charged ? null : standing.retriesExhausted,
+    attemptCount: retryState.attemptCount,
+    reason: retryState.reason,
+    nextRetryAt: charged ? null : retryState.nextRetryAt,
+    retriesExhausted: charged ? null : retryState.retriesExhausted,
     platformAttempts: Math.max(told, ended.length),
-    declined: standing.declined,
+    declined: retryState.declined,
     charged,
   };
   if (!differs(before, after)) return NOTHING;
@@ -63,7 +63,7 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
     // The intake may have told of it already.
     if (attempt.outcome.kind !== "declined" || count <= Math.max(told, before?.attemptCount ?? 0)) return [];
     const resource: Order = { ...after.resource, shopifyId: null, status: "FAILED", totalCents: totalOf(record.expected) };
-    const then: OrderRow = { ...after, resource, ...standingAfter(undefined, ended.slice(0, count), record), attemptCount: count };
+    const then: OrderRow = { ...after, resource, ...retryStateAfter(undefined, ended.slice(0, count), record), attemptCount: count };
     return orderEvents(contract, "declined", then, owner).map((event) => ({ ...event, at }));
   });
   const contractAfter = withOrder(contract, before?.resource, after.resource);
@@ -80,10 +80,10 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
   return Date.parse(endedAt ?? startedAt);
 }
 
-type Standing = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
+type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
 /** How the attempts left the order: as it was known, if all of them were, for the intake may have said more of them; else as the retry plan has it. */
-function standingAfter(before: OrderRow | undefined, ended: readonly BillingAttempt[], { retryPlan }: BillingCycleRecord): Standing {
+function retryStateAfter(before: OrderRow | undefined, ended: readonly BillingAttempt[], { retryPlan }: BillingCycleRecord): RetryState {
   if (before !== undefined && before.attemptCount >= ended.length) {
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
@@ -109,8 +109,8 @@ interface Reading {
   outdated: boolean;
 }
 
-function openStatus(before: OrderRow | undefined, standing: Standing, { waiting, skipped, outdated }: Reading): Order["status"] {
-  const { attemptCount, declined, retriesExhausted } = standing;
+function openStatus(before: OrderRow | undefined, retryState: RetryState, { waiting, skipped, outdated }: Reading): Order["status"] {
+  const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
   if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status)) return before.resource.status;

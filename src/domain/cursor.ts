@@ -1,4 +1,4 @@
-import { isoUtc } from "./time.ts";
+import { isoUtc } from "../lib/time.ts";
 
 /** Where a page ended: the sort date (epoch milliseconds) and the id of its last row. */
 export interface Position {

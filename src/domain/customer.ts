@@ -1,8 +1,8 @@
+import { isoUtc } from "../lib/time.ts";
 import { customerId } from "./ids.ts";
 import type { RedactionRecord } from "./platform-records.ts";
 import type { CustomerRecord } from "./records.ts";
 import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
-import { isoUtc } from "./time.ts";
 
 export function emptyCustomer(domain: string, gid: string, now: number): CustomerRow {
   return {

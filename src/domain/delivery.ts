@@ -1,5 +1,5 @@
+import { isoUtc } from "../lib/time.ts";
 import type { Event } from "./event.ts";
-import { isoUtc } from "./time.ts";
 
 /**
  * A delivery's life (service.md "Webhook delivery transitions"):

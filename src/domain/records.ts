@@ -1,7 +1,7 @@
 import { FormatRegistry, type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { isoUtc, parseUtc } from "../lib/time.ts";
 import { type LineItem, ORDER_SOURCES, ORDER_STATUSES, oneOf, SUBSCRIPTION_STATUSES } from "./resources.ts";
-import { isoUtc, parseUtc } from "./time.ts";
 
 /** Why a record is not taken: the field, as a path from the record's top, and what it has to be. */
 export interface Refusal {

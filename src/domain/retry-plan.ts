@@ -1,5 +1,5 @@
+import { isoUtc } from "../lib/time.ts";
 import { SdsError } from "./error.ts";
-import { isoUtc } from "./time.ts";
 
 /** Days to wait after each declined attempt before the next one; after the attempt that follows the last wait, retries are finished. */
 export type RetryPlan = readonly number[];

@@ -1,10 +1,10 @@
+import { isoUtc } from "../lib/time.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { subscriptionEvents } from "./event.ts";
 import { customerId, subscriptionId } from "./ids.ts";
 import type { SubscriptionRecord } from "./records.ts";
 import type { Subscription } from "./resources.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING, type Row, type SubscriptionRow } from "./state.ts";
-import { isoUtc } from "./time.ts";
 
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = subscriptionId(mirror.domain, record.shopifyId);

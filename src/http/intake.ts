@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
-import { decodeUtf8 } from "../domain/text.ts";
-import type { Door } from "../mirror/door.ts";
-import type { ShopStore } from "../store/shops.ts";
+import { decodeUtf8 } from "../lib/text.ts";
+import type { RecordWriter } from "../mirror/record-writer.ts";
+import type { ShopStore } from "../store/sqlite/shops.ts";
 import { readBody } from "./body.ts";
 import { respond } from "./respond.ts";
 
@@ -12,13 +12,13 @@ const MAX_BODY = 5 * 1024 * 1024;
 export type IntakeHandler = (request: Request) => Promise<Response>;
 
 /** POST /intake: records from the billing system, answered once they are committed (contract.md 4). */
-export function intakeHandler(shops: ShopStore, door: Door): IntakeHandler {
+export function intakeHandler(shops: ShopStore, recordWriter: RecordWriter): IntakeHandler {
   const authenticate = authenticator(shops);
   return async (request) => {
     const body = await readBody(request, MAX_BODY);
     const shop = await authenticate(request.headers, body);
     const records = readRecords(body);
-    const applied = await door.submit({ shop, records });
+    const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused.index, applied.refused);
     return respond(202, JSON.stringify({ accepted: applied.accepted }), { "Cache-Control": "no-store" });
   };

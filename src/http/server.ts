@@ -4,10 +4,10 @@ import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import { RESOURCES } from "../domain/resources.ts";
 import type { Log } from "../log.ts";
 import type { AdminHandler } from "./admin/routes.tsx";
-import type { ListHandler } from "./api.ts";
 import type { IntakeHandler } from "./intake.ts";
-import type { PlatformHandler } from "./platform.ts";
+import type { ListHandler } from "./list.ts";
 import { newRequestId, respond, respondError } from "./respond.ts";
+import type { PlatformHandler } from "./shopify-webhooks.ts";
 
 export interface Routes {
   list: ListHandler;

@@ -2,20 +2,20 @@ import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf, SdsError } from "../domain/error.ts";
-import { type ConnectionStore, connectionStore } from "./connections.ts";
-import { type CountStore, countStore } from "./counts.ts";
-import { type BusyTimeout, checkpoint, openDatabase } from "./database.ts";
-import { type DeliveryStore, deliveryStore } from "./deliveries.ts";
-import { type InboxStore, inboxStore } from "./inbox.ts";
-import { type KeyStore, keyStore } from "./keys.ts";
-import { type MirrorStore, mirrorStore } from "./mirror.ts";
-import { type PageStore, pageStore } from "./pages.ts";
-import { type PersonStore, personStore } from "./person.ts";
-import { type SessionStore, sessionStore } from "./sessions.ts";
-import { type ShopStore, shopStore } from "./shops.ts";
-import { type SyncStore, syncStore } from "./syncs.ts";
+import { type ConnectionStore, connectionStore } from "./sqlite/connections.ts";
+import { type CountStore, countStore } from "./sqlite/counts.ts";
+import { type BusyTimeout, checkpoint, openDatabase } from "./sqlite/database.ts";
+import { type DeliveryStore, deliveryStore } from "./sqlite/deliveries.ts";
+import { type InboxStore, inboxStore } from "./sqlite/inbox.ts";
+import { type KeyStore, keyStore } from "./sqlite/keys.ts";
+import { type MirrorStore, mirrorStore } from "./sqlite/mirror.ts";
+import { type PageStore, pageStore } from "./sqlite/pages.ts";
+import { type PersonStore, personStore } from "./sqlite/person.ts";
+import { type SessionStore, sessionStore } from "./sqlite/sessions.ts";
+import { type ShopStore, shopStore } from "./sqlite/shops.ts";
+import { type SyncStore, syncStore } from "./sqlite/syncs.ts";
+import { type WebhookStore, webhookStore } from "./sqlite/webhooks.ts";
 import { openVault } from "./vault.ts";
-import { type WebhookStore, webhookStore } from "./webhooks.ts";
 
 export interface StoreOptions {
   /** Folder of the database; made if it is missing. */

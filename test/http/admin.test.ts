@@ -319,7 +319,10 @@ describe("plan and mirror", () => {
 
   test("tells of the last webhook, the last comparison and its repairs, and the inbox", async () => {
     const { html, store, shop } = await opened();
-    await store.inbox.receive([{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", asks: true, body: "{}", triggeredAt: START }], START);
+    await store.inbox.receive(
+      [{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START }],
+      START,
+    );
     await store.syncs.complete(shop.id, "changes", START, 7, START);
     const page = await html("/admin/plan");
     const time = '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';

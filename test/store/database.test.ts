@@ -4,7 +4,7 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CryptoHasher, Glob } from "bun";
 import { getTableColumns, getTableName } from "drizzle-orm";
-import * as schema from "../../src/store/schema.ts";
+import * as schema from "../../src/store/sqlite/schema.ts";
 import { openStore } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 
@@ -117,7 +117,7 @@ test("many openings at once make one schema and one key", async () => {
 });
 
 test("migrations that a database in the field may have run are not changed: add another", async () => {
-  const folder = join(import.meta.dir, "../../src/store/migrations");
+  const folder = join(import.meta.dir, "../../src/store/sqlite/migrations");
   const hashes = await Promise.all(
     [...new Glob("*.sql").scanSync(folder)].sort().map(
       async (name) =>

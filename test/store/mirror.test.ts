@@ -78,7 +78,7 @@ test("removing a shop removes all that is held of it", async () => {
   const { shop } = await test.addShop();
   await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1), order(1, 1), reward("r")] }], START);
   await test.app.store.inbox.receive(
-    [{ shopId: shop.id, webhookId: "w", topic: "orders/create", subject: "s", asks: true, body: "{}", triggeredAt: START }],
+    [{ shopId: shop.id, webhookId: "w", topic: "orders/create", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START }],
     START,
   );
   expect(await test.app.store.shops.remove(shop.domain)).toBe(true);

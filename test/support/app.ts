@@ -103,7 +103,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   return { app, clock, folder, logged, addShop, request };
 }
 
-/** Puts records into the mirror, past the door's grouping. */
+/** Puts records into the mirror, past the record writer's grouping. */
 export async function apply(app: App, shop: Shop, records: MirrorRecord[], now = START): Promise<void> {
   const [applied] = await app.store.mirror.applyRecords([{ shop, records }], now);
   if (applied === undefined || "refused" in applied) throw new Error(`refused: ${JSON.stringify(applied)}`);

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/platform/connect.ts";
+import { connect } from "../../src/shopify/install/connect.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";
@@ -21,7 +21,7 @@ async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promi
   return platform;
 }
 
-export interface Connected {
+export interface ConnectionResult {
   test: TestApp;
   platform: StandIn;
   remote: PlatformShop;
@@ -35,7 +35,7 @@ export interface Connected {
 }
 
 /** The program and the stand-in, with one shop connected by the app's credentials. */
-export async function connected(env: Record<string, string> = {}, options: Parameters<typeof StandIn.start>[0] = {}): Promise<Connected> {
+export async function connected(env: Record<string, string> = {}, options: Parameters<typeof StandIn.start>[0] = {}): Promise<ConnectionResult> {
   // One clock for both, which the test moves.
   let now = () => START;
   const platform = await standIn({ now: () => now(), ...options });
@@ -46,7 +46,7 @@ export async function connected(env: Record<string, string> = {}, options: Param
 }
 
 /** Another program, with nothing in its mirror, connected to the same shop. */
-export async function connectedTo(platform: StandIn, env: Record<string, string> = {}, at = START): Promise<Connected> {
+export async function connectedTo(platform: StandIn, env: Record<string, string> = {}, at = START): Promise<ConnectionResult> {
   const secretFile = join(temporaryFolder(), "secret");
   writeFileSync(secretFile, SECRET);
   const test = await testApp({ SDS_PLATFORM_URL: platform.url, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: secretFile, ...env });

@@ -2,10 +2,10 @@
 import { webhookHeaders } from "../../delivery/attempt.ts";
 import { signatureOf } from "../../delivery/deliverer.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
-import type { DeliveryDetails } from "../../store/deliveries.ts";
+import type { DeliveryDetails } from "../../store/sqlite/deliveries.ts";
+import type { AdminRequest, Handler, Section } from "./admin-request.ts";
+import { Confirm, Empty, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
-import { Confirm, Empty, Table, Time } from "./parts.tsx";
-import type { Handler, Section, Visit } from "./visit.ts";
 
 const SECTION_OF: Record<DeliveryKind, Section> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
 
@@ -104,7 +104,7 @@ function readable(body: string): string {
   }
 }
 
-function DeliveryLive({ visit, found }: { visit: Visit; found: DeliveryDetails }) {
+function DeliveryLive({ visit, found }: { visit: AdminRequest; found: DeliveryDetails }) {
   const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history } = found;
   const ended = status === "delivered" || status === "dead";
   return (

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
-import type { Delivery } from "../../store/deliveries.ts";
+import type { Delivery } from "../../store/sqlite/deliveries.ts";
 import type { Store } from "../../store/store.ts";
-import { ACTION, CsrfField, Empty, Table, Time } from "./parts.tsx";
-import type { Section, Visit } from "./visit.ts";
+import type { AdminRequest, Section } from "./admin-request.ts";
+import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 
 /** service.md "Delivery log". */
 const LAST = 20;
@@ -32,7 +32,7 @@ export async function readLog(store: Store, shopId: number, kind: DeliveryKind, 
 }
 
 /** The log as the part of a page that keeps itself current. */
-export function liveLog(visit: Visit, log: Log, empty: VNode): VNode {
+export function liveLog(visit: AdminRequest, log: Log, empty: VNode): VNode {
   const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
   return (
     <Live poll announce={announced(log)}>
@@ -79,7 +79,7 @@ export function TestBadge() {
 }
 
 /** Sends one again and comes back to where the button was. */
-export function RetryForm({ visit, id, label, back, list }: { visit: Visit; id: string; label: string; back: "log" | "details"; list: string }) {
+export function RetryForm({ visit, id, label, back, list }: { visit: AdminRequest; id: string; label: string; back: "log" | "details"; list: string }) {
   return (
     <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
       <CsrfField csrf={visit.csrf} />
@@ -96,7 +96,7 @@ function announced({ last, deadCount }: Log): string {
   return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
 }
 
-function DeadList({ visit, log, name }: { visit: Visit; log: Log; name: string }) {
+function DeadList({ visit, log, name }: { visit: AdminRequest; log: Log; name: string }) {
   const hidden = log.deadCount - log.dead.length;
   return (
     <>
@@ -111,7 +111,7 @@ function DeadList({ visit, log, name }: { visit: Visit; log: Log; name: string }
   );
 }
 
-function LogTable({ id, name, visit, log, deliveries }: { id: string; name: string; visit: Visit; log: Log; deliveries: readonly Delivery[] }) {
+function LogTable({ id, name, visit, log, deliveries }: { id: string; name: string; visit: AdminRequest; log: Log; deliveries: readonly Delivery[] }) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";
   return (
     <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>

@@ -1,4 +1,4 @@
-import type { Notice } from "./visit.ts";
+import type { Notice } from "./admin-request.ts";
 
 /** A notice that nobody came for is dropped after this time, and a secret with it. Milliseconds. */
 const LIFE = 5 * 60_000;

@@ -2,10 +2,10 @@
 import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../domain/text.ts";
-import { ACTION, Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./parts.tsx";
+import { sentence } from "../../lib/text.ts";
+import type { AdminDependencies, AdminRequest, Handler, Page } from "./admin-request.ts";
+import { ACTION, Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./components.tsx";
 import { requireAccess } from "./plan-access.ts";
-import type { AdminParts, Handler, Page, Visit } from "./visit.ts";
 
 const KEYS = "/admin/keys";
 
@@ -56,7 +56,7 @@ function keyOf(keys: readonly ApiKey[], id: string): ApiKey {
   return key;
 }
 
-async function keysPage(visit: Visit, { store }: AdminParts, refused?: Refused): Promise<Page> {
+async function keysPage(visit: AdminRequest, { store }: AdminDependencies, refused?: Refused): Promise<Page> {
   const keys = await store.keys.list(visit.shop.id);
   const content = (
     <>
@@ -109,7 +109,7 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
   );
 }
 
-function CreateForm({ visit, refused }: { visit: Visit; refused: Refused | undefined }) {
+function CreateForm({ visit, refused }: { visit: AdminRequest; refused: Refused | undefined }) {
   return (
     <form id="create-key" method="post" action={KEYS} aria-labelledby="create-key-heading">
       <h2 id="create-key-heading">Create a key</h2>

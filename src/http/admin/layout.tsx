@@ -3,9 +3,9 @@ import type { ComponentChildren, VNode } from "preact";
 import { render } from "preact-render-to-string";
 import { hasAccess, type Shop } from "../../domain/shop.ts";
 import { newRequestId } from "../respond.ts";
+import { type Notice, type Page, SECTIONS, type Section } from "./admin-request.ts";
 import { versioned } from "./assets.ts";
-import { Copyable, CsrfField, NewSecret } from "./parts.tsx";
-import { type Notice, type Page, SECTIONS, type Section } from "./visit.ts";
+import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
 /** No inline script or style, nothing from another host, in nobody's frame. `data:` is for the pictures inside Pico's style. */
 const POLICY =

@@ -1,5 +1,5 @@
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import type { CountedTo, CountStore } from "../../store/counts.ts";
+import type { CountedTo, CountStore } from "../../store/sqlite/counts.ts";
 
 /** Rows that are counted in one go. */
 const AT_ONCE = 5_000;

@@ -2,10 +2,10 @@
 import type { VNode } from "preact";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan, type Shop } from "../../domain/shop.ts";
+import type { AdminDependencies, Handler } from "./admin-request.ts";
+import { Empty, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 import type { MirrorCount, MirrorCounts } from "./mirror-counts.ts";
-import { Empty, Time } from "./parts.tsx";
-import type { AdminParts, Handler } from "./visit.ts";
 
 const SECTION = "/admin/plan";
 
@@ -56,7 +56,7 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
 
 type Mirror = Awaited<ReturnType<typeof readMirror>>;
 
-async function readMirror({ shops: _, ...store }: AdminParts["store"], { id, domain }: Shop) {
+async function readMirror({ shops: _, ...store }: AdminDependencies["store"], { id, domain }: Shop) {
   const [connection, lastWebhookAt, inbox, full, changes] = await Promise.all([
     store.connections.find(id),
     store.counts.lastWebhookAt(id),

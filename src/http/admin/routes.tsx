@@ -1,19 +1,19 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
-import { sentence } from "../../domain/text.ts";
+import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
+import { type AdminDependencies, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./admin-request.ts";
 import { respondAsset } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
 import { Flashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
+import { FormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondMessage, respondPage, respondPart } from "./layout.tsx";
 import { MirrorCounts } from "./mirror-counts.ts";
 import { planPage } from "./plan.tsx";
 import { type Session, Sessions } from "./session.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import { UsedForms } from "./used-forms.ts";
-import { type AdminParts, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./visit.ts";
 import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
 /** Answers what is asked below /admin; undefined for a path that is nowhere. `peer` is the address at the other end of the socket. */
@@ -45,10 +45,10 @@ const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
 });
 
 /** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
-export function adminHandler(parts: AdminParts): AdminHandler {
+export function adminHandler(parts: AdminDependencies): AdminHandler {
   const sessions = new Sessions(parts);
   const flashes = new Flashes(parts.now);
-  const used = new UsedForms();
+  const used = new FormNonces();
   const patterns = Object.entries(routes(new MirrorCounts(parts.store.counts, parts.now))).map(([path, route]) => ({
     path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
     route,

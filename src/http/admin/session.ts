@@ -1,8 +1,8 @@
 import ipaddr from "ipaddr.js";
 import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE } from "../../domain/session.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { AdminParts } from "./visit.ts";
-import { WrongTokens } from "./wrong-tokens.ts";
+import type { AdminDependencies } from "./admin-request.ts";
+import { SignInLimiter } from "./sign-in-limiter.ts";
 
 const COOKIE = "sds_session";
 const ATTRIBUTES = "HttpOnly; SameSite=Strict; Path=/admin";
@@ -22,12 +22,12 @@ type SignIn = { cookie: string; shop: string } | { refused: "wrong"; address: st
 
 /** The one place that knows tokens: opens sessions, finds and ends them. */
 export class Sessions {
-  private readonly parts: AdminParts;
-  private readonly wrong: WrongTokens;
+  private readonly parts: AdminDependencies;
+  private readonly wrong: SignInLimiter;
 
-  constructor(parts: AdminParts) {
+  constructor(parts: AdminDependencies) {
     this.parts = parts;
-    this.wrong = new WrongTokens(parts.now);
+    this.wrong = new SignInLimiter(parts.now);
   }
 
   /** @param peer see `addressOf` */

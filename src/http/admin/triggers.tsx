@@ -2,10 +2,10 @@
 import { SdsError } from "../../domain/error.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/trigger.ts";
+import type { AdminRequest, Handler } from "./admin-request.ts";
+import { CsrfField, Empty } from "./components.tsx";
 import { liveLog, readLog } from "./delivery-log.tsx";
-import { CsrfField, Empty } from "./parts.tsx";
 import { requireAccess } from "./plan-access.ts";
-import type { Handler, Visit } from "./visit.ts";
 
 const SECTION = "/admin/triggers";
 
@@ -61,7 +61,7 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
   );
 }
 
-function TriggerForm({ visit, on }: { visit: Visit; on: readonly TriggerHandle[] }) {
+function TriggerForm({ visit, on }: { visit: AdminRequest; on: readonly TriggerHandle[] }) {
   return (
     <form id="triggers" method="post" action={SECTION}>
       <CsrfField csrf={visit.csrf} />

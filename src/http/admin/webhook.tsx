@@ -4,16 +4,16 @@ import { queueTestEvent } from "../../delivery/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
 import { parseTopics, TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { sentence } from "../../domain/text.ts";
-import type { WebhookSettings } from "../../store/webhooks.ts";
-import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./parts.tsx";
+import { sentence } from "../../lib/text.ts";
+import type { WebhookSettings } from "../../store/sqlite/webhooks.ts";
+import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
+import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./components.tsx";
 import { requireAccess } from "./plan-access.ts";
-import type { AdminParts, Handler, Notice, Page, Visit } from "./visit.ts";
 
 const WEBHOOKS = "/admin/webhooks";
 
 /** What is shown beside what is stored: what somebody typed and why it was refused, and the secret where it was asked for. */
-interface Shown {
+interface FormState {
   typed?: { url: string; topics: readonly string[] };
   error?: string;
   testError?: string;
@@ -99,7 +99,7 @@ function savedNotices(topics: number, warning: string | undefined): Notice[] {
   ];
 }
 
-async function webhooksPage(visit: Visit, { store }: AdminParts, shown: Shown = {}): Promise<Page> {
+async function webhooksPage(visit: AdminRequest, { store }: AdminDependencies, shown: FormState = {}): Promise<Page> {
   const settings = await store.webhooks.settings(visit.shop.id);
   const refused = shown.error !== undefined || shown.testError !== undefined;
   const content = (
@@ -116,7 +116,7 @@ async function webhooksPage(visit: Visit, { store }: AdminParts, shown: Shown = 
   return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
-function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: Visit; settings: WebhookSettings; shown: Shown }) {
+function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: AdminRequest; settings: WebhookSettings; shown: FormState }) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
     <form id="endpoint" method="post" action={WEBHOOKS} aria-labelledby="endpoint-heading">
@@ -167,7 +167,7 @@ function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: Vis
   );
 }
 
-function SecretPart({ visit, secret }: { visit: Visit; secret: string | undefined }) {
+function SecretPart({ visit, secret }: { visit: AdminRequest; secret: string | undefined }) {
   return (
     <section aria-labelledby="secret-heading">
       <h2 id="secret-heading">Signing secret</h2>
@@ -194,7 +194,7 @@ function SecretPart({ visit, secret }: { visit: Visit; secret: string | undefine
   );
 }
 
-function TestForm({ visit, settings, error }: { visit: Visit; settings: WebhookSettings; error: string | undefined }) {
+function TestForm({ visit, settings, error }: { visit: AdminRequest; settings: WebhookSettings; error: string | undefined }) {
   const chosen = visit.form.get("topic");
   return (
     <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">

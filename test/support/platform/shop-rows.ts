@@ -61,11 +61,11 @@ export class ShopRows {
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
   private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
-  private readonly surroundings: ShopSurroundings;
+  private readonly dependencies: ShopSurroundings;
   private eventId: string | undefined;
   private lastRevision = 0;
 
-  constructor(domain: string, options: ShopOptions, surroundings: ShopSurroundings) {
+  constructor(domain: string, options: ShopOptions, dependencies: ShopSurroundings) {
     this.domain = domain;
     this.name = options.name ?? domain.replace(/\..*/, "");
     this.currency = options.currency ?? "USD";
@@ -73,17 +73,17 @@ export class ShopRows {
     this.timezone = options.timezone ?? "America/Bogota";
     this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
     this.attemptIds = options.attemptIds ?? true;
-    this.firstId = options.firstId ?? surroundings.firstId;
-    this.number = surroundings.shopNumber;
-    this.surroundings = surroundings;
-    const life = surroundings.tokenLife;
-    this.tokens = new Tokens(surroundings.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
+    this.firstId = options.firstId ?? dependencies.firstId;
+    this.number = dependencies.shopNumber;
+    this.dependencies = dependencies;
+    const life = dependencies.tokenLife;
+    this.tokens = new Tokens(dependencies.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
     if (options.subscription !== undefined) this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
   }
 
   /** Whole seconds, as the platform keeps time. */
   now(): number {
-    return Math.floor(this.surroundings.now() / 1000) * 1000;
+    return Math.floor(this.dependencies.now() / 1000) * 1000;
   }
 
   /** A token that does not end. */
@@ -191,11 +191,11 @@ export class ShopRows {
   }
 
   protected emit(topic: string, payload: Exact): void {
-    const triggeredAt = `${new Date(this.surroundings.now()).toISOString().slice(0, -1)}000000Z`;
+    const triggeredAt = `${new Date(this.dependencies.now()).toISOString().slice(0, -1)}000000Z`;
     const eventId = this.eventId ?? crypto.randomUUID();
     const webhook = { shop: this.domain, topic, body: exactJson(payload), id: crypto.randomUUID(), eventId, triggeredAt };
     this.outgoing.push(webhook);
-    this.surroundings.onWebhook(webhook);
+    this.dependencies.onWebhook(webhook);
   }
 }
 

@@ -1,0 +1,77 @@
+import { ASKED_SCOPES } from "../../domain/connection.ts";
+import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
+import { API_VERSION } from "../api/operations.ts";
+import { COMPLIANCE_TOPICS, WEBHOOK_TOPICS } from "../inbox/topics.ts";
+
+/**
+ * What the platform must be told of the app, as files for its own command-line tool: scopes and webhooks, and an extension for each trigger.
+ * @param address where sds can be reached from the internet
+ * @returns texts by path
+ */
+export function appFiles(address: string, clientId: string | null): Record<string, string> {
+  const extensions = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
+  return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId), ...Object.fromEntries(extensions) };
+}
+
+function appFile(address: string, clientId: string | null): string {
+  const webhooks = `${address}/platform/webhooks`;
+  return `# Written by \`sds platform files\`. Put in the client id if it is missing, then: shopify app deploy
+client_id = ${quoted(clientId ?? "")}
+name = "Subscription Data Service"
+application_url = ${quoted(address)}
+embedded = false
+
+[access_scopes]
+scopes = ${quoted(ASKED_SCOPES.join(","))}
+
+[auth]
+redirect_urls = [${quoted(address)}]
+
+[webhooks]
+api_version = ${quoted(API_VERSION)}
+
+  [[webhooks.subscriptions]]
+  topics = [
+${list(Object.keys(WEBHOOK_TOPICS))}
+  ]
+  uri = ${quoted(webhooks)}
+
+  [[webhooks.subscriptions]]
+  compliance_topics = [
+${list(COMPLIANCE_TOPICS)}
+  ]
+  uri = ${quoted(webhooks)}
+`;
+}
+
+function extensionFile(handle: keyof typeof TRIGGERS): string {
+  const { name, description, fields } = TRIGGERS[handle];
+  const settings = Object.entries(fields).map(
+    ([key, type]) => `
+  [[settings.fields]]
+  type = ${quoted(type)}
+  key = ${quoted(key)}
+`,
+  );
+  return `# Written by \`sds platform files\`. The handle can't be changed once the platform knows it.
+[[extensions]]
+name = ${quoted(name)}
+type = "flow_trigger"
+handle = ${quoted(handle)}
+description = ${quoted(description)}
+
+[settings]
+
+  [[settings.fields]]
+  type = "customer_reference"
+${settings.join("")}`;
+}
+
+function list(items: readonly string[]): string {
+  return items.map((item) => `    ${quoted(item)},`).join("\n");
+}
+
+/** A TOML basic string takes JSON's escapes. */
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,146 @@
+import type { Database } from "bun:sqlite";
+import { and, eq, ne, sql } from "drizzle-orm";
+import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
+import { SdsError } from "../../domain/error.ts";
+import type { Plan, Shop, ShopSettings } from "../../domain/shop.ts";
+import type { Vault } from "../vault.ts";
+import { adminLinks, adminSessions, apiKeys, shops, webhookEndpoints } from "./schema.ts";
+
+interface NewShop {
+  domain: string;
+  plan: Plan;
+  currency: string;
+  planFixed?: boolean;
+}
+
+type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
+
+export interface ShopStore {
+  /** @throws SdsError `conflict` */
+  add(shop: NewShop, now: number): Promise<Shop>;
+  list(): Promise<Shop[]>;
+  find(domain: string): Promise<Shop | undefined>;
+  byId(id: number): Promise<Shop | undefined>;
+  /** @throws SdsError `not_found` */
+  set(domain: string, change: ShopChange): Promise<Shop>;
+  /** @throws SdsError `not_found` */
+  settings(shopId: number): Promise<ShopSettings>;
+  /** Takes the plan that the platform's app subscription says, unless the operator chose one. @returns whether it changed */
+  followPlan(shopId: number, plan: Plan): Promise<boolean>;
+  /** Removes a shop with all that is held of it. @returns whether there was one */
+  remove(domain: string): Promise<boolean>;
+  /** What signs the bodies that the billing system posts to /intake; undefined for an unknown shop. */
+  intakeSecret(domain: string): Promise<{ shop: Shop; secret: string } | undefined>;
+}
+
+/** Tables that can hold millions of rows of a shop, with what names a row. */
+const LARGE_TABLES = {
+  deliveries: "number",
+  inbox: "number",
+  orders: "billed_at, id",
+  subscriptions: "started_at, id",
+  customers: "created_at, id",
+  occurrences: "type, id",
+};
+const REMOVED_AT_ONCE = 2_000;
+
+const columns = { id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt };
+
+export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
+  // Raw, for every webhook of the platform and every post to the intake passes here.
+  const byDomain = raw.prepare<Shop, [string]>("SELECT id, domain, plan, currency, created_at AS createdAt FROM shops WHERE domain = ?");
+  const byId = db
+    .select(columns)
+    .from(shops)
+    .where(eq(shops.id, sql.placeholder("id")))
+    .prepare();
+  const { planFixed, retryDays, creditTitle, triggers } = shops;
+  const settings = db
+    .select({ planFixed, retryDays, creditTitle, triggers })
+    .from(shops)
+    .where(eq(shops.id, sql.placeholder("shopId")))
+    .prepare();
+  const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
+    "SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops WHERE domain = ?",
+  );
+  const removeSome = Object.entries(LARGE_TABLES).map(([table, key]) =>
+    raw.prepare<unknown, [number, number]>(
+      `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE})`,
+    ),
+  );
+  const purpose = (domain: string) => `intake ${domain}`;
+  /** Opened secrets, with what they were opened from: decrypting costs more than the check it is for. */
+  const opened = new Map<string, { sealed: Uint8Array; secret: string }>();
+
+  return {
+    async add(shop, now) {
+      const secret = `intake_${random(32).toBase64()}`;
+      const intakeSecret = Buffer.from(await vault.seal(secret, purpose(shop.domain)));
+      const added = db
+        .insert(shops)
+        .values({ ...shop, intakeSecret, createdAt: now })
+        .onConflictDoNothing()
+        .returning(columns)
+        .get();
+      if (added === undefined) throw new SdsError("conflict", `the shop ${shop.domain} exists already`);
+      return added;
+    },
+
+    async list() {
+      return db.select(columns).from(shops).orderBy(shops.domain).all();
+    },
+
+    async find(domain) {
+      return byDomain.get(domain) ?? undefined;
+    },
+
+    async byId(id) {
+      return byId.get({ id });
+    },
+
+    async set(domain, change) {
+      const changed = db.update(shops).set(change).where(eq(shops.domain, domain)).returning(columns).get();
+      if (changed === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
+      return changed;
+    },
+
+    async settings(shopId) {
+      const found = settings.get({ shopId });
+      if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+      return found;
+    },
+
+    async followPlan(shopId, plan) {
+      const follows = and(eq(shops.id, shopId), eq(shops.planFixed, false), ne(shops.plan, plan));
+      return db.update(shops).set({ plan }).where(follows).returning({ id: shops.id }).all().length > 0;
+    },
+
+    async remove(domain) {
+      const shop = byDomain.get(domain);
+      if (shop === null) return false;
+      // From here on no key or session of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      db.transaction(
+        (tx) => {
+          for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints]) tx.delete(table).where(eq(table.shopId, shop.id)).run();
+        },
+        { behavior: "immediate" },
+      );
+      for (const statement of removeSome) {
+        while (statement.run(shop.id, shop.id).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      db.delete(shops).where(eq(shops.id, shop.id)).run();
+      return true;
+    },
+
+    async intakeSecret(domain) {
+      const found = withSecret.get(domain);
+      if (found === null) return undefined;
+      const { sealed, ...shop } = found;
+      const known = opened.get(domain);
+      if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return { shop, secret: known.secret };
+      const secret = await vault.open(sealed, purpose(domain));
+      opened.set(domain, { sealed, secret });
+      return { shop, secret };
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { isoUtc, parseUtc } from "../../src/lib/time.ts";
+
+test.each([
+  ["2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"],
+  ["2026-01-31T09:30:00.5Z", "2026-01-31T09:30:00.500Z"],
+  ["2026-01-31T09:30:00.123456Z", "2026-01-31T09:30:00.123Z"],
+  ["2026-01-31T09:30:00+00:00", "2026-01-31T09:30:00.000Z"],
+  ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"],
+])("%s is %s", (text, iso) => {
+  expect(isoUtc(parseUtc(text) ?? Number.NaN)).toBe(iso);
+});
+
+test.each([
+  ["2026-02-30T00:00:00.000Z", "in no calendar"],
+  ["2025-02-29T00:00:00.000Z", "in no calendar"],
+  ["2026-01-01T24:00:00.000Z", "in no day"],
+  ["2026-01-01T00:00:60.000Z", "a leap second"],
+  ["2026-01-01", "no time"],
+  ["2026-01-01T00:00:00", "no zone"],
+  ["2026-01-01T00:00:00+02:00", "not UTC"],
+  ["2026-01-01 00:00:00Z", "no T"],
+  ["+012026-01-01T00:00:00Z", "a year of six digits"],
+  [" 2026-01-01T00:00:00Z", "a space before"],
+  ["2026-01-01T00:00:00Z\n", "a line end behind"],
+  ["", "empty"],
+])("%p is no date: %s", (text) => {
+  expect(parseUtc(text)).toBeUndefined();
+});

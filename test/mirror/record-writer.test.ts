@@ -1,0 +1,75 @@
+import { expect, test } from "bun:test";
+import { RecordWriter } from "../../src/mirror/record-writer.ts";
+import type { CommitResult, MirrorStore, Submission } from "../../src/store/sqlite/mirror.ts";
+import { customer } from "../support/records.ts";
+
+const shop = { id: 1, domain: "alpha.myshopify.com" };
+
+/** Records which submissions share a commit. */
+class Commits implements Pick<MirrorStore, "applyRecords"> {
+  readonly groups: number[] = [];
+  failNext = false;
+
+  async applyRecords(submissions: readonly Submission[]): Promise<CommitResult[]> {
+    this.groups.push(submissions.length);
+    if (this.failNext) {
+      this.failNext = false;
+      throw Object.assign(new Error("disk full"), { code: "SQLITE_FULL" });
+    }
+    if (submissions.some(({ records }) => records.some((record) => "shopifyId" in record && record.shopifyId === "broken"))) throw new Error("a defect");
+    return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
+  }
+}
+
+test("what waits at the same time shares a commit, and each is answered", async () => {
+  const commits = new Commits();
+  const recordWriter = new RecordWriter(commits, Date.now);
+  const answers = await Promise.all([1, 2, 3].map((n) => recordWriter.submit({ shop, records: [customer(n), customer(n + 10)] })));
+  expect(commits.groups).toEqual([3]);
+  expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
+});
+
+test("a commit stays bounded, and a submission that is larger by itself has one of its own", async () => {
+  const commits = new Commits();
+  const recordWriter = new RecordWriter(commits, Date.now);
+  const many = Array.from({ length: 1500 }, (_, n) => customer(n));
+  await Promise.all([
+    recordWriter.submit({ shop, records: many }),
+    recordWriter.submit({ shop, records: many }),
+    recordWriter.submit({ shop, records: [...many, ...many] }),
+    recordWriter.submit({ shop, records: [] }),
+  ]);
+  expect(commits.groups).toEqual([1, 1, 1, 1]);
+});
+
+test("a failed commit is told to all that were in it and to nobody after", async () => {
+  const commits = new Commits();
+  const recordWriter = new RecordWriter(commits, Date.now);
+  commits.failNext = true;
+  const failed = await Promise.allSettled([recordWriter.submit({ shop, records: [] }), recordWriter.submit({ shop, records: [] })]);
+  expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await recordWriter.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
+});
+
+test("one that can't be applied fails alone", async () => {
+  const commits = new Commits();
+  const recordWriter = new RecordWriter(commits, Date.now);
+  const broken = { ...customer(1), shopifyId: "broken" };
+  const results = await Promise.allSettled([
+    recordWriter.submit({ shop, records: [customer(1)] }),
+    recordWriter.submit({ shop, records: [broken] }),
+    recordWriter.submit({ shop, records: [customer(2)] }),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("drain waits for what was submitted", async () => {
+  const recordWriter = new RecordWriter(new Commits(), Date.now);
+  let answered = false;
+  void recordWriter.submit({ shop, records: [] }).then(() => {
+    answered = true;
+  });
+  await recordWriter.drain();
+  await Promise.resolve();
+  expect(answered).toBe(true);
+});

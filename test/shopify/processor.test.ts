@@ -1,0 +1,292 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
+
+const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
+const SAMPLES = join(import.meta.dir, "../support/platform-webhooks");
+const HOUR = 3_600_000;
+
+function entries({ test, shop }: ConnectionResult) {
+  return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
+}
+
+function webhook(topic: string, body: string, id = crypto.randomUUID()) {
+  return { shop: DOMAIN, topic, body, id, eventId: id, triggeredAt: "2026-03-01T12:00:00.000000000Z" };
+}
+
+test("every sample of the platform's webhooks is taken, and none is left behind for what it says", async () => {
+  const all = await connected();
+  for (const file of readdirSync(SAMPLES).filter((name) => !/^(shop__redact|app__uninstalled)/.test(name))) {
+    const body = await Bun.file(join(SAMPLES, file)).text();
+    const response = await all.send(webhook(file.replace("__", "/").replace(".json", ""), body));
+    expect([file, response.status]).toEqual([file, 200]);
+  }
+  await all.processed();
+  expect(await entries(all)).toEqual([]);
+  // They name contracts that this platform doesn't have.
+  expect(all.platform.invalid.splice(0).filter((each) => !each.includes("does not exist"))).toEqual([]);
+});
+
+test("ids beyond 2^53 stay exact, where the payload has nothing but the number too", async () => {
+  const all = await connected();
+  const customer = all.remote.createCustomer({ email: "ada@example.com" });
+  const contract = all.remote.createContract({ customer, lines: [LINE] });
+  all.remote.outgoing.length = 0;
+  all.remote.skipCycle(contract, 1);
+  all.remote.setConsent(customer, "subscribed");
+  expect(BigInt(contract.split("/").at(-1) ?? 0)).toBeGreaterThan(BigInt(Number.MAX_SAFE_INTEGER));
+  await all.deliverAll();
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
+  expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, marketingConsent: true }]);
+});
+
+test.each(["constructor", "__proto__", "hasOwnProperty", "toString"])("a topic called %s is none", async (topic) => {
+  const all = await connected();
+  const response = await all.send(webhook(topic, '{"do":"remove_shop","domain":null}'));
+  expect(response.status).toBe(200);
+  await all.processed();
+  expect(await all.test.app.store.shops.list()).toHaveLength(1);
+});
+
+test.each([
+  ["orders/create", '{"id":{"toString":1}}'],
+  ["customers_email_marketing_consent/update", '{"customer_id":{"toString":1}}'],
+  ["app_subscriptions/update", '{"app_subscription":{"name":"__proto__","status":"ACTIVE"}}'],
+  ["shop/update", '{"currency":"constructor"}'],
+])("%s with nonsense is taken and leaves nothing behind", async (topic, body) => {
+  const all = await connected();
+  expect((await all.send(webhook(topic, body))).status).toBe(200);
+  await all.processed();
+  expect(await entries(all)).toEqual([]);
+});
+
+test("one shop's far-off date fails nobody else's records", async () => {
+  const all = await connected();
+  const other = await all.test.addShop("beta.myshopify.com");
+  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
+  await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+  const statuses = await Promise.all(Array.from({ length: 20 }, (_, n) => other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` })));
+  await all.processed();
+  expect(statuses.every(({ status }) => status === 202)).toBe(true);
+});
+
+describe("while the platform is down", () => {
+  test("webhooks wait in the inbox, and are processed when it is back", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "ada@example.com" });
+    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    all.platform.fault = () => ({ status: 503 });
+    await all.deliverAll();
+    // The customer came with its webhook; the contract has to be asked for.
+    expect(await all.shop.all("customers")).toHaveLength(1);
+    expect(await all.shop.all("subscriptions")).toEqual([]);
+    const waiting = await entries(all);
+    expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
+    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(true);
+    all.platform.fault = () => undefined;
+    all.test.clock.ms += 10_000;
+    all.test.app.processor.wake();
+    await all.processed();
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
+    expect(await entries(all)).toEqual([]);
+  });
+
+  test("of one shop, its webhooks hold up neither another shop's nor those that need no platform", async () => {
+    const all = await connected();
+    const asked = () => all.platform.requests.length;
+    all.platform.fault = () => ({ status: 503 });
+    const customer = all.remote.createCustomer({ email: "ada@example.com" });
+    for (let n = 0; n < 100; n += 1) all.remote.createContract({ customer, lines: [LINE] });
+    await all.deliverAll();
+    const first = asked();
+    all.test.clock.ms += 60_000;
+    all.test.app.processor.wake();
+    await all.processed();
+    // One finds out whether the platform is back, with its few tries.
+    expect(asked() - first).toBeLessThanOrEqual(5);
+    all.remote.updateCustomer(customer, { firstName: "Countess" });
+    await all.deliverAll();
+    expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
+    all.platform.fault = () => undefined;
+    for (let n = 0; n < 5; n += 1) {
+      all.test.clock.ms += 3_600_000;
+      all.test.app.processor.wake();
+      await all.processed();
+    }
+    expect(await all.shop.all("subscriptions")).toHaveLength(100);
+    expect(await entries(all)).toEqual([]);
+  });
+
+  test("what fails for too long stays as failed, is counted, and is processed by hand", async () => {
+    const all = await connected();
+    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
+    await all.deliverAll();
+    for (let n = 0; n < 12; n += 1) {
+      all.test.clock.ms += 9 * HOUR;
+      all.test.app.processor.wake();
+      await all.processed();
+    }
+    const { store } = all.test.app;
+    const { waiting, failed } = await store.inbox.count(all.shop.shop.id);
+    expect({ waiting, some: failed > 0 }).toEqual({ waiting: 0, some: true });
+    expect(all.test.logged.some((line) => line.includes("stays in the inbox as failed"))).toBe(true);
+    all.platform.fault = () => undefined;
+    expect(await store.inbox.retryFailed(all.shop.shop.id, all.test.clock.now())).toBe(failed);
+    all.test.app.processor.wake();
+    await all.processed();
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
+    expect(await store.inbox.count(all.shop.shop.id)).toEqual({ waiting: 0, failed: 0 });
+  });
+});
+
+test("webhooks about one contract are processed one after another, and what waits together is read once", async () => {
+  const all = await connected();
+  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  await all.deliverAll();
+  let atOnce = 0;
+  let most = 0;
+  all.platform.fault = ({ operation }) => {
+    if (operation !== "ContractWithCycles") return undefined;
+    atOnce += 1;
+    most = Math.max(most, atOnce);
+    setTimeout(() => {
+      atOnce -= 1;
+    }, 20);
+    return { delay: 20 };
+  };
+  const before = all.platform.requests.length;
+  for (let n = 0; n < 10; n += 1) all.remote.updateContract(contract, { lines: [{ ...LINE, quantity: n + 1 }] });
+  await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+  await all.processed();
+  expect(most).toBe(1);
+  expect(all.platform.requests.length - before).toBeLessThan(10);
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ lines: [{ quantity: 10 }] }]);
+});
+
+describe("the app and the shop", () => {
+  test("app/uninstalled ends the connection, and one that comes late does not", async () => {
+    const all = await connected();
+    const connection = () => all.test.app.store.connections.find(all.shop.shop.id);
+    await all.send({ ...webhook("app/uninstalled", "{}"), triggeredAt: "2026-02-01T00:00:00Z" });
+    await all.processed();
+    expect(await connection()).toBeDefined();
+    all.test.clock.ms += 60_000;
+    all.remote.uninstall();
+    await all.deliverAll();
+    expect(await connection()).toBeUndefined();
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+  });
+
+  test("app/uninstalled ends the connection, though the end of the app subscription comes with it", async () => {
+    const all = await connected();
+    all.test.clock.ms += 60_000;
+    all.remote.setAppSubscription({ name: "Pro", status: "CANCELLED" });
+    all.remote.uninstall();
+    await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+    await all.processed();
+    expect(await all.test.app.store.connections.find(all.shop.shop.id)).toBeUndefined();
+    expect(await entries(all)).toEqual([]);
+    expect((await all.test.app.store.shops.find(DOMAIN))?.plan).toBe("free");
+  });
+
+  test("the plan follows the app subscription, unless the operator chose one", async () => {
+    const all = await connected();
+    const plan = async () => (await all.test.app.store.shops.find(DOMAIN))?.plan;
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    await all.deliverAll();
+    expect(await plan()).toBe("free");
+    await all.test.app.store.shops.set(DOMAIN, { plan: "pro", planFixed: true });
+    all.remote.setAppSubscription({ name: "Free", status: "CANCELLED" });
+    await all.deliverAll();
+    expect(await plan()).toBe("pro");
+  });
+
+  test("shop/update brings the currency", async () => {
+    const all = await connected();
+    all.remote.setCurrency("EUR");
+    await all.deliverAll();
+    expect((await all.test.app.store.shops.find(DOMAIN))?.currency).toBe("EUR");
+  });
+});
+
+describe("privacy", () => {
+  test("a redaction empties e-mail and names in the mirror, in queued bodies, in rewards and in the inbox", async () => {
+    const all = await connected();
+    const { store } = all.test.app;
+    const { id } = all.shop.shop;
+    await store.webhooks.set(id, { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] }, all.test.clock.now());
+    const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
+    await all.deliverAll();
+    await all.shop.intake({ type: "reward", id: "r1", source: "referral", customer, friend: "ada@example.com", name: "Ada", reward_cents: 500, code: "X1" });
+    all.platform.fault = () => ({ status: 503 });
+    all.remote.placeOrder({ customer });
+    await all.deliverAll();
+    expect((await entries(all)).length).toBeGreaterThan(0);
+    all.test.clock.ms += 60_000;
+    all.remote.redactCustomer(customer);
+    await all.deliverAll();
+    expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, email: null, firstName: null, lastName: null }]);
+    const held = JSON.stringify(await store.people.export(all.shop.shop, customer));
+    expect(held).not.toContain("ada@example.com");
+    expect(held).not.toMatch(/Ada|Lovelace/);
+    expect(held).toContain('"reward_cents":500');
+    expect(held).toContain('"code":"X1"');
+    const [delivery] = await store.deliveries.list(id, { limit: 1 });
+    expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({ reward_cents: 500, friend: null, name: null });
+  });
+
+  test("a redaction of one person leaves another alone whose number has the same digits in it, and nothing in the file", async () => {
+    const all = await connected();
+    const body = (id: string, email: string) =>
+      JSON.stringify({ admin_graphql_api_id: `gid://shopify/Customer/${id}`, email, first_name: "Grace", last_name: "Hopper" });
+    await all.send(webhook("customers/update", body("7", "seven@example.com")));
+    await all.processed();
+    all.platform.fault = () => ({ status: 503 });
+    await all.send(
+      webhook("orders/create", JSON.stringify({ admin_graphql_api_id: "gid://shopify/Order/1", email: "bob@example.com", customer: { id: 1712 } })),
+    );
+    await all.processed();
+    await all.send(webhook("customers/redact", '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}'));
+    await all.processed();
+    const [order] = await entries(all);
+    expect(JSON.stringify(await all.test.app.store.inbox.read([order?.number ?? 0]))).toContain("bob@example.com");
+    // As every minute.
+    await all.test.app.store.checkpoint();
+    const files = Buffer.concat(["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))));
+    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([false, false, true]);
+  });
+
+  test("all that is held of a person can be printed", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
+    const other = all.remote.createCustomer({ email: "bob@example.com", firstName: "Bob", lastName: "Other" });
+    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    all.remote.createContract({ customer: other, lines: [LINE] });
+    await all.deliverAll();
+    await all.shop.intake({ type: "cancel_flow", id: "c1", subscription: contract, reason_id: "price", offer_type: null, accepted: false, saved: false });
+    const held = await all.test.app.store.people.export(all.shop.shop, customer);
+    expect(held).toMatchObject({
+      customer: { shopifyId: customer, email: "ada@example.com" },
+      subscriptions: [{ shopifyId: contract }],
+      orders: [{ cycleNumber: 0 }],
+      cancelFlows: [{ id: "c1" }],
+    });
+    expect(JSON.stringify(held)).not.toContain("bob@example.com");
+    expect(await all.test.app.store.people.export(all.shop.shop, "gid://shopify/Customer/1")).toBeUndefined();
+  });
+
+  test("a request for a person's data is logged with the person's number alone", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "ada@example.com" });
+    await all.deliverAll();
+    all.remote.requestData(customer);
+    await all.deliverAll();
+    const said = all.test.logged.filter((line) => line.includes("data was requested"));
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain(customer);
+    expect(all.test.logged.join("")).not.toContain("ada@example.com");
+  });
+});
