@@ -12,14 +12,15 @@ import { httpApp } from "./http/server.ts";
 import { platformHandler } from "./http/shopify-webhooks.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
-import { RecordWriter } from "./mirror/record-writer.ts";
-import { InboxWriter } from "./shopify/inbox/inbox-writer.ts";
+import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
+import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
 import { InboxProcessor } from "./shopify/inbox/processor.ts";
 import { platformVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
 import { Reconciler } from "./shopify/sync/reconciler.ts";
 import { workflowStarter } from "./shopify/workflow.ts";
-import { openStore, type Store } from "./store/store.ts";
+import { openStore } from "./store/open-store.ts";
+import type { Store } from "./store/store.ts";
 
 /** What the program takes from outside itself; tests put others in their place. */
 export interface Dependencies {
@@ -57,15 +58,15 @@ const READY_FOR = 1_000;
 /** Puts the program together. */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
   const { now, random, fetch, resolve, log } = dependencies;
-  const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
+  const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeoutMs: 2_000, random });
   const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
-  const recordWriter: RecordWriter = new RecordWriter(store.mirror, now, () => sender.wake());
+  const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
   const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
   const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
   const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
   const processor = new InboxProcessor(store, platform.handler, now, log);
-  const inboxWriter = new InboxWriter(store.inbox, now, () => processor.wake());
+  const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
   const reconciler = new Reconciler(store, platform.synchronizer, now, log);
   const authenticator = new ApiKeyAuthenticator(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);

@@ -3,7 +3,8 @@ import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import type { SubscriptionRecord } from "../../src/domain/records.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { subscriptionRecords } from "./records.ts";
 
 /** Git ignores it. */
@@ -53,7 +54,7 @@ async function addShop({ shops, webhooks, mirror }: Store, domain: string, { end
 /** Opens the folder with the product's own code, and leaves it closed, all of it in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeout: 30_000, random });
+  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, random });
   try {
     return await run(store);
   } finally {

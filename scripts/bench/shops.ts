@@ -206,7 +206,12 @@ function fillBaseline(shop: Shop): void {
 /** What was made once is used again, as long as these sources and the tables are the same. */
 async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
   const file = join(FOLDER, name, "made.json");
-  const sources = [import.meta.path, join(import.meta.dir, "records.ts"), "src/store/sqlite/database.ts", ...new Glob("src/store/sqlite/migrations/*.sql").scanSync(".")];
+  const sources = [
+    import.meta.path,
+    join(import.meta.dir, "records.ts"),
+    "src/store/sqlite/database.ts",
+    ...new Glob("src/store/sqlite/migrations/*.sql").scanSync("."),
+  ];
   const madeFrom = sources
     .sort()
     .reduce((hasher, source) => hasher.update(readFileSync(source)), new CryptoHasher("sha256"))

@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { createLog } from "../log.ts";
-import { RecordWriter } from "../mirror/record-writer.ts";
+import { createRecordWriter } from "../mirror/record-writer.ts";
 import { type Credentials, connect } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/store.ts";
@@ -58,7 +58,7 @@ export function addConnectCommands(shop: Command): void {
 /** The platform's side for a command. */
 export function platformOf(config: Config, store: Store): Platform {
   const world = { ...dependencies(config), log: createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now) };
-  return openPlatform(config, store, new RecordWriter(store.mirror, Date.now), world);
+  return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), world);
 }
 
 async function readCredentials({ clientCredentials = false, tokenStdin = false, refreshTokenStdin = false }: Options): Promise<Credentials> {

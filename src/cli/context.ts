@@ -3,7 +3,8 @@ import { type Config, readConfig } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { parseDuration, parseUtc } from "../lib/time.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { openStore } from "../store/open-store.ts";
+import type { Store } from "../store/store.ts";
 
 export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
@@ -17,7 +18,7 @@ export function configOf(command: Command): Config {
 /** Runs one command on the store and closes it, whatever happens. */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
   const { data, masterKeyFile } = configOf(command);
-  const store = await openStore({ folder: data, masterKeyFile, busyTimeout: 30_000, random: randomBytes });
+  const store = await openStore({ folder: data, masterKeyFile, busyTimeoutMs: 30_000, random: randomBytes });
   try {
     return await run(store);
   } finally {

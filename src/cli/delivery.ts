@@ -3,7 +3,7 @@ import { signatureOf } from "../delivery/deliverer.ts";
 import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Delivery, DeliveryDetails } from "../store/sqlite/deliveries.ts";
+import type { Delivery, DeliveryDetails } from "../store/deliveries.ts";
 import type { Store } from "../store/store.ts";
 import { choose, chooseShop, DEFAULT_LIMIT, example, JSON_OPTION, MAX_LIMIT, parseLimit, parseSince, SHOP_OPTION, withStore } from "./context.ts";
 import { printFields, printJson, printLine, printTable, tell } from "./print.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import type { CommitResult } from "../domain/commit.ts";
 import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecordText, type Refusal } from "../domain/records.ts";
-import { RecordWriter } from "../mirror/record-writer.ts";
-import type { CommitResult } from "../store/sqlite/mirror.ts";
+import { createRecordWriter } from "../mirror/record-writer.ts";
 import { chooseShop, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
 import { type Line, readLines } from "./lines.ts";
 import { printJson, printLine } from "./print.ts";
@@ -29,8 +29,10 @@ export function addImportCommand(program: Command): void {
       const { stream, size } = await openInput(file);
       const counts = await withStore(command, async (store) => {
         const shop = await chooseShop(store, options.shop);
-        const recordWriter = new RecordWriter(store.mirror, Date.now);
-        return importLines(stream, new Progress(process.stderr), size, (records) => recordWriter.submit({ shop, records, quiet: options.events !== true }));
+        const recordWriter = createRecordWriter(store.mirror, Date.now);
+        return importLines(stream, new Progress(process.stderr), size, (records) =>
+          recordWriter.submit({ shop, records, eventsSince: options.events === true ? 0 : Number.POSITIVE_INFINITY }),
+        );
       });
       if (options.json) printJson(counts);
       else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);

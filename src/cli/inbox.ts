@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
-import { INBOX_STATUSES, type InboxEntry } from "../store/sqlite/inbox.ts";
+import { INBOX_STATUSES, type InboxEntry } from "../store/inbox.ts";
 import { choose, chooseShop, DEFAULT_LIMIT, example, JSON_OPTION, MAX_LIMIT, parseLimit, SHOP_OPTION, withStore } from "./context.ts";
 import { printJson, printTable, tell } from "./print.ts";
 

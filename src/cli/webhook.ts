@@ -3,7 +3,7 @@ import { acceptEndpoint } from "../delivery/address.ts";
 import { queueTestEvent } from "../delivery/test-event.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseTopics, TOPIC_NAMES, TOPICS, type Topic } from "../domain/event.ts";
-import type { WebhookSettings } from "../store/sqlite/webhooks.ts";
+import type { WebhookSettings } from "../store/webhooks.ts";
 import { chooseShop, configOf, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
 import { resolveName } from "./dependencies.ts";
 import { printFields, printJson, printLine, tell } from "./print.ts";

@@ -1,7 +1,7 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
-import type { Claim, DeliveryDetails } from "../store/sqlite/deliveries.ts";
-import type { WebhookStore } from "../store/sqlite/webhooks.ts";
+import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 import { type AttemptSettings, attempt } from "./attempt.ts";
 
 type Deliver = (claim: Claim) => Promise<Outcome & { timedOut: boolean }>;

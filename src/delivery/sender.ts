@@ -1,7 +1,7 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { messageOf } from "../domain/error.ts";
 import type { Log } from "../log.ts";
-import type { AttemptResult, Claim, DeliveryStore } from "../store/sqlite/deliveries.ts";
+import type { AttemptResult, Claim, DeliveryStore } from "../store/deliveries.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
 export interface SenderSettings {

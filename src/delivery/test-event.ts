@@ -2,8 +2,8 @@ import { SdsError } from "../domain/error.ts";
 import type { Topic } from "../domain/event.ts";
 import { sampleEvent } from "../domain/sample.ts";
 import { hasAccess, type Shop } from "../domain/shop.ts";
-import type { DeliveryStore } from "../store/sqlite/deliveries.ts";
-import type { WebhookStore } from "../store/sqlite/webhooks.ts";
+import type { DeliveryStore } from "../store/deliveries.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 
 /**
  * Queues a sample event for the shop's endpoint, whatever topics it has chosen.

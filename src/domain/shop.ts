@@ -5,9 +5,13 @@ import type { TriggerHandle } from "./trigger.ts";
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];
 
-export interface Shop {
+/** Names a shop: its number in this database, which is never given twice, and its domain. */
+export interface ShopRef {
   id: number;
   domain: string;
+}
+
+export interface Shop extends ShopRef {
   plan: Plan;
   currency: string;
   /** Epoch milliseconds. */

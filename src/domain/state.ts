@@ -41,6 +41,8 @@ export interface OrderRow {
 }
 
 /** Something that happened once, known by the sender's own id: a reward or the end of a cancellation flow. */
+export type OccurrenceType = "reward" | "cancel_flow";
+
 export interface OccurrenceRow {
   kind: "occurrence";
   record: RewardRecord | CancelFlowRecord;
@@ -54,7 +56,7 @@ export interface MirrorView {
   customer(id: string): CustomerRow | undefined;
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
-  hasOccurrence(type: "reward" | "cancel_flow", id: string): boolean;
+  hasOccurrence(type: OccurrenceType, id: string): boolean;
 }
 
 /** The rows a record makes different, none if it says nothing new, and what happened with them; or why it can't be applied. */

@@ -1,7 +1,7 @@
 import { messageOf, SdsError } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
 import type { Log } from "../log.ts";
-import type { KeyOwner, KeyStore } from "../store/sqlite/keys.ts";
+import type { KeyOwner, KeyStore } from "../store/keys.ts";
 
 /** A key's last use is written at most this often, in milliseconds: a read must not cost a write. */
 const TOUCH_EVERY = 60_000;

@@ -3,7 +3,7 @@ import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
-import type { ShopStore } from "../store/sqlite/shops.ts";
+import type { ShopStore } from "../store/shops.ts";
 import { readBody } from "./body.ts";
 import { respond } from "./respond.ts";
 

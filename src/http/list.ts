@@ -2,7 +2,7 @@ import { formatCursor, parseCursor } from "../domain/cursor.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
 import { hasAccess } from "../domain/shop.ts";
-import type { PageStore } from "../store/sqlite/pages.ts";
+import type { PageStore } from "../store/pages.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import { respond } from "./respond.ts";
 

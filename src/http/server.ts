@@ -1,8 +1,9 @@
 import type { Server } from "bun";
 import { Elysia } from "elysia";
-import { codeOf, messageOf, SdsError } from "../domain/error.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
 import { RESOURCES } from "../domain/resources.ts";
 import type { Log } from "../log.ts";
+import { StoreError } from "../store/store-error.ts";
 import type { AdminHandler } from "./admin/routes.tsx";
 import type { IntakeHandler } from "./intake.ts";
 import type { ListHandler } from "./list.ts";
@@ -110,7 +111,7 @@ function respondToThrown(thrown: unknown, log: Log): Response {
 
 /** Another process holds the write lock for longer than we wait, or the disk is full or failing: it may pass. */
 function isOutOfOrder(thrown: unknown): boolean {
-  return /^SQLITE_(BUSY|FULL|IOERR)/.test(codeOf(thrown));
+  return thrown instanceof StoreError && thrown.reason !== "conflict";
 }
 
 /** The client closed the connection within its body: nobody reads the answer. */

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { readWebhook, routeOf } from "../shopify/inbox/payload.ts";
 import type { Verifier } from "../shopify/inbox/verify.ts";
-import type { ShopStore } from "../store/sqlite/shops.ts";
+import type { ShopStore } from "../store/shops.ts";
 import { readBody } from "./body.ts";
 import { respond } from "./respond.ts";
 
@@ -37,7 +37,7 @@ export function platformHandler(verify: Verifier, shops: ShopStore, inboxWriter:
     else if (intent.do === "ignore") log.info("a platform webhook was taken and not used", { ...fields, reason: intent.reason });
     else {
       const known = webhookId !== "" && webhookId.length <= MAX_WEBHOOK_ID ? webhookId : null;
-      await inboxWriter.receive({ shopId: shop.id, webhookId: known, topic, ...routeOf(intent), body: text, triggeredAt });
+      await inboxWriter.submit({ shopId: shop.id, webhookId: known, topic, ...routeOf(intent), body: text, triggeredAt });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   };

@@ -1,77 +1,77 @@
-import { codeOf } from "../domain/error.ts";
-
-interface Waiting<I, O> {
+interface Submitted<I, O> {
   item: I;
   resolve(result: O): void;
   reject(thrown: unknown): void;
 }
 
-/** Lets what waits at the same time share a commit, which costs a sync of the disk however much is in it. */
-export class GroupCommit<I, O> {
-  private readonly commit: (items: I[]) => Promise<O[]>;
-  private readonly sizeOf: (item: I) => number;
-  private readonly maxSize: number;
-  private readonly waiting: Waiting<I, O>[] = [];
-  private running: Promise<void> | undefined;
+export interface GroupCommitOptions<I, O> {
+  /** Commits items in their order, and resolves to a result for each. */
+  commit(items: I[]): Promise<O[]>;
+  sizeOf(item: I): number;
+  /** Size of the items that share a commit. Beyond some size waiting costs more than the disk syncs that it saves. */
+  maxSize: number;
+  /** Whether a failed commit has nothing to do with what was in it. If not, the items are committed one by one, so that a bad one fails alone. */
+  failsAll(thrown: unknown): boolean;
+}
 
-  /**
-   * @param commit takes items in their order, and resolves to a result for each
-   * @param maxSize of what shares a commit: past some size it costs more in waiting than it saves in syncs
-   */
-  constructor(commit: (items: I[]) => Promise<O[]>, sizeOf: (item: I) => number, maxSize: number) {
-    this.commit = commit;
-    this.sizeOf = sizeOf;
-    this.maxSize = maxSize;
-  }
-
-  /** Resolves after the commit; rejects, with nothing kept, if it failed. */
-  submit(item: I): Promise<O> {
-    const { promise, resolve, reject } = Promise.withResolvers<O>();
-    this.waiting.push({ item, resolve, reject });
-    this.running ??= this.run();
-    return promise;
-  }
-
+/** Lets items that are submitted at the same time share a commit: each commit costs a sync of the disk, however much is in it. */
+export interface GroupCommit<I, O> {
+  /** Resolves after the commit. Rejects if it failed; then nothing of the item was kept. */
+  submit(item: I): Promise<O>;
   /** Waits for what was submitted. May be called twice. */
-  async drain(): Promise<void> {
-    await this.running;
-  }
+  drain(): Promise<void>;
+}
 
-  private async run(): Promise<void> {
-    await this.gather();
-    while (this.waiting.length > 0) {
-      await this.commitTogether(this.takeGroup());
-      await this.gather();
+export function createGroupCommit<I, O>({ commit, sizeOf, maxSize, failsAll }: GroupCommitOptions<I, O>): GroupCommit<I, O> {
+  const queue: Submitted<I, O>[] = [];
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    await gather();
+    while (queue.length > 0) {
+      await commitGroup(takeGroup());
+      await gather();
     }
-    this.running = undefined;
+    running = undefined;
   }
 
-  /** Requests that arrived together come here a few turns of the event loop apart: waits until a turn brings no more. */
-  private async gather(): Promise<void> {
+  /** Requests that arrived together are submitted a few turns of the event loop apart: waits until a turn brings no more. */
+  async function gather(): Promise<void> {
     let seen: number;
     do {
-      seen = this.waiting.length;
+      seen = queue.length;
       await new Promise((resolve) => setImmediate(resolve));
-    } while (this.waiting.length > seen);
+    } while (queue.length > seen);
   }
 
-  private takeGroup(): Waiting<I, O>[] {
+  function takeGroup(): Submitted<I, O>[] {
     let size = 0;
-    const end = this.waiting.findIndex(({ item }, index) => {
-      size += this.sizeOf(item);
-      return index > 0 && size > this.maxSize;
+    const end = queue.findIndex(({ item }, index) => {
+      size += sizeOf(item);
+      return index > 0 && size > maxSize;
     });
-    return this.waiting.splice(0, end === -1 ? this.waiting.length : end);
+    return queue.splice(0, end === -1 ? queue.length : end);
   }
 
-  private async commitTogether(group: Waiting<I, O>[]): Promise<void> {
+  async function commitGroup(group: Submitted<I, O>[]): Promise<void> {
     try {
-      const results = await this.commit(group.map(({ item }) => item));
+      const results = await commit(group.map(({ item }) => item));
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as O);
     } catch (thrown) {
-      // Where it is not the database that failed, it is one of them: that one must not fail the others.
-      if (group.length > 1 && !codeOf(thrown).startsWith("SQLITE_")) for (const each of group) await this.commitTogether([each]);
-      else for (const { reject } of group) reject(thrown);
+      if (group.length === 1 || failsAll(thrown)) for (const { reject } of group) reject(thrown);
+      else for (const each of group) await commitGroup([each]);
     }
   }
+
+  return {
+    submit(item) {
+      const { promise, resolve, reject } = Promise.withResolvers<O>();
+      queue.push({ item, resolve, reject });
+      running ??= run();
+      return promise;
+    },
+    async drain() {
+      await running;
+    },
+  };
 }

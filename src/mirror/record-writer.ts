@@ -1,30 +1,32 @@
-import { GroupCommit } from "../lib/group-commit.ts";
-import type { CommitResult, MirrorStore, Submission } from "../store/sqlite/mirror.ts";
+import type { CommitResult, Submission } from "../domain/commit.ts";
+import { createGroupCommit } from "../lib/group-commit.ts";
+import type { MirrorStore } from "../store/mirror.ts";
+import { StoreError } from "../store/store-error.ts";
 
 /** Records in one commit. */
 const MAX_RECORDS = 2_000;
 
-/** The one way into the mirror, whoever brings the change: intake, platform or import. What waits at the same time shares a commit. */
-export class RecordWriter {
-  private readonly group: GroupCommit<Submission, CommitResult>;
-
-  /** @param onQueued is called after a commit that queued deliveries */
-  constructor(store: Pick<MirrorStore, "applyRecords">, now: () => number, onQueued: () => void = () => {}) {
-    const commit = async (submissions: Submission[]) => {
-      const results = await store.applyRecords(submissions, now());
-      if (results.some((applied) => "events" in applied && applied.events > 0)) onQueued();
-      return results;
-    };
-    this.group = new GroupCommit(commit, ({ records }) => records.length, MAX_RECORDS);
-  }
-
-  /** Resolves after the commit; rejects, with nothing kept, if it failed. */
-  submit(submission: Submission): Promise<CommitResult> {
-    return this.group.submit(submission);
-  }
-
+/** The only way to write to the mirror, for intake, platform and import. */
+export interface RecordWriter {
+  /** Resolves after the commit. Rejects if it failed; then nothing of the submission was kept. */
+  submit(submission: Submission): Promise<CommitResult>;
   /** Waits for what was submitted. May be called twice. */
-  drain(): Promise<void> {
-    return this.group.drain();
-  }
+  drain(): Promise<void>;
+}
+
+/**
+ * Submissions that arrive at the same time share a commit.
+ * @param onQueued is called after a commit that queued deliveries
+ */
+export function createRecordWriter(store: Pick<MirrorStore, "applyRecords">, now: () => number, onQueued: () => void = () => {}): RecordWriter {
+  return createGroupCommit<Submission, CommitResult>({
+    async commit(submissions) {
+      const results = await store.applyRecords(submissions, now());
+      if (results.some((result) => "events" in result && result.events > 0)) onQueued();
+      return results;
+    },
+    sizeOf: ({ records }) => records.length,
+    maxSize: MAX_RECORDS,
+    failsAll: (thrown) => thrown instanceof StoreError,
+  });
 }

@@ -1,8 +1,8 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { sentence } from "../lib/text.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
-import type { Claim } from "../store/sqlite/deliveries.ts";
-import type { ShopStore } from "../store/sqlite/shops.ts";
+import type { Claim } from "../store/deliveries.ts";
+import type { ShopStore } from "../store/shops.ts";
 import type { AdminGraphqlClient } from "./api/graphql-client.ts";
 import { FLOW_TRIGGER } from "./api/operations.ts";
 import { PlatformError } from "./api/platform-error.ts";

@@ -5,18 +5,21 @@ import { messageOf, SdsError } from "../domain/error.ts";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 
-/** Seals secrets with AES-256-GCM under the master key. What a secret is for is bound in: sealed as one thing, it opens as no other. */
+/** Seals secrets with AES-256-GCM under the master key. A secret's purpose is sealed with it, so it cannot be opened for another purpose. */
 export interface Vault {
   /** Tells one master key from another and nothing else about it. */
   fingerprint: string;
   seal(secret: string, purpose: string): Promise<Uint8Array>;
   /** @throws SdsError `failed` if it was sealed with another key, for another purpose, or was changed */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
+  /** The same for a secret that is needed often: the last one opened for a purpose is remembered, for decrypting costs more than comparing. */
+  openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 
 /**
- * @param expected fingerprint of the key that sealed what is already stored. A key that is missing then is never made anew:
- * it would make every secret unreadable.
+ * Opens the vault with the master key in a file; makes the key on first use.
+ * @param expected fingerprint of the key that sealed what is stored. If its file is missing, no new key is made, for it would make every stored
+ * secret unreadable.
  * @throws SdsError `failed`
  */
 export async function openVault(path: string, expected: string | undefined, random: (bytes: number) => Uint8Array): Promise<Vault> {
@@ -28,6 +31,18 @@ export async function openVault(path: string, expected: string | undefined, rand
   }
   const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
   const settings = (nonce: Uint8Array<ArrayBuffer>, purpose: string) => ({ name: "AES-GCM", iv: nonce, additionalData: Buffer.from(purpose) });
+  const opened = new Map<string, { sealed: Uint8Array; secret: string }>();
+
+  async function open(sealed: Uint8Array, purpose: string): Promise<string> {
+    const nonce = Uint8Array.from(sealed.subarray(0, NONCE_BYTES));
+    try {
+      const secret = await crypto.subtle.decrypt(settings(nonce, purpose), key, Uint8Array.from(sealed.subarray(NONCE_BYTES)));
+      return Buffer.from(secret).toString();
+    } catch (thrown) {
+      throw new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, { cause: thrown });
+    }
+  }
+
   return {
     fingerprint,
     async seal(secret, purpose) {
@@ -35,14 +50,13 @@ export async function openVault(path: string, expected: string | undefined, rand
       const sealed = await crypto.subtle.encrypt(settings(nonce, purpose), key, Buffer.from(secret));
       return Buffer.concat([nonce, new Uint8Array(sealed)]);
     },
-    async open(sealed, purpose) {
-      const nonce = Uint8Array.from(sealed.subarray(0, NONCE_BYTES));
-      try {
-        const secret = await crypto.subtle.decrypt(settings(nonce, purpose), key, Uint8Array.from(sealed.subarray(NONCE_BYTES)));
-        return Buffer.from(secret).toString();
-      } catch (thrown) {
-        throw new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, { cause: thrown });
-      }
+    open,
+    async openOften(sealed, purpose) {
+      const last = opened.get(purpose);
+      if (last !== undefined && Buffer.compare(last.sealed, sealed) === 0) return last.secret;
+      const secret = await open(sealed, purpose);
+      opened.set(purpose, { sealed, secret });
+      return secret;
     },
   };
 }
@@ -59,7 +73,7 @@ function readKey(path: string): Uint8Array<ArrayBuffer> | undefined {
   throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
 }
 
-/** Whole or not at all, and the first of several programs wins: a finished file is linked into its place. */
+/** Links a finished file into its place, so that the key is there whole or not at all. If several programs try, the first one wins. */
 function makeKey(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const draft = `${path}.${process.pid}.new`;
   try {

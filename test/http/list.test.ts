@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
 import { ApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
 import { createLog } from "../../src/log.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { apply, type PageBody, START, testApp } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 
@@ -281,7 +282,7 @@ test("a database that another process holds locked is 503 and not our failure", 
   const { app, addShop, logged } = await testApp();
   const { intake } = await addShop();
   app.store.mirror.applyRecords = async () => {
-    throw Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
+    throw new StoreError("busy", new Error("database is locked"));
   };
   const response = await intake([]);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);

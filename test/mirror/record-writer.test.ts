@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { RecordWriter } from "../../src/mirror/record-writer.ts";
-import type { CommitResult, MirrorStore, Submission } from "../../src/store/sqlite/mirror.ts";
+import type { CommitResult, Submission } from "../../src/domain/commit.ts";
+import { createRecordWriter } from "../../src/mirror/record-writer.ts";
+import type { MirrorStore } from "../../src/store/mirror.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { customer } from "../support/records.ts";
 
 const shop = { id: 1, domain: "alpha.myshopify.com" };
@@ -14,7 +16,7 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
     this.groups.push(submissions.length);
     if (this.failNext) {
       this.failNext = false;
-      throw Object.assign(new Error("disk full"), { code: "SQLITE_FULL" });
+      throw new StoreError("lost", new Error("disk full"));
     }
     if (submissions.some(({ records }) => records.some((record) => "shopifyId" in record && record.shopifyId === "broken"))) throw new Error("a defect");
     return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
@@ -23,7 +25,7 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
 
 test("what waits at the same time shares a commit, and each is answered", async () => {
   const commits = new Commits();
-  const recordWriter = new RecordWriter(commits, Date.now);
+  const recordWriter = createRecordWriter(commits, Date.now);
   const answers = await Promise.all([1, 2, 3].map((n) => recordWriter.submit({ shop, records: [customer(n), customer(n + 10)] })));
   expect(commits.groups).toEqual([3]);
   expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
@@ -31,7 +33,7 @@ test("what waits at the same time shares a commit, and each is answered", async 
 
 test("a commit stays bounded, and a submission that is larger by itself has one of its own", async () => {
   const commits = new Commits();
-  const recordWriter = new RecordWriter(commits, Date.now);
+  const recordWriter = createRecordWriter(commits, Date.now);
   const many = Array.from({ length: 1500 }, (_, n) => customer(n));
   await Promise.all([
     recordWriter.submit({ shop, records: many }),
@@ -44,7 +46,7 @@ test("a commit stays bounded, and a submission that is larger by itself has one 
 
 test("a failed commit is told to all that were in it and to nobody after", async () => {
   const commits = new Commits();
-  const recordWriter = new RecordWriter(commits, Date.now);
+  const recordWriter = createRecordWriter(commits, Date.now);
   commits.failNext = true;
   const failed = await Promise.allSettled([recordWriter.submit({ shop, records: [] }), recordWriter.submit({ shop, records: [] })]);
   expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
@@ -53,7 +55,7 @@ test("a failed commit is told to all that were in it and to nobody after", async
 
 test("one that can't be applied fails alone", async () => {
   const commits = new Commits();
-  const recordWriter = new RecordWriter(commits, Date.now);
+  const recordWriter = createRecordWriter(commits, Date.now);
   const broken = { ...customer(1), shopifyId: "broken" };
   const results = await Promise.allSettled([
     recordWriter.submit({ shop, records: [customer(1)] }),
@@ -64,7 +66,7 @@ test("one that can't be applied fails alone", async () => {
 });
 
 test("drain waits for what was submitted", async () => {
-  const recordWriter = new RecordWriter(new Commits(), Date.now);
+  const recordWriter = createRecordWriter(new Commits(), Date.now);
   let answered = false;
   void recordWriter.submit({ shop, records: [] }).then(() => {
     answered = true;

@@ -4,12 +4,12 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CryptoHasher, Glob } from "bun";
 import { getTableColumns, getTableName } from "drizzle-orm";
+import { openStore } from "../../src/store/open-store.ts";
 import * as schema from "../../src/store/sqlite/schema.ts";
-import { openStore } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 
 function open(folder: string) {
-  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeout: 2_000, random: randomBytes });
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
 }
 
 async function made(): Promise<string> {
@@ -132,5 +132,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0002_deliveries.sql 011f0af7529c8de9",
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
+    "0005_names_and_counts.sql 301150cd589f55d5",
   ]);
 });

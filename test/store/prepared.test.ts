@@ -1,7 +1,7 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 
@@ -23,7 +23,7 @@ test("no statement that the store prepared is prepared anew by SQLite at each ru
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeout: 2_000, random: randomBytes });
+  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
   const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();
   await store.close();

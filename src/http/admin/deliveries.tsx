@@ -2,7 +2,7 @@
 import { webhookHeaders } from "../../delivery/attempt.ts";
 import { signatureOf } from "../../delivery/deliverer.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
-import type { DeliveryDetails } from "../../store/sqlite/deliveries.ts";
+import type { DeliveryDetails } from "../../store/deliveries.ts";
 import type { AdminRequest, Handler, Section } from "./admin-request.ts";
 import { Confirm, Empty, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
-import type { Delivery } from "../../store/sqlite/deliveries.ts";
+import type { Delivery } from "../../store/deliveries.ts";
 import type { Store } from "../../store/store.ts";
 import type { AdminRequest, Section } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import type { ResourceCounts } from "../../domain/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan, type Shop } from "../../domain/shop.ts";
 import type { AdminDependencies, Handler } from "./admin-request.ts";
 import { Empty, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
-import type { MirrorCount, MirrorCounts } from "./mirror-counts.ts";
 
 const SECTION = "/admin/plan";
 
@@ -13,21 +13,19 @@ const SECTION = "/admin/plan";
 const PLAN_NAMES: Record<Plan, string> = { pro: "Pro", free: "Free", "free+addon": "Free with the API and webhooks add-on" };
 
 /** The plan and what comes with it, and how the mirror of the shop's data stands. */
-export function planPage(mirrorCounts: MirrorCounts): Handler {
-  return async ({ shop }, { store }) => {
-    const [{ planFixed }, count, mirror] = await Promise.all([store.shops.settings(shop.id), mirrorCounts.of(shop.id), readMirror(store, shop)]);
-    const live = <MirrorPart count={count} mirror={mirror} />;
-    const content = (
-      <>
-        <PlanPart plan={shop.plan} fixed={planFixed} />
-        <h2>Mirror</h2>
-        <p>What the API serves: a copy of this shop's subscription data, which the platform's webhooks keep current and an hourly comparison repairs.</p>
-        {live}
-      </>
-    );
-    return { title: "Plan & mirror", section: SECTION, content, live };
-  };
-}
+export const showPlan: Handler = async ({ shop }, { store }) => {
+  const [{ planFixed }, counts, mirror] = await Promise.all([store.shops.settings(shop.id), store.shops.rowCounts(shop.id), readMirror(store, shop)]);
+  const live = <MirrorPart counts={counts} mirror={mirror} />;
+  const content = (
+    <>
+      <PlanPart plan={shop.plan} fixed={planFixed} />
+      <h2>Mirror</h2>
+      <p>What the API serves: a copy of this shop's subscription data, which the platform's webhooks keep current and an hourly comparison repairs.</p>
+      {live}
+    </>
+  );
+  return { title: "Plan & mirror", section: SECTION, content, live };
+};
 
 function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
   const included = hasAccess(plan) ? "included" : "not included";
@@ -59,7 +57,7 @@ type Mirror = Awaited<ReturnType<typeof readMirror>>;
 async function readMirror({ shops: _, ...store }: AdminDependencies["store"], { id, domain }: Shop) {
   const [connection, lastWebhookAt, inbox, full, changes] = await Promise.all([
     store.connections.find(id),
-    store.counts.lastWebhookAt(id),
+    store.inbox.lastReceivedAt(id),
     store.inbox.count(id),
     store.syncs.lastComplete(id, "full"),
     store.syncs.lastComplete(id, "changes"),
@@ -67,12 +65,10 @@ async function readMirror({ shops: _, ...store }: AdminDependencies["store"], { 
   return { domain, connection, lastWebhookAt, inbox, full, changes };
 }
 
-function MirrorPart({ count, mirror }: { count: MirrorCount; mirror: Mirror }) {
+function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
   const { connection, lastWebhookAt, inbox, full, changes } = mirror;
   const facts: Record<string, VNode | string> = {
-    ...Object.fromEntries(
-      RESOURCES.map((resource) => [labelOf(resource), `${count.complete ? "" : "at least "}${count.counts[resource].toLocaleString("en")}`]),
-    ),
+    ...Object.fromEntries(RESOURCES.map((resource) => [labelOf(resource), counts[resource].toLocaleString("en")])),
     Platform: connection === undefined ? "not connected" : (connection.trouble ?? "connected"),
     "Last webhook received": lastWebhookAt === null ? "none within a week" : <Time ms={lastWebhookAt} />,
     "Loaded whole": full === undefined ? "never" : <Time ms={full.endedAt} />,
@@ -91,15 +87,14 @@ function MirrorPart({ count, mirror }: { count: MirrorCount; mirror: Mirror }) {
           </>
         ))}
       </dl>
-      <Remark count={count} mirror={mirror} />
+      <Remark counts={counts} mirror={mirror} />
     </Live>
   );
 }
 
-/** What to do next, or how old the counts are. */
-function Remark({ count, mirror: { connection, full, inbox, domain } }: { count: MirrorCount; mirror: Mirror }) {
-  if (!count.complete) return <p id="counting">Still counting; the numbers grow by themselves.</p>;
-  const rows = Object.values(count.counts).reduce((sum, each) => sum + each, 0);
+/** What to do next. */
+function Remark({ counts, mirror: { connection, full, inbox, domain } }: { counts: ResourceCounts; mirror: Mirror }) {
+  const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
     return (
       <Empty id="empty-mirror">
@@ -113,11 +108,6 @@ function Remark({ count, mirror: { connection, full, inbox, domain } }: { count:
   }
   return (
     <>
-      <p id="counted">
-        <small>
-          Counted <Time ms={count.startedAt} />.
-        </small>
-      </p>
       {connection !== undefined && full === undefined ? (
         <p id="not-loaded">
           The shop was never loaded whole: <code>sds sync {domain}</code> does it.

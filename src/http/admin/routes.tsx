@@ -10,8 +10,7 @@ import { readForm } from "./form.ts";
 import { FormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondMessage, respondPage, respondPart } from "./layout.tsx";
-import { MirrorCounts } from "./mirror-counts.ts";
-import { planPage } from "./plan.tsx";
+import { showPlan } from "./plan.tsx";
 import { type Session, Sessions } from "./session.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
@@ -27,7 +26,7 @@ interface Route {
 }
 
 /** Every page and every form, `:id` standing for letters, digits and underscores. */
-const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
+const ROUTES: Record<string, Route> = {
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
   "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
@@ -41,15 +40,15 @@ const routes = (mirrorCounts: MirrorCounts): Record<string, Route> => ({
   "/admin/deliveries/:id/retry": { post: retryDelivery },
   "/admin/triggers": { get: showTriggers, post: saveTriggers },
   "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
-  "/admin/plan": { get: planPage(mirrorCounts) },
-});
+  "/admin/plan": { get: showPlan },
+};
 
 /** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
 export function adminHandler(parts: AdminDependencies): AdminHandler {
   const sessions = new Sessions(parts);
   const flashes = new Flashes(parts.now);
   const used = new FormNonces();
-  const patterns = Object.entries(routes(new MirrorCounts(parts.store.counts, parts.now))).map(([path, route]) => ({
+  const patterns = Object.entries(ROUTES).map(([path, route]) => ({
     path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
     route,
   }));

@@ -5,7 +5,7 @@ import { SdsError } from "../../domain/error.ts";
 import { parseTopics, TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
-import type { WebhookSettings } from "../../store/sqlite/webhooks.ts";
+import type { WebhookSettings } from "../../store/webhooks.ts";
 import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
 import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./components.tsx";
 import { requireAccess } from "./plan-access.ts";

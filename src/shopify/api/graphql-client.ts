@@ -1,7 +1,7 @@
 import { RateLimiter, type ThrottleStatus } from "../../lib/rate-limiter.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
-import type { ConnectionStore } from "../../store/sqlite/connections.ts";
+import type { ConnectionStore } from "../../store/connections.ts";
 import { addressOf } from "./address.ts";
 import type { Operation } from "./operations.ts";
 import { PlatformError } from "./platform-error.ts";

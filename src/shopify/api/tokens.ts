@@ -2,7 +2,7 @@ import type { ConnectionKind, Tokens } from "../../domain/connection.ts";
 import { messageOf } from "../../domain/error.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
-import type { ConnectionStore } from "../../store/sqlite/connections.ts";
+import type { ConnectionStore } from "../../store/connections.ts";
 import { addressOf } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
 import { type Answer, postJson } from "./post-json.ts";

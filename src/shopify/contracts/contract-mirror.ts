@@ -3,7 +3,7 @@ import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
-import type { ConnectionStore } from "../../store/sqlite/connections.ts";
+import type { ConnectionStore } from "../../store/connections.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type ContractNode, ORDER_LINES, type OrderOfContracts } from "../api/operations.ts";
 import { restOf } from "../api/paging.ts";
@@ -64,11 +64,17 @@ export class ContractMirror {
     records: readonly MirrorRecord[],
     { news = "new", inboxNumbers = [] }: { news?: "all" | "none" | "new"; inboxNumbers?: readonly number[] } = {},
   ): Promise<ChangeCounts> {
-    const since = news === "new" ? (await this.connections.find(shop.id))?.newsSince : undefined;
-    const newsSince = since === undefined ? {} : { newsSince: since - CLOCK_SLACK };
-    const applied = await this.recordWriter.submit({ shop, records, inboxNumbers, quiet: news === "none", ...newsSince });
+    const eventsSince = await this.eventsSince(shop, news);
+    const applied = await this.recordWriter.submit({ shop, records, inboxNumbers, eventsSince });
     if ("refused" in applied) throw new SdsError("bad_record", `the platform's ${records[applied.refused.index]?.type ?? "record"} ${applied.refused.reason}`);
     return { changed: applied.changed, events: applied.events };
+  }
+
+  /** Epoch milliseconds, see Submission. */
+  private async eventsSince(shop: Shop, news: "all" | "none" | "new"): Promise<number> {
+    if (news === "none") return Number.POSITIVE_INFINITY;
+    const since = news === "new" ? (await this.connections.find(shop.id))?.eventsSince : undefined;
+    return since === undefined ? 0 : since - CLOCK_SLACK;
   }
 
   /** The contracts that an order is of; most orders of a shop are of none. */

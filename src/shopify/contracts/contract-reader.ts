@@ -1,7 +1,7 @@
 import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../../domain/platform-records.ts";
 import type { Order } from "../../domain/resources.ts";
 import type { Shop, ShopSettings } from "../../domain/shop.ts";
-import type { MirrorStore } from "../../store/sqlite/mirror.ts";
+import type { MirrorStore } from "../../store/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import {
   type AttemptNode,
@@ -53,7 +53,7 @@ export class ContractReader {
    * @throws PlatformError; SdsError `bad_record` for what makes no sense
    */
   async read(shop: Shop, gid: string, orders: readonly string[] = []): Promise<MirrorRecord[]> {
-    const known = await this.mirror.ordersOf(shop.domain, gid);
+    const known = await this.mirror.ordersOf(shop, gid);
     const from = this.firstOpenCycle(known, orders);
     const range = rangeFrom(gid, from, CYCLES_AT_ONCE);
     const answer = await this.api.query(shop, CONTRACT_WITH_CYCLES, range).catch(async (thrown: unknown) => {
@@ -68,7 +68,7 @@ export class ContractReader {
 
   /** The same for a contract that a page of contracts brought. */
   async readFrom(shop: Shop, node: ContractNode): Promise<MirrorRecord[]> {
-    const known = await this.mirror.ordersOf(shop.domain, node.id);
+    const known = await this.mirror.ordersOf(shop, node.id);
     const from = this.firstOpenCycle(known, []);
     const { subscriptionBillingCycles } = await this.api.query(shop, BILLING_CYCLES, rangeFrom(node.id, from, this.cyclesAhead(node, from)));
     return this.records(shop, node, known, subscriptionBillingCycles.nodes, []);
@@ -76,7 +76,7 @@ export class ContractReader {
 
   private async records(shop: Shop, node: ContractNode, known: Map<number, Order>, first: CycleNode[], again: readonly string[]): Promise<MirrorRecord[]> {
     const { retryDays: retryPlan, creditTitle } = await this.settingsOf(shop.id);
-    const holderBefore = await this.mirror.holderOf(shop.domain, node.id);
+    const holderBefore = await this.mirror.customerGidOf(shop, node.id);
     const holder = node.customer?.id ?? holderBefore;
     if (holder === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
     const lines = await this.linesOf(shop, node);

@@ -1,30 +1,31 @@
-import { GroupCommit } from "../../lib/group-commit.ts";
-import type { InboxStore, Receipt } from "../../store/sqlite/inbox.ts";
+import { createGroupCommit } from "../../lib/group-commit.ts";
+import type { InboxStore, Receipt } from "../../store/inbox.ts";
+import { StoreError } from "../../store/store-error.ts";
 
 /** Characters in one commit. */
 const MAX_SIZE = 8 * 1024 * 1024;
 
-/** Takes the platform's webhooks into the inbox; what arrives at the same time shares a commit. */
-export class InboxWriter {
-  private readonly group: GroupCommit<Receipt, boolean>;
+/** Writes the platform's webhooks to the inbox. */
+export interface InboxWriter {
+  /** Resolves after the commit, to whether the webhook was not received before. */
+  submit(receipt: Receipt): Promise<boolean>;
+  /** Waits for what was submitted. May be called twice. */
+  drain(): Promise<void>;
+}
 
-  /** @param onReceived is called after a commit that brought something new */
-  constructor(store: InboxStore, now: () => number, onReceived: () => void) {
-    const commit = async (receipts: Receipt[]) => {
-      const news = await store.receive(receipts, now());
-      if (news.includes(true)) onReceived();
-      return news;
-    };
-    this.group = new GroupCommit(commit, ({ body }) => body.length, MAX_SIZE);
-  }
-
-  /** Resolves after the commit. @returns whether it was not received before */
-  receive(receipt: Receipt): Promise<boolean> {
-    return this.group.submit(receipt);
-  }
-
-  /** Waits for what was received. May be called twice. */
-  drain(): Promise<void> {
-    return this.group.drain();
-  }
+/**
+ * Webhooks that arrive at the same time share a commit.
+ * @param onReceived is called after a commit with a new webhook
+ */
+export function createInboxWriter(store: InboxStore, now: () => number, onReceived: () => void): InboxWriter {
+  return createGroupCommit<Receipt, boolean>({
+    async commit(receipts) {
+      const areNew = await store.receive(receipts, now());
+      if (areNew.includes(true)) onReceived();
+      return areNew;
+    },
+    sizeOf: ({ body }) => body.length,
+    maxSize: MAX_SIZE,
+    failsAll: (thrown) => thrown instanceof StoreError,
+  });
 }

@@ -1,6 +1,7 @@
 import { messageOf } from "../../domain/error.ts";
+import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../log.ts";
-import type { InboxItem, Queue } from "../../store/sqlite/inbox.ts";
+import type { InboxItem, InboxQueue } from "../../store/inbox.ts";
 import type { Store } from "../../store/store.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import type { WebhookHandler } from "./webhook-handler.ts";
@@ -36,7 +37,7 @@ export class InboxProcessor {
   private readonly now: () => number;
   private readonly log: Log;
   /** Subjects under way, with their queues. */
-  private readonly underWay = new Map<string, { queue: Queue; done: Promise<void> }>();
+  private readonly underWay = new Map<string, { queue: InboxQueue; done: Promise<void> }>();
   /** What was seen to be due and has no place yet: numbers by subject by queue. Looking for each place that gets free would cost more than the work. */
   private readonly ahead = new Map<string, Map<string, number[]>>();
   /** Shops whose platform failed lately: when it is tried again, and how long the rest was. */
@@ -97,7 +98,7 @@ export class InboxProcessor {
     const behind = due.findIndex(({ shopId }) => shopId > this.lastServed);
     let round = behind <= 0 ? due : [...due.slice(behind), ...due.slice(0, behind)];
     while (round.length > 0 && !this.stopping) {
-      const served: Queue[] = [];
+      const served: InboxQueue[] = [];
       for (const queue of round) {
         if (!this.hasPlace(queue) || !(await this.launchNext(queue))) continue;
         this.lastServed = queue.shopId;
@@ -107,7 +108,7 @@ export class InboxProcessor {
     }
   }
 
-  private hasPlace({ shopId, needsPlatform }: Queue): boolean {
+  private hasPlace({ shopId, needsPlatform }: InboxQueue): boolean {
     const taken = [...this.underWay.values()].filter(({ queue }) => queue.needsPlatform === needsPlatform);
     if (!needsPlatform) return taken.length < QUICK;
     const resting = this.resting.get(shopId);
@@ -117,7 +118,7 @@ export class InboxProcessor {
   }
 
   /** @returns whether there was anything that is not under way */
-  private async launchNext(queue: Queue): Promise<boolean> {
+  private async launchNext(queue: InboxQueue): Promise<boolean> {
     const ahead = await this.aheadOf(queue);
     const next = [...ahead].find(([subject]) => !this.underWay.has(`${queue.shopId} ${subject}`));
     if (next === undefined) return false;
@@ -127,7 +128,7 @@ export class InboxProcessor {
     return true;
   }
 
-  private async aheadOf(queue: Queue): Promise<Map<string, number[]>> {
+  private async aheadOf(queue: InboxQueue): Promise<Map<string, number[]>> {
     const name = `${queue.shopId} ${queue.needsPlatform}`;
     const known = this.ahead.get(name);
     if (known !== undefined && known.size > 0) return known;
@@ -144,7 +145,7 @@ export class InboxProcessor {
     return seen;
   }
 
-  private launch(queue: Queue, subject: string, numbers: number[]): void {
+  private launch(queue: InboxQueue, subject: string, numbers: number[]): void {
     const lane = `${queue.shopId} ${subject}`;
     const done = this.process(queue, numbers)
       .catch((thrown: unknown) => this.pause("cannot end what is in the inbox", thrown))
@@ -156,10 +157,10 @@ export class InboxProcessor {
   }
 
   /** All webhooks about one subject that wait, the oldest first. */
-  private async process({ shopId, needsPlatform }: Queue, numbers: number[]): Promise<void> {
+  private async process({ shopId, needsPlatform }: InboxQueue, numbers: number[]): Promise<void> {
     const shop = await this.store.shops.byId(shopId);
     // A person may have been redacted in them since they were seen.
-    const items = await this.store.inbox.read(numbers);
+    const items = await this.store.inbox.read(shopId, numbers);
     if (shop === undefined || items.length === 0) return;
     const began = performance.now();
     try {
@@ -169,7 +170,7 @@ export class InboxProcessor {
       // Cut off, and not its fault: it is taken up where it stands.
       if (this.stopping) return;
       if (thrown instanceof PlatformError && thrown.reason !== "refused") this.rest(shopId);
-      await this.postpone(shop.domain, items, thrown);
+      await this.postpone(shop, items, thrown);
     } finally {
       if (needsPlatform && performance.now() - began > SLOW) this.slow.add(shopId);
       else if (needsPlatform) this.slow.delete(shopId);
@@ -181,11 +182,16 @@ export class InboxProcessor {
     this.resting.set(shopId, { until: this.now() + rest, rest });
   }
 
-  private async postpone(shop: string, items: InboxItem[], thrown: unknown): Promise<void> {
+  private async postpone({ id: shopId, domain }: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
     const wait = WAITS[attempts - 1];
-    await this.store.inbox.postpone(items, messageOf(thrown), wait === undefined ? null : this.now() + wait);
-    const fields = { shop, subject: items[0]?.subject, attempts, error: messageOf(thrown) };
+    await this.store.inbox.postpone(
+      shopId,
+      items.map(({ number }) => number),
+      messageOf(thrown),
+      wait === undefined ? null : this.now() + wait,
+    );
+    const fields = { shop: domain, subject: items[0]?.subject, attempts, error: messageOf(thrown) };
     if (wait === undefined) this.log.error("a platform webhook could not be processed; it stays in the inbox as failed", fields);
     else this.log.warn("a platform webhook could not be processed and is tried again", { ...fields, wait });
   }

@@ -4,7 +4,7 @@ import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
-import type { InboxItem } from "../../store/sqlite/inbox.ts";
+import type { InboxItem } from "../../store/inbox.ts";
 import type { Store } from "../../store/store.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID, INSTALLATION, ORDER_BY_ID } from "../api/operations.ts";

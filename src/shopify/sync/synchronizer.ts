@@ -4,8 +4,8 @@ import type { Shop } from "../../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../domain/sync.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { Log } from "../../log.ts";
-import type { InboxStore } from "../../store/sqlite/inbox.ts";
-import type { SyncStore } from "../../store/sqlite/syncs.ts";
+import type { InboxStore } from "../../store/inbox.ts";
+import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import {
   ALL_CONTRACTS,

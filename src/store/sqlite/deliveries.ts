@@ -1,99 +1,13 @@
 import type { Database } from "bun:sqlite";
-import {
-  afterAttempt,
-  afterRetryByHand,
-  DELIVERY_KINDS,
-  type DeliveryKind,
-  type DeliveryState,
-  type DeliveryStatus,
-  type Outcome,
-} from "../../domain/delivery.ts";
+import { afterAttempt, afterRetryByHand, DELIVERY_KINDS, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
-import type { Event } from "../../domain/event.ts";
-import { randomId } from "../../domain/ids.ts";
-import { openOutbox } from "./outbox.ts";
+import { webhookDelivery } from "../../domain/event-queue.ts";
+import { randomId, timeOrderedId } from "../../domain/ids.ts";
+import type { Attempt, AttemptResult, Claim, Delivery, DeliveryDetails, DeliveryStore } from "../deliveries.ts";
+import { deliveryInserter } from "./delivery-inserter.ts";
+import { shopIds } from "./shop-ids.ts";
 
-/** An entry of the delivery log. Times in epoch milliseconds. */
-export interface Delivery {
-  id: string;
-  kind: DeliveryKind;
-  topic: string;
-  test: boolean;
-  status: DeliveryStatus;
-  /** In all, over all rounds. */
-  attempts: number;
-  nextAttemptAt: number | null;
-  lastStatusCode: number | null;
-  error: string | null;
-  createdAt: number;
-}
-
-interface Attempt extends Outcome {
-  number: number;
-  startedAt: number;
-  /** Milliseconds. */
-  duration: number;
-}
-
-export interface DeliveryDetails extends Delivery {
-  body: string;
-  secretVersion: number;
-  history: Attempt[];
-}
-
-/** A delivery that this process, and no other, may attempt until its lease ends. */
-export interface Claim {
-  id: string;
-  kind: DeliveryKind;
-  shopId: number;
-  body: string;
-  topic: string;
-  secretVersion: number;
-  /** The shop's URL now; null if it has none any more. */
-  url: string | null;
-  lease: string;
-}
-
-/** An attempt that came to its end. */
-export interface AttemptResult {
-  claim: Claim;
-  outcome: Outcome;
-  startedAt: number;
-  duration: number;
-}
-
-interface DeliveryFilter {
-  limit: number;
-  status?: DeliveryStatus;
-  kind?: DeliveryKind;
-}
-
-export interface DeliveryStore {
-  /** Shops with something to attempt, by id. */
-  dueShops(now: number): Promise<number[]>;
-  /**
-   * Records what came to its end and claims what comes next, in one transaction. An attempt whose lease another process took over
-   * meanwhile is not recorded.
-   * @param shares how many deliveries to claim for each shop
-   * @param waits see `afterAttempt`
-   */
-  turn(finished: readonly AttemptResult[], shares: ReadonlyMap<number, number>, now: number, leaseUntil: number, waits: readonly number[]): Promise<Claim[]>;
-  /** Newest first. */
-  list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
-  /** @throws SdsError `not_found` */
-  show(shopId: number, id: string): Promise<DeliveryDetails>;
-  /** By hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
-  retry(shopId: number, id: string, now: number): Promise<Delivery>;
-  /** How many are dead, of those queued since a time, of one kind or both. */
-  countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
-  /** Retries them. @returns how many */
-  retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
-  queueTest(shop: { id: number; domain: string }, event: Event, now: number): Promise<string>;
-  /** Forgets what was delivered before a time; dead deliveries stay. */
-  prune(before: number): Promise<void>;
-}
-
-/** One transaction of a pruning or of a retry of all that is dead, so that it holds up nobody. */
+/** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
 const AT_ONCE = 1_000;
 
 interface Stored extends DeliveryState {
@@ -103,12 +17,13 @@ interface Stored extends DeliveryState {
 }
 
 export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
-  const outbox = openOutbox(db, random);
+  const insert = deliveryInserter(db);
+  const newestSecret = db.prepare<{ version: number | null }, [number]>("SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = +?");
   const listed =
     "id, kind, topic, test, status, attempts, next_attempt_at AS nextAttemptAt, last_status_code AS lastStatusCode, error, created_at AS createdAt";
   const stated = "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
 
-  // One seek a shop in the index of due deliveries, however many there are.
+  // One index seek for each shop, however many deliveries are due.
   const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
     "SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1",
   );
@@ -118,21 +33,21 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
   );
   const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
-  const underLease = db.prepare<Stored, [string, string]>(`SELECT ${stated} FROM deliveries WHERE id = ? AND lease = ?`);
+  const underLease = db.prepare<Stored, [number, string, string]>(`SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`);
   const update = db.prepare(
     `UPDATE deliveries SET status = ?, attempts = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL,
-       last_status_code = ?, error = ?, ended_at = ? WHERE number = ?`,
+       last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ?`,
   );
-  const addAttempt = db.prepare("INSERT INTO attempts (delivery, number, started_at, duration, status_code, error) VALUES (?, ?, ?, ?, ?, ?)");
+  const addAttempt = db.prepare("INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error) VALUES (?, ?, ?, ?, ?, ?, ?)");
   const find = db.prepare<Stored, [number, string]>(`SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ?`);
   const requeue = db.prepare(
-    "UPDATE deliveries SET status = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL, ended_at = NULL WHERE number = ?",
+    "UPDATE deliveries SET status = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL, ended_at = NULL WHERE shop_id = ? AND number = ?",
   );
   const details = db.prepare<Omit<DeliveryDetails, "history" | "test"> & { test: number; number: number }, [number, string]>(
     `SELECT number, ${listed}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
   );
-  const history = db.prepare<Attempt, [number]>(
-    "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE delivery = +? ORDER BY number",
+  const history = db.prepare<Attempt, [number, number]>(
+    "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE shop_id = +? AND delivery = +? ORDER BY number",
   );
   const countDead = db.prepare<{ n: number }, [number, DeliveryKind, number]>(
     "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND kind = ? AND created_at >= ?",
@@ -145,16 +60,17 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      ) RETURNING number`,
   );
   const pruneSome = db.prepare(
-    `DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE status = 'delivered' AND ended_at < ? LIMIT ${AT_ONCE})`,
+    `DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ? AND ended_at < ? LIMIT ${AT_ONCE})`,
   );
 
   function record({ claim, outcome, startedAt, duration }: AttemptResult, waits: readonly number[]): void {
-    const before = underLease.get(claim.id, claim.lease);
+    const { shopId } = claim;
+    const before = underLease.get(shopId, claim.id, claim.lease);
     if (before === null) return;
     const { status, attempts, round, nextAttemptAt } = afterAttempt(before, outcome, startedAt, waits);
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
-    update.run(status, attempts, round, nextAttemptAt, nextAttemptAt, outcome.statusCode, outcome.error, endedAt, before.number);
-    addAttempt.run(before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
+    update.run(status, attempts, round, nextAttemptAt, nextAttemptAt, outcome.statusCode, outcome.error, endedAt, shopId, before.number);
+    addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
   }
 
   function claimFor(shopId: number, share: number, now: number, leaseUntil: number): Claim[] {
@@ -166,6 +82,13 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     return { ...row, test: row.test === 1 };
   }
 
+  async function show(shopId: number, id: string): Promise<DeliveryDetails> {
+    const found = details.get(shopId, id);
+    if (found === null) throw new SdsError("not_found", `there is no delivery ${id}`);
+    const { number, ...delivery } = withTest(found);
+    return { ...delivery, history: history.all(shopId, number) };
+  }
+
   return {
     async dueShops(now) {
       const shops: number[] = [];
@@ -175,18 +98,18 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       return shops;
     },
 
-    async turn(finished, shares, now, leaseUntil, waits) {
+    async turn(ended, shares, now, leaseUntil, waits) {
       return db
         .transaction(() => {
-          for (const each of finished) record(each, waits);
+          for (const each of ended) record(each, waits);
           return [...shares].flatMap(([shopId, share]) => claimFor(shopId, share, now, leaseUntil));
         })
         .immediate();
     },
 
     async list(shopId, { limit, status, kind }) {
-      // Literals of our own, not parameters: the index of the dead can only be used where it is seen that it serves, and would not be by itself: of a shop without
-      // dead ones all would be looked at. Both kinds are read apart, for the indexes have one after the other.
+      // Literals instead of parameters, for SQLite uses a partial index only if it sees the condition in the text. Without `INDEXED BY` it would
+      // read all deliveries of a shop that has no dead ones. The kinds are read apart, because the indexes have one kind after the other.
       const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
       const newest = kindsOf(kind).map(
         (each) =>
@@ -198,12 +121,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       return query.all({ shopId, limit }).map(({ number: _, ...row }) => withTest(row));
     },
 
-    async show(shopId, id) {
-      const found = details.get(shopId, id);
-      if (found === null) throw new SdsError("not_found", `there is no delivery ${id}`);
-      const { number, ...delivery } = withTest(found);
-      return { ...delivery, history: history.all(number) };
-    },
+    show,
 
     async retry(shopId, id, now) {
       db.transaction(() => {
@@ -211,9 +129,9 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
         if (before === null) throw new SdsError("not_found", `there is no delivery ${id}`);
         if (before.lease !== null && (before.claimableAt ?? 0) > now) throw new SdsError("conflict", `an attempt of ${id} is under way`);
         const { status, round, nextAttemptAt } = afterRetryByHand(before, now);
-        requeue.run(status, round, nextAttemptAt, nextAttemptAt, before.number);
+        requeue.run(status, round, nextAttemptAt, nextAttemptAt, shopId, before.number);
       }).immediate();
-      return this.show(shopId, id);
+      return show(shopId, id);
     },
 
     async countDead(shopId, since, kind) {
@@ -235,11 +153,18 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     },
 
     async queueTest(shop, event, now) {
-      return db.transaction(() => outbox.queueTest(shop, event, now)).immediate();
+      const id = timeOrderedId("whd_", now, random);
+      db.transaction(() => {
+        const version = newestSecret.get(shop.id)?.version ?? 0;
+        insert(shop.id, webhookDelivery(id, event, shop, version, now, true), now);
+      }).immediate();
+      return id;
     },
 
     async prune(before) {
-      while (pruneSome.run(before).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      for (const shopId of shopIds(db)) {
+        while (pruneSome.run(shopId, before).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      }
     },
   };
 }

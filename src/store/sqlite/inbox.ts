@@ -1,105 +1,38 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
-
-/** A webhook of the platform, verified, on its way into the inbox. Times in epoch milliseconds. */
-export interface Receipt {
-  shopId: number;
-  /** The platform's own id of it, by which one sent again is known; null where it has none. */
-  webhookId: string | null;
-  topic: string;
-  /** What it is about: those about the same are processed one after another. */
-  subject: string;
-  /** Whether the platform has to be asked to process it. */
-  needsPlatform: boolean;
-  body: string;
-  triggeredAt: number;
-}
-
-/** What waits of a shop, apart by whether the platform has to be asked. */
-export interface Queue {
-  shopId: number;
-  needsPlatform: boolean;
-}
-
-export interface InboxItem {
-  number: number;
-  shopId: number;
-  topic: string;
-  subject: string;
-  body: string;
-  triggeredAt: number;
-  /** Failed ones so far. */
-  attempts: number;
-}
-
-/** One that waits to be processed, as far as it takes to choose. */
-interface DueItem {
-  number: number;
-  subject: string;
-}
-
-export const INBOX_STATUSES = ["waiting", "failed"] as const;
-type InboxStatus = (typeof INBOX_STATUSES)[number];
-
-/** An entry as it is listed. */
-export interface InboxEntry {
-  number: number;
-  topic: string;
-  subject: string;
-  status: InboxStatus;
-  attempts: number;
-  error: string | null;
-  receivedAt: number;
-  nextAttemptAt: number | null;
-}
-
-export interface InboxStore {
-  /** Keeps what was not received before; when this resolves, it is on the disk. @returns for each whether it is new */
-  receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
-  /** Queues with something to process, by shop. */
-  dueQueues(now: number): Promise<Queue[]>;
-  /** The oldest that are due of a queue. */
-  due(queue: Queue, now: number, limit: number): Promise<DueItem[]>;
-  /** What the webhooks of a shop that wait are about. */
-  waitingSubjects(shopId: number): Promise<Set<string>>;
-  /** Those of the numbers that are still there, in their order. */
-  read(numbers: readonly number[]): Promise<InboxItem[]>;
-  /** They could not be processed. @param nextAttemptAt null: not tried again but by hand */
-  postpone(items: readonly InboxItem[], error: string, nextAttemptAt: number | null): Promise<void>;
-  /** Newest first. */
-  list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
-  count(shopId: number): Promise<Record<InboxStatus, number>>;
-  /** By hand, now. @throws SdsError `not_found` */
-  retry(shopId: number, number: number, now: number): Promise<void>;
-  /** @returns how many */
-  retryFailed(shopId: number, now: number): Promise<number>;
-  /** Forgets which webhooks were received before a time. */
-  forgetReceipts(before: number): Promise<void>;
-}
+import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
+import { shopIds } from "./shop-ids.ts";
 
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
-    "INSERT INTO inbox (shop_id, topic, subject, asks, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
+    "INSERT INTO inbox (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
   );
   const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
-  // One seek a queue in the index of what is due, however much it is.
+  // One index seek for each queue, however many items are due.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(
-    `SELECT shop_id AS shopId, asks AS needsPlatform, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
-     WHERE next_attempt_at IS NOT NULL AND (shop_id, asks) > (?, ?) ORDER BY shop_id, asks, next_attempt_at LIMIT 1`,
+    `SELECT shop_id AS shopId, needs_platform AS needsPlatform, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
+     WHERE next_attempt_at IS NOT NULL AND (shop_id, needs_platform) > (?, ?) ORDER BY shop_id, needs_platform, next_attempt_at LIMIT 1`,
   );
   const due = db.prepare<DueItem, [number, boolean, number, number]>(
     `SELECT number, subject FROM inbox INDEXED BY inbox_due
-     WHERE shop_id = +? AND asks = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
+     WHERE shop_id = +? AND needs_platform = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
   );
   const subjects = db.prepare<{ subject: string }, [number]>("SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL");
-  const read = db.prepare<InboxItem, [number]>(
-    "SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox WHERE number = ?",
+  const read = db.prepare<InboxItem, [number, string]>(
+    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox
+     WHERE shop_id = +? AND number IN (SELECT value FROM json_each(+?)) ORDER BY number`,
   );
-  const postpone = db.prepare("UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ? WHERE number = ?");
+  const postpone = db.prepare(
+    `UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ?
+     WHERE shop_id = +? AND number IN (SELECT value FROM json_each(+?))`,
+  );
   const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
   const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
-  const forget = db.prepare("DELETE FROM platform_webhooks WHERE received_at < ?");
+  const forget = db.prepare("DELETE FROM platform_webhooks WHERE shop_id = ? AND received_at < ?");
+  const lastReceipt = db.prepare<{ at: number | null }, [number]>("SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = +?");
+  const waiting = db.prepare<{ n: number }, [number]>("SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND next_attempt_at IS NOT NULL");
+  const failed = db.prepare<{ n: number }, [number]>("SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND status = 'failed'");
 
   function take({ shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt }: Receipt, now: number): boolean {
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
@@ -111,7 +44,7 @@ export function inboxStore(db: Database): InboxStore {
     async receive(receipts, now) {
       return db
         .transaction(() => {
-          // Some may have been removed since the caller looked them up.
+          // A shop may have been removed since the caller looked it up.
           const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null));
           return receipts.map((receipt) => shops.has(receipt.shopId) && take(receipt, now));
         })
@@ -119,7 +52,7 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async dueQueues(now) {
-      const queues: Queue[] = [];
+      const queues: InboxQueue[] = [];
       for (let next = nextQueue.get(0, 0); next !== null; next = nextQueue.get(next.shopId, next.needsPlatform)) {
         if (next.at <= now) queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1 });
       }
@@ -134,15 +67,12 @@ export function inboxStore(db: Database): InboxStore {
       return new Set(subjects.all(shopId).map(({ subject }) => subject));
     },
 
-    async read(numbers) {
-      return numbers.flatMap((number) => read.get(number) ?? []);
+    async read(shopId, numbers) {
+      return read.all(shopId, JSON.stringify(numbers));
     },
 
-    async postpone(items, error, nextAttemptAt) {
-      const status = nextAttemptAt === null ? "failed" : "waiting";
-      db.transaction(() => {
-        for (const { number } of items) postpone.run(error, status, nextAttemptAt, number);
-      }).immediate();
+    async postpone(shopId, numbers, error, nextAttemptAt) {
+      postpone.run(error, nextAttemptAt === null ? "failed" : "waiting", nextAttemptAt, shopId, JSON.stringify(numbers));
     },
 
     async list(shopId, { limit, status }) {
@@ -156,8 +86,11 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async count(shopId) {
-      const count = (where: string) => db.query<{ n: number }, [number]>(`SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND ${where}`).get(shopId)?.n ?? 0;
-      return { waiting: count("next_attempt_at IS NOT NULL"), failed: count("status = 'failed'") };
+      return { waiting: waiting.get(shopId)?.n ?? 0, failed: failed.get(shopId)?.n ?? 0 };
+    },
+
+    async lastReceivedAt(shopId) {
+      return lastReceipt.get(shopId)?.at ?? null;
     },
 
     async retry(shopId, number, now) {
@@ -169,7 +102,7 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async forgetReceipts(before) {
-      forget.run(before);
+      for (const shopId of shopIds(db)) forget.run(shopId, before);
     },
   };
 }

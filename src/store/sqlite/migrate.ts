@@ -1,18 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
-import mirror from "./migrations/0001_mirror.sql" with { type: "text" };
-import deliveries from "./migrations/0002_deliveries.sql" with { type: "text" };
-import platform from "./migrations/0003_platform.sql" with { type: "text" };
-import admin from "./migrations/0004_admin.sql" with { type: "text" };
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
 
-/** Append only: a database in the field has run a prefix of this list, and PRAGMA user_version says how long a one. */
-const MIGRATIONS: readonly string[] = [mirror, deliveries, platform, admin];
-
-/** "sds1" in PRAGMA application_id tells our databases from anybody else's. */
+/** "sds1" in PRAGMA application_id tells our databases from those of other programs. */
 const APPLICATION_ID = 0x73647331;
 
 /**
- * Looks before anything is written whether this is a database of ours, and not of a newer program.
+ * Checks before anything is written that this is a database of ours, and not of a newer program.
  * @throws SdsError `failed`
  */
 export function checkVersion(db: Database, path: string): void {
@@ -28,14 +23,46 @@ export function checkVersion(db: Database, path: string): void {
   }
 }
 
-/** Brings the schema up to date in one transaction; several programs may try at once. */
-export function migrate(db: Database): void {
-  if (pragma(db, "user_version") === MIGRATIONS.length) return;
+/** Brings the schema up to date in one transaction. Several programs may try at once. */
+export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
+  if (pragma(db, "user_version") === migrations.length) return;
   db.transaction(() => {
-    for (const migration of MIGRATIONS.slice(pragma(db, "user_version"))) db.run(migration);
+    for (const { sql, render = {} } of migrations.slice(pragma(db, "user_version"))) {
+      db.run(sql);
+      for (const resource of RESOURCES) {
+        const renderRow = render[resource];
+        if (renderRow !== undefined) renderRows(db, resource, renderRow);
+      }
+    }
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    db.run(`PRAGMA user_version = ${migrations.length}`);
   }).immediate();
+}
+
+/** Rows read at once. */
+const BATCH = 1_000;
+
+interface RowText {
+  shopId: number;
+  id: string;
+  json: string;
+}
+
+/** A row that comes out different takes its shop's next change number, for whoever follows the changes has to see the new field. */
+function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
+  const next = db.prepare<RowText, [number, string]>(
+    `SELECT shop_id AS shopId, id, json FROM ${table} WHERE (shop_id, id) > (?, ?) ORDER BY shop_id, id LIMIT ${BATCH}`,
+  );
+  const nextNumber = db.prepare<{ number: number }, [number]>("UPDATE shops SET change_count = change_count + 1 WHERE id = ? RETURNING change_count AS number");
+  const write = db.prepare(`UPDATE ${table} SET json = ?, change_number = ? WHERE shop_id = ? AND id = ?`);
+  let last = { shopId: 0, id: "" };
+  for (let rows = next.all(last.shopId, last.id); rows.length > 0; rows = next.all(last.shopId, last.id)) {
+    for (const { shopId, id, json } of rows) {
+      const rendered = JSON.stringify(renderRow(JSON.parse(json) as StoredRow));
+      if (rendered !== json) write.run(rendered, nextNumber.get(shopId)?.number ?? 0, shopId, id);
+      last = { shopId, id };
+    }
+  }
 }
 
 function pragma(db: Database, name: "user_version" | "application_id"): number {

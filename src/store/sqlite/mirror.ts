@@ -1,119 +1,103 @@
 import type { Database } from "bun:sqlite";
-import { decide } from "../../domain/change.ts";
-import type { Event } from "../../domain/event.ts";
-import { customerId, orderId, subscriptionId } from "../../domain/ids.ts";
-import type { MirrorRecord } from "../../domain/platform-records.ts";
-import type { Refusal } from "../../domain/records.ts";
+import { type LoadedShop, planCommit, type ShopChanges, type ShopState } from "../../domain/commit.ts";
+import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
+import type { Topic } from "../../domain/event.ts";
+import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
-import { Batch } from "./batch.ts";
-import { type OutboxSession, openOutbox } from "./outbox.ts";
-import { openRedaction } from "./redaction.ts";
+import type { Plan } from "../../domain/shop.ts";
+import type { TriggerHandle } from "../../domain/trigger.ts";
+import { mayFollow, orderIdsOf } from "../contract-orders.ts";
+import type { MirrorStore } from "../mirror.ts";
+import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
+import { mentioningTexts } from "./texts.ts";
 
-/** Records of one shop that are applied together or not at all. */
-export interface Submission {
-  shop: { id: number; domain: string };
-  records: readonly MirrorRecord[];
-  /** The platform's webhooks that brought them, by their numbers in the inbox: with this they come to their end. */
-  inboxNumbers?: readonly number[];
-  /** What happened before this time, epoch milliseconds, is no news and not queued, where the record says when it happened. */
-  newsSince?: number;
-  /** Nothing is queued for what these records change: a first load tells no one of what happened long ago. */
-  quiet?: boolean;
+interface StoredShop {
+  plan: Plan;
+  url: string | null;
+  topics: string | null;
+  triggers: string;
+  secretVersion: number | null;
+  isConnected: number;
+  changeCount: number;
+  customers: number;
+  subscriptions: number;
+  orders: number;
 }
-
-/** A refusal names the record by its place in the submission, counted from 0. */
-export type CommitResult = { accepted: number; changed: number; events: number } | { refused: Refusal & { index: number } };
-
-export interface MirrorStore {
-  /**
-   * Applies submissions in order, in one transaction: when this resolves, what was not refused is on the disk. A refused
-   * submission leaves no trace, and the others are applied all the same. The deliveries for what changed are queued with it;
-   * `events` counts them.
-   * @param now epoch milliseconds
-   */
-  applyRecords(submissions: readonly Submission[], now: number): Promise<CommitResult[]>;
-  /** What the mirror has of a contract's orders: those of the source `recurring` by cycle number, the checkout as 0. */
-  ordersOf(domain: string, contractGid: string): Promise<Map<number, Order>>;
-  /** The gid of the customer who holds a contract; undefined for one that is not in the mirror. */
-  holderOf(domain: string, contractGid: string): Promise<string | undefined>;
-}
-
-/** So many cycles in a row without an order, and there is none behind them. */
-const MAX_GAP = 12;
 
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
   const rows = mirrorRows(db);
-  const outbox = openOutbox(db, random);
-  const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
-  const addChanges = db.prepare<{ last: number }, [number, number]>(
-    "UPDATE shops SET change_count = change_count + ? WHERE id = ? RETURNING change_count AS last",
+  const texts = mentioningTexts(db);
+  const insertDelivery = deliveryInserter(db);
+  const shopState = db.prepare<StoredShop, [number]>(
+    `SELECT plan, url, topics, triggers, change_count AS changeCount,
+       customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
+       (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
+       EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
+     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = +?`,
   );
-  const settle = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
-  const redact = openRedaction(db);
+  const setCounts = db.prepare("UPDATE shops SET change_count = ?, customer_count = ?, subscription_count = ?, order_count = ? WHERE id = ?");
+  const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
-  function changeNumbers(shopId: number, n: number): number {
-    return (addChanges.get(n, shopId)?.last ?? 0) - n + 1;
+  /** Missing: shops that were removed since the caller looked them up. */
+  function load(keys: readonly CommitKeys[]): Map<number, LoadedShop> {
+    const shops = new Map<number, LoadedShop>();
+    for (const shopKeys of keys) {
+      const { shop } = shopKeys;
+      const stored = shopState.get(shop.id);
+      if (stored === null) continue;
+      const loaded = rows.load(shopKeys);
+      for (const gid of shopKeys.redactedPeople) loaded.texts.push(...texts.mentioning(shop, gid));
+      shops.set(shop.id, { state: stateOf(stored), rows: loaded });
+    }
+    return shops;
   }
 
-  function apply(
-    { shop, records, inboxNumbers = [], quiet = false, newsSince = 0 }: Submission,
-    batch: Batch,
-    session: OutboxSession,
-    now: number,
-  ): CommitResult {
-    // Removed by another process since the caller looked it up.
-    if (exists.get(shop.id) === null) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
-    const draft = batch.draft(shop);
-    const events: Event[] = [];
-    const redactions: (() => void)[] = [];
-    let changed = 0;
-    for (const [index, record] of records.entries()) {
-      const decision = decide(draft, record, now);
-      if ("refused" in decision) return { refused: { index, ...decision.refused } };
-      if (decision.rows.length > 0) changed += 1;
-      if (record.type === "redaction") {
-        const person = draft.customer(customerId(shop.domain, record.shopifyId))?.resource;
-        redactions.push(() => redact(shop, record.shopifyId, person));
-      }
-      for (const row of decision.rows) draft.put(row);
-      events.push(...decision.events);
-    }
-    for (const each of redactions) each();
-    for (const number of inboxNumbers) settle.run(shop.id, number);
-    draft.keep();
-    const news = events.filter(({ at = now }) => at >= newsSince);
-    return { accepted: records.length, changed, events: quiet ? 0 : outbox.queue(session, shop, news, now) };
+  function write({ shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, texts: changedTexts }: ShopChanges, now: number): void {
+    for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
+    if (changedRows.length > 0) setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
+    for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
+    for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
+    for (const text of changedTexts) texts.write(shop.id, text);
   }
 
   return {
     async applyRecords(submissions, now) {
       return db
         .transaction(() => {
-          const batch = new Batch(rows);
-          const session: OutboxSession = new Map();
-          const results = submissions.map((submission) => apply(submission, batch, session, now));
-          batch.write(changeNumbers);
-          return results;
+          const plan = planCommit(submissions, load(keysOf(submissions)), now, () => timeOrderedId("whd_", now, random));
+          for (const changes of plan.changes) write(changes, now);
+          return plan.results;
         })
         .immediate();
     },
 
-    async holderOf(domain, contractGid) {
-      const contract = rows.subscription(subscriptionId(domain, contractGid));
-      return contract === undefined ? undefined : rows.customer(contract.resource.customerId)?.resource.shopifyId;
+    async customerGidOf(shop, contractGid) {
+      return rows.customerGidOf(shop.id, subscriptionId(shop.domain, contractGid));
     },
 
-    async ordersOf(domain, contractGid) {
+    async ordersOf(shop, contractGid) {
       const orders = new Map<number, Order>();
-      let last = 0;
-      for (let cycle = 0; cycle <= last + MAX_GAP; cycle += 1) {
-        const found = rows.order(orderId(domain, contractGid, cycle === 0 ? "checkout" : "recurring", cycle));
-        if (found === undefined) continue;
-        orders.set(cycle, found.resource);
-        last = cycle;
-      }
+      let end = 0;
+      do {
+        const range = orderIdsOf(shop.domain, contractGid, end);
+        for (const order of rows.orders(shop.id, [...range.ids.keys()])) orders.set(order.cycleNumber, order);
+        end = range.end;
+      } while (mayFollow(orders, end));
       return orders;
     },
+  };
+}
+
+function stateOf({ plan, url, topics, triggers, secretVersion, isConnected, changeCount, ...counts }: StoredShop): ShopState {
+  return {
+    plan,
+    url,
+    topics: topics === null ? [] : (JSON.parse(topics) as Topic[]),
+    secretVersion,
+    triggers: JSON.parse(triggers) as TriggerHandle[],
+    isConnected: isConnected === 1,
+    changeCount,
+    counts,
   };
 }

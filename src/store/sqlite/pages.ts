@@ -1,43 +1,27 @@
 import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/cursor.ts";
 import type { Resource } from "../../domain/resources.ts";
+import type { PageStore } from "../pages.ts";
 
-interface Page {
-  /** The rows' JSON joined by commas, ready to be sent: a part of a buffer that is the caller's, with what else was read before and behind it. */
-  rows: Uint8Array<ArrayBuffer>;
-  /** Where the page ended, or null if nothing follows. */
-  end: Position | null;
-}
-
-export interface PageStore {
-  /**
-   * A page in the order of service.md's "Pagination rules": newest first, rows of one date by id, descending.
-   * @param after the page begins behind this row; null for the first page
-   * @returns undefined where `after` names no row of this shop and resource
-   */
-  list(shopId: number, resource: Resource, limit: number, after: Position | null): Promise<Page | undefined>;
-}
-
-/** Table and sort column of each resource; the sort date is the JSON's field too. */
+/** Sort column of each resource, and the field of the JSON that holds the same date. */
 const TABLES = {
   subscriptions: { sort: "started_at", field: "startedAt" },
   customers: { sort: "created_at", field: "createdAt" },
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** No position is behind these, so the first page is a page like any other. */
+/** Every row is behind this position, so the first page needs no query of its own. */
 const BEFORE_ALL: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
- * How a row's JSON begins, behind the comma that joins it. Nothing inside a row reads like it: in a string the quotes would be
+ * A row's JSON begins with this, after the comma that joins it to the row before. It occurs nowhere inside a row: quotes inside strings are
  * escaped, and a line item begins with another key.
  */
 const ROW_START = ',{"id":"';
 
 /**
- * SQLite joins a page's rows, and hands over bytes: no row becomes a JavaScript object on its way out. Two more are asked for than the
- * page gives: the one that the cursor names comes first, and shows that the cursor is good; the one behind the page tells that another
- * follows. Both are cut off.
+ * SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. The statement reads two rows more than the page gives: the
+ * row that the cursor names, which shows that the cursor is valid, and the row behind the page, which shows that more follow. Both are cut off.
  */
 export function pageStore(db: Database): PageStore {
   function prepare(resource: Resource) {
@@ -72,7 +56,7 @@ export function pageStore(db: Database): PageStore {
       }
       if (n <= most) return { rows: bytes.subarray(start), end: null };
       const cut = bytes.lastIndexOf(ROW_START);
-      // No comma before the first row: -1 + 1 is its place too.
+      // The first row has no comma before it: lastIndexOf gives -1, and -1 + 1 is where it begins.
       const last = bytes.subarray(bytes.lastIndexOf(ROW_START, cut - 1) + 1, cut);
       return { rows: bytes.subarray(start, cut), end: positionOf(last) };
     },

@@ -1,13 +1,17 @@
 import type { Database } from "bun:sqlite";
-import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/state.ts";
+import type { CommitKeys } from "../../domain/commit-keys.ts";
+import type { Order } from "../../domain/resources.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/snapshot.ts";
+import type { CustomerRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../../domain/state.ts";
 import { isoUtc } from "../../lib/time.ts";
 
-/** The mirror's tables as rows of the domain. Everything here runs inside the caller's transaction. */
-export interface Rows {
-  customer(id: string): CustomerRow | undefined;
-  subscription(id: string): SubscriptionRow | undefined;
-  order(id: string): OrderRow | undefined;
-  hasOccurrence(shopId: number, type: string, id: string): boolean;
+/** The mirror's tables as rows of the domain, inside the caller's transaction. */
+export interface MirrorRows {
+  /** Loads everything that a commit needs of one shop but its texts, the customers of loaded contracts included. */
+  load(keys: CommitKeys): LoadedRows;
+  /** Those of the orders that exist. */
+  orders(shopId: number, ids: readonly string[]): Order[];
+  customerGidOf(shopId: number, contractId: string): string | undefined;
   /** Writes a row as new or over the one with its id. Its sort date is part of its place in the table and never changes. */
   write(shopId: number, row: Row, changeNumber: number): void;
 }
@@ -40,15 +44,23 @@ interface StoredOrder {
 }
 
 /** Raw statements: this is where an import spends its time. */
-export function mirrorRows(db: Database): Rows {
-  const customer = db.prepare<StoredCustomer, [string]>("SELECT json, profile_as_of, consent_as_of FROM customers WHERE id = ?");
-  const subscription = db.prepare<StoredSubscription, [string]>(
-    "SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions WHERE id = ?",
+export function mirrorRows(db: Database): MirrorRows {
+  const customer = db.prepare<StoredCustomer, [number, string]>("SELECT json, profile_as_of, consent_as_of FROM customers WHERE shop_id = ? AND id = ?");
+  const subscription = db.prepare<StoredSubscription, [number, string]>(
+    `SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions
+     WHERE shop_id = ? AND id = ?`,
   );
-  const order = db.prepare<StoredOrder, [string]>(
-    "SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts FROM orders WHERE id = ?",
+  const order = db.prepare<StoredOrder, [number, string]>(
+    `SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts FROM orders
+     WHERE shop_id = ? AND id = ?`,
   );
-  const occurrence = db.prepare<{ 1: number }, [number, string, string]>("SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?");
+  const occurrence = db.prepare<{ 1: number }, [number, OccurrenceType, string]>("SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?");
+  const orders = db.prepare<{ json: string }, [number, string]>("SELECT json FROM orders WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))");
+  const customerGid = db.prepare<{ gid: string }, [number, string]>(
+    `SELECT customers.json ->> '$.shopifyId' AS gid FROM subscriptions
+     JOIN customers ON customers.shop_id = subscriptions.shop_id AND customers.id = subscriptions.json ->> '$.customerId'
+     WHERE subscriptions.shop_id = +? AND subscriptions.id = +?`,
+  );
 
   const writeCustomer = upsert(db, "customers", ["shop_id", "created_at", "id"], ["json", "profile_as_of", "consent_as_of"]);
   const writeSubscription = upsert(
@@ -66,45 +78,24 @@ export function mirrorRows(db: Database): Rows {
   const writeOccurrence = upsert(db, "occurrences", ["shop_id", "type", "id"], ["json"]);
 
   return {
-    customer(id) {
-      const found = customer.get(id);
-      if (found === null) return undefined;
-      return { kind: "customer", resource: JSON.parse(found.json), profileAsOf: found.profile_as_of, consentAsOf: found.consent_as_of };
+    load({ shop, ...keys }) {
+      const loaded = noRows();
+      for (const id of keys.subscriptions) loaded.subscriptions.set(id, subscriptionRow(subscription.get(shop.id, id)));
+      for (const id of keys.orders) loaded.orders.set(id, orderRow(order.get(shop.id, id)));
+      for (const id of keys.customers) loaded.customers.set(id, customerRow(customer.get(shop.id, id)));
+      for (const id of missingCustomers(loaded)) loaded.customers.set(id, customerRow(customer.get(shop.id, id)));
+      for (const type of ["reward", "cancel_flow"] as const) {
+        for (const id of keys.occurrences[type]) loaded.occurrences.set(occurrenceKey(type, id), occurrence.get(shop.id, type, id) !== null);
+      }
+      return loaded;
     },
 
-    subscription(id) {
-      const found = subscription.get(id);
-      if (found === null) return undefined;
-      return {
-        kind: "subscription",
-        resource: JSON.parse(found.json),
-        revision: found.revision,
-        churnType: found.churn_type,
-        cyclesGiven: found.cycles_given === 1,
-        renewals: found.renewals,
-        lastOrderAt: found.last_order_at,
-        lastOrderStatus: found.last_order_status,
-      };
+    orders(shopId, ids) {
+      return orders.all(shopId, JSON.stringify(ids)).map(({ json }) => JSON.parse(json) as Order);
     },
 
-    order(id) {
-      const found = order.get(id);
-      if (found === null) return undefined;
-      return {
-        kind: "order",
-        resource: JSON.parse(found.json),
-        attemptCount: found.attempt_count,
-        reason: found.reason,
-        nextRetryAt: found.next_retry_at === null ? null : isoUtc(found.next_retry_at),
-        retriesExhausted: found.retries_exhausted === null ? null : found.retries_exhausted === 1,
-        platformAttempts: found.platform_attempts,
-        declined: found.declined === 1,
-        charged: found.charged === 1,
-      };
-    },
-
-    hasOccurrence(shopId, type, id) {
-      return occurrence.get(shopId, type, id) !== null;
+    customerGidOf(shopId, contractId) {
+      return customerGid.get(shopId, contractId)?.gid;
     },
 
     write(shopId, row, changeNumber) {
@@ -134,6 +125,40 @@ export function mirrorRows(db: Database): Rows {
           writeOccurrence.run(shopId, row.record.type, row.record.id, JSON.stringify(row.record), changeNumber);
       }
     },
+  };
+}
+
+function customerRow(stored: StoredCustomer | null): CustomerRow | null {
+  if (stored === null) return null;
+  return { kind: "customer", resource: JSON.parse(stored.json), profileAsOf: stored.profile_as_of, consentAsOf: stored.consent_as_of };
+}
+
+function subscriptionRow(stored: StoredSubscription | null): SubscriptionRow | null {
+  if (stored === null) return null;
+  return {
+    kind: "subscription",
+    resource: JSON.parse(stored.json),
+    revision: stored.revision,
+    churnType: stored.churn_type,
+    cyclesGiven: stored.cycles_given === 1,
+    renewals: stored.renewals,
+    lastOrderAt: stored.last_order_at,
+    lastOrderStatus: stored.last_order_status,
+  };
+}
+
+function orderRow(stored: StoredOrder | null): OrderRow | null {
+  if (stored === null) return null;
+  return {
+    kind: "order",
+    resource: JSON.parse(stored.json),
+    attemptCount: stored.attempt_count,
+    reason: stored.reason,
+    nextRetryAt: stored.next_retry_at === null ? null : isoUtc(stored.next_retry_at),
+    retriesExhausted: stored.retries_exhausted === null ? null : stored.retries_exhausted === 1,
+    platformAttempts: stored.platform_attempts,
+    declined: stored.declined === 1,
+    charged: stored.charged === 1,
   };
 }
 

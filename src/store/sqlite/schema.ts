@@ -6,8 +6,8 @@ import type { SyncRun } from "../../domain/sync.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
 
 /**
- * The tables that are queried through drizzle: what operators set. The mirror and the deliveries, where speed counts, have prepared statements in
- * rows.ts, pages.ts, outbox.ts and deliveries.ts. The migrations make all of them; a test holds these to that. Dates are epoch milliseconds.
+ * The tables that drizzle queries: what operators set. The mirror and the deliveries, where speed counts, have prepared statements in rows.ts,
+ * pages.ts, mirror.ts and deliveries.ts. The migrations make all tables; a test compares them with this schema. Dates are epoch milliseconds.
  */
 export const shops = sqliteTable("shops", {
   id: integer().primaryKey({ autoIncrement: true }),
@@ -21,6 +21,9 @@ export const shops = sqliteTable("shops", {
   retryDays: text("retry_days", { mode: "json" }).$type<RetryPlan>().notNull().default(DEFAULT_RETRY_DAYS),
   creditTitle: text("credit_title").notNull().default(DEFAULT_CREDIT_TITLE),
   triggers: text({ mode: "json" }).$type<TriggerHandle[]>().notNull().default([]),
+  customerCount: integer("customer_count").notNull().default(0),
+  subscriptionCount: integer("subscription_count").notNull().default(0),
+  orderCount: integer("order_count").notNull().default(0),
 });
 
 const shopId = () =>
@@ -68,7 +71,7 @@ export const connections = sqliteTable("connections", {
   expiresAt: integer("expires_at"),
   scopes: text().notNull(),
   connectedAt: integer("connected_at").notNull(),
-  newsSince: integer("news_since").notNull(),
+  eventsSince: integer("events_since").notNull(),
   renewing: text(),
   renewingUntil: integer("renewing_until"),
   trouble: text(),
@@ -109,5 +112,5 @@ export const adminSessions = sqliteTable(
   (table) => [index("admin_sessions_of_shop").on(table.shopId)],
 );
 
-/** Facts about the database itself, one text each. */
-export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });
+/** Texts about the database itself, by name. */
+export const meta = sqliteTable("meta", { name: text().primaryKey(), value: text().notNull() });

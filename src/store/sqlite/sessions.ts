@@ -1,24 +1,7 @@
 import { and, eq, gt, isNull, lte } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
-import type { Shop } from "../../domain/shop.ts";
-import { adminLinks, adminSessions, facts, shops } from "./schema.ts";
-
-/** Who may open the settings page. Tokens are known by their SHA-256 alone; times in epoch milliseconds. */
-export interface SessionStore {
-  addLink(shopId: number, hash: Uint8Array, now: number, expiresAt: number): Promise<void>;
-  /** Uses a link up and begins a session with it. @returns whether the link was good: known, not used and not expired */
-  begin(link: Uint8Array, session: Uint8Array, now: number, expiresAt: number): Promise<boolean>;
-  /** The shop whose session this is; read from the database each time, for any process may end it. */
-  find(session: Uint8Array, now: number): Promise<Shop | undefined>;
-  end(session: Uint8Array): Promise<void>;
-  /** Ends all sessions of a shop, and links that nobody used. @returns how many sessions were in force */
-  endAll(shopId: number, now: number): Promise<number>;
-  /** Where a running `serve` listens, for commands that name it; undefined if none said. */
-  address(): Promise<string | undefined>;
-  noteAddress(address: string): Promise<void>;
-  /** Takes the note back, unless another process has put its own in the place. */
-  forgetAddress(address: string): Promise<void>;
-}
+import type { SessionStore } from "../sessions.ts";
+import { adminLinks, adminSessions, meta, shops } from "./schema.ts";
 
 const ADDRESS = "address";
 
@@ -27,7 +10,7 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
     async addLink(shopId, hash, now, expiresAt) {
       db.transaction(
         (tx) => {
-          // What is over goes here, for few links are made.
+          // Expired links and sessions are removed here: links are made seldom.
           tx.delete(adminLinks).where(lte(adminLinks.expiresAt, now)).run();
           tx.delete(adminSessions).where(lte(adminSessions.expiresAt, now)).run();
           tx.insert(adminLinks)
@@ -81,19 +64,19 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
     },
 
     async address() {
-      return db.select({ value: facts.value }).from(facts).where(eq(facts.name, ADDRESS)).limit(1).get()?.value;
+      return db.select({ value: meta.value }).from(meta).where(eq(meta.name, ADDRESS)).limit(1).get()?.value;
     },
 
     async noteAddress(address) {
-      db.insert(facts)
+      db.insert(meta)
         .values({ name: ADDRESS, value: address })
-        .onConflictDoUpdate({ target: facts.name, set: { value: address } })
+        .onConflictDoUpdate({ target: meta.name, set: { value: address } })
         .run();
     },
 
     async forgetAddress(address) {
-      db.delete(facts)
-        .where(and(eq(facts.name, ADDRESS), eq(facts.value, address)))
+      db.delete(meta)
+        .where(and(eq(meta.name, ADDRESS), eq(meta.value, address)))
         .run();
     },
   };

@@ -2,38 +2,12 @@ import type { Database } from "bun:sqlite";
 import { and, eq, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
-import type { Plan, Shop, ShopSettings } from "../../domain/shop.ts";
+import type { Shop } from "../../domain/shop.ts";
+import type { ShopStore } from "../shops.ts";
 import type { Vault } from "../vault.ts";
 import { adminLinks, adminSessions, apiKeys, shops, webhookEndpoints } from "./schema.ts";
 
-interface NewShop {
-  domain: string;
-  plan: Plan;
-  currency: string;
-  planFixed?: boolean;
-}
-
-type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
-
-export interface ShopStore {
-  /** @throws SdsError `conflict` */
-  add(shop: NewShop, now: number): Promise<Shop>;
-  list(): Promise<Shop[]>;
-  find(domain: string): Promise<Shop | undefined>;
-  byId(id: number): Promise<Shop | undefined>;
-  /** @throws SdsError `not_found` */
-  set(domain: string, change: ShopChange): Promise<Shop>;
-  /** @throws SdsError `not_found` */
-  settings(shopId: number): Promise<ShopSettings>;
-  /** Takes the plan that the platform's app subscription says, unless the operator chose one. @returns whether it changed */
-  followPlan(shopId: number, plan: Plan): Promise<boolean>;
-  /** Removes a shop with all that is held of it. @returns whether there was one */
-  remove(domain: string): Promise<boolean>;
-  /** What signs the bodies that the billing system posts to /intake; undefined for an unknown shop. */
-  intakeSecret(domain: string): Promise<{ shop: Shop; secret: string } | undefined>;
-}
-
-/** Tables that can hold millions of rows of a shop, with what names a row. */
+/** Tables that can hold millions of rows of a shop, with their key beside `shop_id`. */
 const LARGE_TABLES = {
   deliveries: "number",
   inbox: "number",
@@ -47,7 +21,7 @@ const REMOVED_AT_ONCE = 2_000;
 const columns = { id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt };
 
 export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
-  // Raw, for every webhook of the platform and every post to the intake passes here.
+  // Raw SQL, because every platform webhook and every post to the intake runs it.
   const byDomain = raw.prepare<Shop, [string]>("SELECT id, domain, plan, currency, created_at AS createdAt FROM shops WHERE domain = ?");
   const byId = db
     .select(columns)
@@ -60,6 +34,11 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     .from(shops)
     .where(eq(shops.id, sql.placeholder("shopId")))
     .prepare();
+  const rowCounts = db
+    .select({ customers: shops.customerCount, subscriptions: shops.subscriptionCount, orders: shops.orderCount })
+    .from(shops)
+    .where(eq(shops.id, sql.placeholder("shopId")))
+    .prepare();
   const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
     "SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops WHERE domain = ?",
   );
@@ -69,8 +48,6 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     ),
   );
   const purpose = (domain: string) => `intake ${domain}`;
-  /** Opened secrets, with what they were opened from: decrypting costs more than the check it is for. */
-  const opened = new Map<string, { sealed: Uint8Array; secret: string }>();
 
   return {
     async add(shop, now) {
@@ -110,6 +87,12 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
       return found;
     },
 
+    async rowCounts(shopId) {
+      const found = rowCounts.get({ shopId });
+      if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+      return found;
+    },
+
     async followPlan(shopId, plan) {
       const follows = and(eq(shops.id, shopId), eq(shops.planFixed, false), ne(shops.plan, plan));
       return db.update(shops).set({ plan }).where(follows).returning({ id: shops.id }).all().length > 0;
@@ -118,7 +101,7 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     async remove(domain) {
       const shop = byDomain.get(domain);
       if (shop === null) return false;
-      // From here on no key or session of it opens anything and nothing is queued; the rest goes in steps that hold up nobody.
+      // After this no key or session of the shop works and nothing is queued. The rest goes in steps, so that nobody waits for it.
       db.transaction(
         (tx) => {
           for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints]) tx.delete(table).where(eq(table.shopId, shop.id)).run();
@@ -136,11 +119,7 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
       const found = withSecret.get(domain);
       if (found === null) return undefined;
       const { sealed, ...shop } = found;
-      const known = opened.get(domain);
-      if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return { shop, secret: known.secret };
-      const secret = await vault.open(sealed, purpose(domain));
-      opened.set(domain, { sealed, secret });
-      return { shop, secret };
+      return { shop, secret: await vault.openOften(sealed, purpose(domain)) };
     },
   };
 }

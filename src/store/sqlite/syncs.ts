@@ -1,26 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
-import type { SyncKind, SyncRun } from "../../domain/sync.ts";
+import type { SyncKind } from "../../domain/sync.ts";
+import type { SyncStore } from "../syncs.ts";
 import { syncs } from "./schema.ts";
-
-/** The last run of a kind that came to its end. Times in epoch milliseconds. */
-interface CompleteSync {
-  /** Up to when all is seen; null if no run of this kind ever saw all. */
-  startedAt: number | null;
-  endedAt: number;
-  /** Rows that it changed. */
-  changed: number;
-}
-
-export interface SyncStore {
-  /** A run that began and did not end. */
-  unfinished(shopId: number, kind: SyncKind): Promise<SyncRun | undefined>;
-  lastComplete(shopId: number, kind: SyncKind): Promise<CompleteSync | undefined>;
-  /** Notes how far a run is. Two runs at once do each other no harm: what either noted, it had applied. */
-  save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
-  /** Ends a run. @param startedAt up to when all is seen now; undefined where the run left a gap before it, and the mark stays */
-  complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
-}
 
 export function syncStore(db: BunSQLiteDatabase): SyncStore {
   const of = (shopId: number, kind: SyncKind) =>

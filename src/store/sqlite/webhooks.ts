@@ -1,31 +1,9 @@
-import { desc, eq } from "drizzle-orm";
+import { and, desc, eq } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
-import type { Topic } from "../../domain/event.ts";
 import type { Vault } from "../vault.ts";
+import type { WebhookSettings, WebhookStore } from "../webhooks.ts";
 import { webhookEndpoints, webhookSecrets } from "./schema.ts";
-
-/** Where a shop's webhooks go, and which topics. */
-export interface WebhookSettings {
-  url: string | null;
-  topics: Topic[];
-}
-
-export interface WebhookStore {
-  settings(shopId: number): Promise<WebhookSettings>;
-  /** Sets what is given and keeps the rest; a shop's first signing secret is made with it. */
-  set(shopId: number, change: Partial<WebhookSettings>, now: number): Promise<WebhookSettings>;
-  /** No URL and no topics: nothing is queued any more. The secrets stay, for what was queued before. */
-  clear(shopId: number): Promise<void>;
-  /** The secret that signs what is queued now; made if there is none. */
-  secret(shopId: number, now: number): Promise<string>;
-  /** The secret of an earlier version. */
-  secretOf(shopId: number, version: number): Promise<string>;
-  /** All that still sign something or may have, newest first. */
-  secrets(shopId: number): Promise<string[]>;
-  /** Makes a new secret for what is queued from now on. */
-  rotateSecret(shopId: number, now: number): Promise<string>;
-}
 
 export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
   const purpose = (shopId: number) => `webhook ${shopId}`;
@@ -37,7 +15,7 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
     return db.select({ url, topics }).from(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).limit(1).get() ?? { url: null, topics: [] };
   }
 
-  /** Sealing is asynchronous and so comes before the transaction, which takes a first secret only if there is none by then. */
+  /** Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one meanwhile. */
   async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
     const sealed = Buffer.from(await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId)));
     db.transaction(
@@ -85,9 +63,8 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
     secret,
 
     async secretOf(shopId, version) {
-      const found = secretsOf(shopId)
-        .all()
-        .find((each) => each.version === version);
+      const isVersion = and(eq(webhookSecrets.shopId, shopId), eq(webhookSecrets.version, version));
+      const found = db.select().from(webhookSecrets).where(isVersion).limit(1).get();
       if (found === undefined) throw new SdsError("failed", `the signing secret ${version} of the shop is missing`);
       return vault.open(found.sealed, purpose(shopId));
     },

@@ -3,28 +3,11 @@ import { customerId } from "../../domain/ids.ts";
 import { mentions } from "../../domain/person.ts";
 import { parseExact } from "../../lib/exact-json.ts";
 import { isoUtc } from "../../lib/time.ts";
-
-/** All that is held of a person, for whoever has to answer them. */
-interface PersonExport {
-  customer: unknown;
-  subscriptions: unknown[];
-  orders: unknown[];
-  rewards: unknown[];
-  cancelFlows: unknown[];
-  /** Bodies that were queued for them, sent or not. */
-  deliveries: { id: string; kind: string; topic: string; createdAt: string; body: unknown }[];
-  /** Webhooks of the platform that wait or failed and name them. */
-  inbox: { topic: string; receivedAt: string; body: string }[];
-}
-
-export interface PersonStore {
-  /** @returns undefined for a customer that is not in the mirror */
-  export(shop: { id: number; domain: string }, gid: string): Promise<PersonExport | undefined>;
-}
+import type { PersonStore } from "../people.ts";
 
 type Json = { json: string };
 
-/** Asked for seldom, and so without indexes of its own: it reads the shop's rows through. */
+/** Needed seldom, so it has no indexes of its own and reads all rows of the shop. */
 export function personStore(db: Database): PersonStore {
   const ofCustomer = (table: string) =>
     db.query<Json, [number, string]>(`SELECT json FROM ${table} WHERE shop_id = ? AND json ->> '$.customerId' = ? ORDER BY id`);

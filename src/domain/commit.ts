@@ -1,0 +1,205 @@
+import { decide } from "./change.ts";
+import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
+import { customerId } from "./ids.ts";
+import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
+import type { Refusal, RewardRecord } from "./records.ts";
+import { type Redaction, redactionOf, type StoredText, type TextPlace } from "./redaction.ts";
+import type { Resource } from "./resources.ts";
+import type { ShopRef } from "./shop.ts";
+import { type LoadedRows, ShopSnapshot } from "./snapshot.ts";
+import type { Decision, OccurrenceRow, Row } from "./state.ts";
+
+/** Records of one shop that are applied together or not at all. */
+export interface Submission {
+  shop: ShopRef;
+  records: readonly MirrorRecord[];
+  /** The platform webhooks that brought the records, by their numbers in the inbox. They leave the inbox in the same commit. */
+  inboxNumbers?: readonly number[];
+  /**
+   * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all, Infinity none. An event whose source
+   * gives no time happens now.
+   */
+  eventsSince?: number;
+}
+
+/** What happened to a submission. A refusal names the record by its place in the submission, counted from 0. */
+export type CommitResult = { accepted: number; changed: number; events: number } | { refused: Refusal & { index: number } };
+
+export type ResourceCounts = Record<Resource, number>;
+
+/** What a commit has to know of a shop beside its rows. */
+export interface ShopState extends EventTargets {
+  /** How many writes of mirrored rows the shop has seen; each row keeps the number of its own last write. */
+  changeCount: number;
+  counts: ResourceCounts;
+}
+
+export interface LoadedShop {
+  state: ShopState;
+  rows: LoadedRows;
+}
+
+/** What a commit writes for one shop. */
+export interface ShopChanges {
+  shop: ShopRef;
+  rows: { row: Row; changeNumber: number }[];
+  /** The shop's new totals. */
+  changeCount: number;
+  counts: ResourceCounts;
+  deliveries: NewDelivery[];
+  /** Items that leave the inbox. */
+  inboxNumbers: number[];
+  /** Stored texts without the personal data that a redaction removed. */
+  texts: StoredText[];
+}
+
+export interface CommitPlan {
+  /** One for each submission, in order. */
+  results: CommitResult[];
+  changes: ShopChanges[];
+}
+
+/**
+ * Plans a whole commit: applies the submissions in their order to what was loaded, and lists everything that has to be written. Pure, so every
+ * engine calls it between its reads and its one write. Any grouping of the same submissions into commits ends in the same mirror, events and
+ * emptied texts.
+ * @param shops what was loaded, by shop id; a shop that is missing was removed
+ * @param now epoch milliseconds
+ * @param newId gives a new delivery id
+ */
+export function planCommit(submissions: readonly Submission[], shops: ReadonlyMap<number, LoadedShop>, now: number, newId: () => string): CommitPlan {
+  const drafts = new Map<number, ShopDraft>();
+  const results = submissions.map((submission): CommitResult => {
+    const { shop } = submission;
+    const loaded = shops.get(shop.id);
+    if (loaded === undefined) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
+    const draft = drafts.get(shop.id) ?? new ShopDraft(shop, loaded, now, newId);
+    drafts.set(shop.id, draft);
+    return draft.apply(submission);
+  });
+  return { results, changes: [...drafts.values()].map((draft) => draft.changes()) };
+}
+
+const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
+
+/** A redaction reaches what stood before it: everything stored, and so many of the deliveries and rewards that the commit adds. */
+interface PlannedRedaction {
+  redaction: Redaction;
+  deliveries: number;
+  rewards: number;
+}
+
+/** The changes of one shop, submission by submission. */
+class ShopDraft {
+  private readonly shop: ShopRef;
+  private readonly state: ShopState;
+  private readonly snapshot: ShopSnapshot;
+  private readonly storedTexts: readonly StoredText[];
+  private readonly now: number;
+  private readonly newId: () => string;
+  private readonly deliveries: NewDelivery[] = [];
+  private readonly rewards: RewardRow[] = [];
+  private readonly redactions: PlannedRedaction[] = [];
+  private readonly inboxNumbers = new Set<number>();
+
+  constructor(shop: ShopRef, { state, rows }: LoadedShop, now: number, newId: () => string) {
+    this.shop = shop;
+    this.state = state;
+    this.snapshot = new ShopSnapshot(shop.domain, rows);
+    this.storedTexts = rows.texts;
+    this.now = now;
+    this.newId = newId;
+  }
+
+  apply({ records, inboxNumbers = [], eventsSince = 0 }: Submission): CommitResult {
+    const lists = [this.deliveries, this.rewards, this.redactions];
+    const lengths = lists.map(({ length }) => length);
+    let changed = 0;
+    for (const [index, record] of records.entries()) {
+      const decision = this.applyRecord(record, eventsSince);
+      if ("refused" in decision) {
+        this.snapshot.dropDrafts();
+        for (const [n, list] of lists.entries()) list.length = lengths[n] ?? 0;
+        return { refused: { index, ...decision.refused } };
+      }
+      if (decision.rows.length > 0) changed += 1;
+    }
+    this.snapshot.keepDrafts();
+    for (const number of inboxNumbers) this.inboxNumbers.add(number);
+    return { accepted: records.length, changed, events: this.deliveries.length - (lengths[0] ?? 0) };
+  }
+
+  private applyRecord(record: MirrorRecord, eventsSince: number): Decision {
+    // What is known of a person has to be read before it is removed.
+    if (record.type === "redaction") this.planRedaction(record);
+    const decision = decide(this.snapshot, record, this.now);
+    if ("refused" in decision) return decision;
+    for (const row of decision.rows) {
+      this.snapshot.put(row);
+      if (isReward(row)) this.rewards.push(row);
+    }
+    const events = decision.events.filter(({ at = this.now }) => at >= eventsSince);
+    if (events.length > 0 && eventsSince !== Number.POSITIVE_INFINITY) {
+      this.deliveries.push(...deliveriesOf(events, this.shop, this.state, this.now, this.newId));
+    }
+    return decision;
+  }
+
+  private planRedaction({ shopifyId }: RedactionRecord): void {
+    const { domain } = this.shop;
+    const person = this.snapshot.customer(customerId(domain, shopifyId))?.resource;
+    const redaction = redactionOf(domain, shopifyId, person);
+    this.redactions.push({ redaction, deliveries: this.deliveries.length, rewards: this.rewards.length });
+  }
+
+  changes(): ShopChanges {
+    const { counts, changeCount } = this.state;
+    const newCounts = { ...counts };
+    const redactedRewards = new Map(this.rewards.map((row, index) => [row, this.redactedReward(row, index)]));
+    const rows = this.snapshot.changedRows().map(({ row, isNew }, index) => {
+      if (isNew && row.kind !== "occurrence") newCounts[RESOURCE_OF[row.kind]] += 1;
+      return { row: isReward(row) ? (redactedRewards.get(row) ?? row) : row, changeNumber: changeCount + index + 1 };
+    });
+    return {
+      shop: this.shop,
+      rows,
+      changeCount: changeCount + rows.length,
+      counts: newCounts,
+      deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
+      inboxNumbers: [...this.inboxNumbers],
+      texts: this.redactedTexts(),
+    };
+  }
+
+  private redactedReward(row: RewardRow, index: number): RewardRow {
+    const redactions = this.redactions.filter(({ rewards }) => index < rewards);
+    if (redactions.length === 0) return row;
+    const text = redactText("reward", JSON.stringify(row.record), redactions);
+    return { ...row, record: JSON.parse(text) as RewardRecord };
+  }
+
+  private redactedDelivery(delivery: NewDelivery, index: number): NewDelivery {
+    if (!holdsReward(delivery)) return delivery;
+    const redactions = this.redactions.filter(({ deliveries }) => index < deliveries);
+    return { ...delivery, body: redactText("delivery", delivery.body, redactions) };
+  }
+
+  /** The stored texts that change. An inbox item that this commit removes is gone anyway. */
+  private redactedTexts(): StoredText[] {
+    return this.storedTexts
+      .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))
+      .map((stored) => ({ ...stored, before: stored.text, text: redactText(stored.place, stored.text, this.redactions) }))
+      .filter(({ before, text }) => text !== before)
+      .map(({ place, key, text }) => ({ place, key, text }));
+  }
+}
+
+type RewardRow = OccurrenceRow & { record: RewardRecord };
+
+function isReward(row: Row): row is RewardRow {
+  return row.kind === "occurrence" && row.record.type === "reward";
+}
+
+function redactText(place: TextPlace, text: string, redactions: readonly PlannedRedaction[]): string {
+  return redactions.reduce((current, { redaction }) => redaction(place, current), text);
+}

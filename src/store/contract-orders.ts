@@ -1,0 +1,27 @@
+import { orderId } from "../domain/ids.ts";
+import type { Order } from "../domain/resources.ts";
+
+/** This many cycles in a row without an order mean that no more follow. */
+const MAX_GAP = 12;
+/** Cycles in the first read. Most contracts have fewer, so one read is enough. */
+const FIRST_READ = 36;
+
+/** The orders that a contract may have in some cycles, by internal id. */
+export interface CycleRange {
+  ids: Map<string, number>;
+  end: number;
+}
+
+/** Internal ids of a contract's orders in the cycles from `start`; cycle 0 is the checkout. */
+export function orderIdsOf(domain: string, contractGid: string, start: number, count = start === 0 ? FIRST_READ : start): CycleRange {
+  const ids = new Map<string, number>();
+  for (let cycle = start; cycle < start + count; cycle += 1) {
+    ids.set(orderId(domain, contractGid, cycle === 0 ? "checkout" : "recurring", cycle), cycle);
+  }
+  return { ids, end: start + count };
+}
+
+/** Whether cycles from `end` can have orders, after those found so far. */
+export function mayFollow(orders: ReadonlyMap<number, Order>, end: number): boolean {
+  return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
+}

@@ -1,0 +1,85 @@
+import type { DeliveryKind, DeliveryStatus, Outcome } from "../domain/delivery.ts";
+import type { Event } from "../domain/event.ts";
+import type { ShopRef } from "../domain/shop.ts";
+
+/** An entry of the delivery log. Times in epoch milliseconds. */
+export interface Delivery {
+  id: string;
+  kind: DeliveryKind;
+  topic: string;
+  test: boolean;
+  status: DeliveryStatus;
+  /** In all, over all rounds. */
+  attempts: number;
+  nextAttemptAt: number | null;
+  lastStatusCode: number | null;
+  error: string | null;
+  createdAt: number;
+}
+
+export interface Attempt extends Outcome {
+  number: number;
+  startedAt: number;
+  /** Milliseconds. */
+  duration: number;
+}
+
+export interface DeliveryDetails extends Delivery {
+  body: string;
+  secretVersion: number;
+  history: Attempt[];
+}
+
+/** A delivery that this process, and no other, may attempt until its lease ends. */
+export interface Claim {
+  id: string;
+  kind: DeliveryKind;
+  shopId: number;
+  body: string;
+  topic: string;
+  secretVersion: number;
+  /** The shop's URL now; null if it has none any more. */
+  url: string | null;
+  lease: string;
+}
+
+/** An attempt that ended. */
+export interface AttemptResult {
+  claim: Claim;
+  outcome: Outcome;
+  startedAt: number;
+  /** Milliseconds. */
+  duration: number;
+}
+
+export interface DeliveryFilter {
+  limit: number;
+  status?: DeliveryStatus;
+  kind?: DeliveryKind;
+}
+
+export interface DeliveryStore {
+  /** Ids of the shops with something to attempt, ascending. */
+  dueShops(now: number): Promise<number[]>;
+  /**
+   * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another process took over meanwhile
+   * is not recorded.
+   * @param shares how many deliveries to claim for each shop
+   * @param waits see `afterAttempt`
+   */
+  turn(ended: readonly AttemptResult[], shares: ReadonlyMap<number, number>, now: number, leaseUntil: number, waits: readonly number[]): Promise<Claim[]>;
+  /** Newest first. */
+  list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
+  /** @throws SdsError `not_found` */
+  show(shopId: number, id: string): Promise<DeliveryDetails>;
+  /** Retries by hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
+  retry(shopId: number, id: string, now: number): Promise<Delivery>;
+  /** How many are dead, of those queued since a time, of one kind or both. */
+  countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
+  /** Retries them. @returns how many */
+  retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
+  /** Queues one event as a test, whatever the shop chose. @returns the delivery's id */
+  queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
+  /** Forgets what was delivered before a time. Dead deliveries stay. */
+  prune(before: number): Promise<void>;
+}

@@ -1,0 +1,77 @@
+/** A platform webhook, verified, on its way into the inbox. Times in epoch milliseconds. */
+export interface Receipt {
+  shopId: number;
+  /** The platform's own id of it, by which a repeated one is known; null where it has none. */
+  webhookId: string | null;
+  topic: string;
+  /** What the webhook is about. Webhooks about one subject are processed one after another. */
+  subject: string;
+  /** Whether the platform has to be queried to process it. */
+  needsPlatform: boolean;
+  body: string;
+  triggeredAt: number;
+}
+
+/** The waiting items of one shop, in two queues: those that need the platform and those that don't. */
+export interface InboxQueue {
+  shopId: number;
+  needsPlatform: boolean;
+}
+
+export interface InboxItem {
+  number: number;
+  shopId: number;
+  topic: string;
+  subject: string;
+  body: string;
+  triggeredAt: number;
+  /** Failed attempts so far. */
+  attempts: number;
+}
+
+/** A due item, with what it takes to choose among them. */
+export interface DueItem {
+  number: number;
+  subject: string;
+}
+
+export const INBOX_STATUSES = ["waiting", "failed"] as const;
+export type InboxStatus = (typeof INBOX_STATUSES)[number];
+
+/** An item as it is listed. */
+export interface InboxEntry {
+  number: number;
+  topic: string;
+  subject: string;
+  status: InboxStatus;
+  attempts: number;
+  error: string | null;
+  receivedAt: number;
+  nextAttemptAt: number | null;
+}
+
+export interface InboxStore {
+  /** Keeps the webhooks that were not received before. When it resolves, they are on the disk. @returns for each whether it is new */
+  receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
+  /** Queues with something due, by shop. */
+  dueQueues(now: number): Promise<InboxQueue[]>;
+  /** The oldest due items of a queue. */
+  due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
+  /** Subjects of a shop's waiting items. */
+  waitingSubjects(shopId: number): Promise<Set<string>>;
+  /** The items with these numbers that are still there, in the order of the numbers. */
+  read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
+  /** Counts a failed attempt. @param nextAttemptAt null: attempted again only by hand */
+  postpone(shopId: number, numbers: readonly number[], error: string, nextAttemptAt: number | null): Promise<void>;
+  /** Newest first. */
+  list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
+  count(shopId: number): Promise<Record<InboxStatus, number>>;
+  /** When the shop's last webhook was received, among the ids that are still remembered (a week). Epoch milliseconds. */
+  lastReceivedAt(shopId: number): Promise<number | null>;
+  /** Retries one by hand, now. @throws SdsError `not_found` */
+  retry(shopId: number, number: number, now: number): Promise<void>;
+  /** Retries all that failed. @returns how many */
+  retryFailed(shopId: number, now: number): Promise<number>;
+  /** Forgets the ids of webhooks that were received before a time. */
+  forgetReceipts(before: number): Promise<void>;
+}

@@ -1,0 +1,27 @@
+import type { ApiKey } from "../domain/key.ts";
+import type { Plan } from "../domain/shop.ts";
+
+/** Whom an API key speaks for. */
+export interface KeyOwner {
+  keyId: string;
+  shopId: number;
+  plan: Plan;
+  /** Epoch milliseconds. */
+  lastUsedAt: number | null;
+}
+
+export interface KeyStore {
+  /** @throws SdsError `conflict` if the same key is stored already, revoked ones included */
+  add(shopId: number, key: ApiKey, hash: Uint8Array): Promise<void>;
+  /** Keys that are not revoked, oldest first. */
+  list(shopId: number): Promise<ApiKey[]>;
+  /** @returns undefined for an unknown or revoked key. Read from the database each time, for any process may revoke. */
+  find(hash: Uint8Array): Promise<KeyOwner | undefined>;
+  /**
+   * @param idOrFingerprint names the key
+   * @throws SdsError `not_found`, or `invalid` where a fingerprint fits several keys
+   */
+  revoke(shopId: number, idOrFingerprint: string, now: number): Promise<{ id: string; revokedAt: number }>;
+  /** Notes when keys were last used, by key id, epoch milliseconds. A later time that is stored stays. */
+  touch(uses: ReadonlyMap<string, number>): Promise<void>;
+}

@@ -1,0 +1,22 @@
+import { mkdirSync, statSync } from "node:fs";
+import { messageOf, SdsError } from "../domain/error.ts";
+import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
+import type { Store } from "./store.ts";
+
+/**
+ * Opens the store in a data folder, which is made if it is missing. SQLite is the only engine today; another one is chosen here.
+ * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
+ */
+export async function openStore(options: SqliteOptions): Promise<Store> {
+  makeFolder(options.folder);
+  return openSqliteStore(options);
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (!statSync(folder).isDirectory()) throw new Error("it is not a folder");
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot use the data folder ${folder}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}

@@ -1,0 +1,30 @@
+import { codeOf, SdsError } from "../../domain/error.ts";
+import { StoreError } from "../store-error.ts";
+
+/** SQLite's error codes, by what they mean to whoever called the store. */
+function storeErrorOf(thrown: unknown): unknown {
+  const code = codeOf(thrown);
+  if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return new StoreError("busy", thrown);
+  if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
+  // Statements that SQLite cannot run are defects of ours, and shown as such.
+  return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH)/.test(code) ? thrown : new StoreError("lost", thrown);
+}
+
+/** Wraps a part of the store, so that SQLite's errors leave it as StoreError. */
+export function withStoreErrors<T extends object>(part: T): T {
+  const wrapped = Object.entries(part).map(([name, method]) => [name, typeof method === "function" ? translated(method as Method) : method]);
+  return Object.fromEntries(wrapped) as T;
+}
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+
+function translated(method: Method): Method {
+  return async (...args) => {
+    try {
+      return await method(...args);
+    } catch (thrown) {
+      throw storeErrorOf(thrown);
+    }
+  };
+}
