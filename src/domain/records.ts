@@ -1,5 +1,7 @@
 import { FormatRegistry, type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import { distance } from "fastest-levenshtein";
 import { isoUtc, parseUtc } from "../lib/time.ts";
 import { type LineItem, ORDER_SOURCES, ORDER_STATUSES, oneOf, SUBSCRIPTION_STATUSES } from "./resources.ts";
 
@@ -17,12 +19,14 @@ const MAX_INTERVAL_COUNT = 100_000;
 FormatRegistry.Set("text", isText);
 FormatRegistry.Set("utc-date", (text) => parseUtc(text) !== undefined);
 
-/** Characters are code points; half of one cannot be stored. */
+/** Characters are code points; half of one cannot be stored. PostgreSQL cannot store U+0000. */
 function isText(text: string): boolean {
-  return (text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING)) && text.isWellFormed();
+  const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);
+  return isShort && text.isWellFormed() && !text.includes("\0");
 }
 
-const text = Type.String({ format: "text", must: `must be a string of at most ${MAX_STRING} characters` });
+const TEXT_RULE = `of at most ${MAX_STRING} characters, without U+0000`;
+const text = Type.String({ format: "text", must: `must be a string ${TEXT_RULE}` });
 const date = Type.String({ format: "utc-date", must: "must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00.000Z" });
 const flag = Type.Boolean({ must: "must be true or false" });
 const cents = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, must: "must be a whole amount in minor units, 0 or more and a safe integer" });
@@ -106,7 +110,7 @@ const Order = record("order", {
   retriesExhausted: optional(flag),
 });
 
-const eventId = Type.String({ format: "text", minLength: 1, must: `must be a string of 1 to ${MAX_STRING} characters` });
+const eventId = Type.String({ format: "text", minLength: 1, must: `must be a string of 1 to ${MAX_STRING} characters, without U+0000` });
 
 const Reward = record("reward", { id: eventId, source: oneOf(["loyalty", "streak", "referral"]), customer: gid("Customer") }, Type.Unknown());
 
@@ -186,13 +190,46 @@ function refuse(field: string, reason: string): { refused: Refusal } {
 function explain(check: TypeCheck<TSchema>, value: object): Refusal {
   const first = check.Errors(value).First();
   if (first === undefined) return { field: "", reason: "is not valid" };
-  const field = first.path
-    .slice(1)
-    .replaceAll(/\/(\d+)/g, "[$1]")
-    .replaceAll("/", ".");
-  if (first.value === undefined) return { field, reason: "is missing" };
-  // A property that no schema names is reported with the schema `false`.
-  return { field: field.slice(0, 100), reason: first.schema["must"] ?? "is not a field of this record" };
+  const keys = first.path.slice(1).split("/");
+  const name = keys.pop() ?? "";
+  const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], value) as object;
+  if (first.value === undefined) {
+    // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The wrong one is more to the point.
+    const known = fieldsOf(check, keys);
+    const misspelt = Object.keys(parent).find((given) => !known.includes(given) && isLike(given, name));
+    return misspelt === undefined ? { field: pathOf([...keys, name]), reason: "is missing" } : unknownField([...keys, misspelt], name);
+  }
+  if (first.type === ValueErrorType.ObjectAdditionalProperties) {
+    const meant = fieldsOf(check, keys).find((known) => isLike(name, known));
+    return unknownField([...keys, name], meant);
+  }
+  return { field: pathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
+}
+
+function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
+  return { field: pathOf(keys), reason: `is not a field of this record${meant === undefined ? "" : `: did you mean ${meant}?`}` };
+}
+
+/** From `["lines", "0", "title"]` to `lines[0].title`. */
+function pathOf(keys: readonly string[]): string {
+  return keys
+    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
+    .join("")
+    .replace(/^\./, "")
+    .slice(0, 100);
+}
+
+/** The fields that the record, or a line item in it, may have. */
+function fieldsOf(check: TypeCheck<TSchema>, keys: readonly string[]): string[] {
+  const schema = keys[0] === "lines" ? lines.items : check.Schema();
+  return Object.keys(schema["properties"] ?? {});
+}
+
+/** Whether a name is another spelling of a field: another case, `_` or `-` in it, or one or two letters wrong. */
+function isLike(given: string, field: string): boolean {
+  const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
+  const mistakes = Math.min(2, Math.ceil(field.length / 3));
+  return given.length <= 2 * field.length && distance(plain(given), plain(field)) <= mistakes;
 }
 
 function normalDate<T extends string | null | undefined>(date: T): T {
@@ -243,8 +280,7 @@ function normalReward(record: RewardRecord): { record: RewardRecord } | { refuse
     if (Object.hasOwn(Reward.properties, field)) continue;
     if (!SNAKE_CASE.test(field)) return refuse(field.slice(0, 100), "must have a name in snake_case");
     if (field === "customer_id") return refuse(field, "is set by the service: name the customer in `customer`");
-    if (!canPass(value, MAX_DEPTH))
-      return refuse(field, `must hold strings of at most ${MAX_STRING} characters and numbers that are exact, at most ${MAX_DEPTH} levels deep`);
+    if (!canPass(value, MAX_DEPTH)) return refuse(field, `must hold strings ${TEXT_RULE}, and exact numbers, at most ${MAX_DEPTH} levels deep`);
   }
   return { record };
 }

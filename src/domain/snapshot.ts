@@ -26,7 +26,7 @@ export function occurrenceKey(type: OccurrenceType, id: string): string {
   return `${type} ${id}`;
 }
 
-export function keyOf(row: Row): string {
+function keyOf(row: Row): string {
   return row.kind === "occurrence" ? occurrenceKey(row.record.type, row.record.id) : row.resource.id;
 }
 

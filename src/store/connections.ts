@@ -1,7 +1,7 @@
 import type { ConnectionKind, Tokens } from "../domain/connection.ts";
 
 /** How a shop is connected to the platform. Times in epoch milliseconds. */
-export interface Connection {
+interface Connection {
   kind: ConnectionKind;
   scopes: string[];
   expiresAt: number | null;

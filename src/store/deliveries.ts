@@ -52,7 +52,7 @@ export interface AttemptResult {
   duration: number;
 }
 
-export interface DeliveryFilter {
+interface DeliveryFilter {
   limit: number;
   status?: DeliveryStatus;
   kind?: DeliveryKind;

@@ -36,7 +36,7 @@ export interface DueItem {
 }
 
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
-export type InboxStatus = (typeof INBOX_STATUSES)[number];
+type InboxStatus = (typeof INBOX_STATUSES)[number];
 
 /** An item as it is listed. */
 export interface InboxEntry {

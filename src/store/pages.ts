@@ -1,7 +1,7 @@
 import type { Position } from "../domain/cursor.ts";
 import type { Resource } from "../domain/resources.ts";
 
-export interface RowPage {
+interface RowPage {
   /**
    * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller; what else was read lies around it.
    */

@@ -1,7 +1,7 @@
 import type { ShopRef } from "../domain/shop.ts";
 
 /** Everything that is stored about a person, to answer their request. */
-export interface PersonExport {
+interface PersonExport {
   customer: unknown;
   subscriptions: unknown[];
   orders: unknown[];

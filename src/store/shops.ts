@@ -1,14 +1,14 @@
 import type { ResourceCounts } from "../domain/commit.ts";
 import type { Plan, Shop, ShopSettings } from "../domain/shop.ts";
 
-export interface NewShop {
+interface NewShop {
   domain: string;
   plan: Plan;
   currency: string;
   planFixed?: boolean;
 }
 
-export type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
+type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
 export interface ShopStore {
   /** @throws SdsError `conflict` */

@@ -1,7 +1,7 @@
 import type { SyncKind, SyncRun } from "../domain/sync.ts";
 
 /** The last run of a kind that was completed. Times in epoch milliseconds. */
-export interface CompleteSync {
+interface CompleteSync {
   /** The mirror has everything up to this time; null if no run of this kind ever read everything. */
   startedAt: number | null;
   endedAt: number;

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { parseRecord, parseRecordText } from "../../src/domain/records.ts";
 import { cancelFlow, customer, gid, line, order, reward, subscription } from "../support/records.ts";
 
+const MISSPELT_ID = "shopifyID: is not a field of this record: did you mean shopifyId?";
+
 function refusal(value: unknown): string {
   const parsed = parseRecord(value);
   return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "taken";
@@ -52,7 +54,7 @@ describe("a record is refused, the field named", () => {
       "type: must be one of customer, subscription, order, reward, cancel_flow",
     ],
     ["a missing field", without(subscription(1), "status"), "status: is missing"],
-    ["a misspelt field", { ...customer(1), emial: "x" }, "emial: is not a field of this record"],
+    ["a misspelt field", { ...customer(1), emial: "x" }, "emial: is not a field of this record: did you mean email?"],
     ["an internal field", { ...customer(1), asOf: 1 }, "asOf: is not a field of this record"],
     ["a bare number for a gid", customer(1, { shopifyId: "1" }), "shopifyId: must be a gid like gid://shopify/Customer/123"],
     ["another object's gid", customer(1, { shopifyId: gid.order(1) }), "shopifyId: must be a gid like gid://shopify/Customer/123"],
@@ -83,11 +85,35 @@ describe("a record is refused, the field named", () => {
     ],
     ["a checkout order that renews", order(1, 1, { source: "checkout" }), "cycleNumber: must be 0 for a checkout order and 1 or more for a recurring one"],
     ["a renewal in no cycle", order(1, 0), "cycleNumber: must be 0 for a checkout order and 1 or more for a recurring one"],
-    ["a long string", customer(1, { email: "x".repeat(1025) }), "email: must be a string of at most 1024 characters, or null"],
-    ["half a character", customer(1, { firstName: "\ud83d" }), "firstName: must be a string of at most 1024 characters, or null"],
+    ["a long string", customer(1, { email: "x".repeat(1025) }), "email: must be a string of at most 1024 characters, without U+0000, or null"],
+    ["half a character", customer(1, { firstName: "\ud83d" }), "firstName: must be a string of at most 1024 characters, without U+0000, or null"],
+    ["U+0000 in a string", customer(1, { lastName: "a\0b" }), "lastName: must be a string of at most 1024 characters, without U+0000, or null"],
+    ["U+0000 in a line's title", withLine({ title: "\0" }), "lines[1].title: must be a string of at most 1024 characters, without U+0000"],
+    ["U+0000 in an order's reason", order(1, 1, { reason: "\0" }), "reason: must be a string of at most 1024 characters, without U+0000, or null"],
+    ["U+0000 in an id", cancelFlow("\0"), "id: must be a string of 1 to 1024 characters, without U+0000"],
+    [
+      "U+0000 deep in a reward",
+      reward("r", { note: [{ text: "\0" }] }),
+      "note: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+    ],
+    [
+      "U+0000 in a key of a reward's field",
+      reward("r", { note: { "\0": 1 } }),
+      "note: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+    ],
+    ["a field in another case", { ...without(subscription(1), "shopifyId"), shopifyID: gid.contract(1) }, MISSPELT_ID],
+    ["a field in another case beside the right one", { ...subscription(1), shopifyID: "x" }, MISSPELT_ID],
+    ["an optional field with a letter off", { ...customer(1), firsName: "Ada" }, "firsName: is not a field of this record: did you mean firstName?"],
+    ["a field in snake case", { ...order(1, 1), billed_at: 1 }, "billed_at: is not a field of this record: did you mean billedAt?"],
+    [
+      "a line's field in snake case",
+      withLine({ unit_price_cents: 1 }),
+      "lines[1].unit_price_cents: is not a field of this record: did you mean unitPriceCents?",
+    ],
+    ["a field like no other", { ...customer(1), shoeSize: 9 }, "shoeSize: is not a field of this record"],
     ["many lines", subscription(1, { lines: new Array(251).fill(line) }), "lines: must be an array of at most 250 line items"],
     ["a line that is none", { ...subscription(1), lines: [1] }, "lines[0]: must be a line item"],
-    ["a reward with no id", reward(""), "id: must be a string of 1 to 1024 characters"],
+    ["a reward with no id", reward(""), "id: must be a string of 1 to 1024 characters, without U+0000"],
     ["a reward's field in another case", reward("r", { creditCents: 5 }), "creditCents: must have a name in snake_case"],
     [
       "a reward's prototype",
@@ -98,12 +124,12 @@ describe("a record is refused, the field named", () => {
     [
       "a reward's number beyond all",
       reward("r", { credit_cents: Number.POSITIVE_INFINITY }),
-      "credit_cents: must hold strings of at most 1024 characters and numbers that are exact, at most 8 levels deep",
+      "credit_cents: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
     [
       "a reward's unsafe number",
       reward("r", { credit_cents: 2 ** 53 }),
-      "credit_cents: must hold strings of at most 1024 characters and numbers that are exact, at most 8 levels deep",
+      "credit_cents: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
   ])("%s", (_name, value, expected) => {
     expect(refusal(value)).toBe(expected);
@@ -112,6 +138,16 @@ describe("a record is refused, the field named", () => {
   test("text that is no JSON, without quoting it", () => {
     expect(parseRecordText('{"email":"bob@example.com"')).toEqual({ refused: { field: "", reason: "is not valid JSON" } });
   });
+});
+
+/** An array in an array, so many levels deep. */
+function nested(levels: number): unknown {
+  return levels === 0 ? "end" : [nested(levels - 1)];
+}
+
+test("a reward's field may be 8 levels deep and no deeper", () => {
+  expect(refusal(reward("r", { note: nested(7) }))).toBe("taken");
+  expect(refusal(reward("r", { note: nested(8) }))).toStartWith("note: must hold");
 });
 
 test("250 lines and strings of 1,024 characters are taken", () => {

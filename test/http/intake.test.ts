@@ -31,7 +31,7 @@ describe("POST /intake refuses, and keeps nothing of", () => {
     [
       "a field of the wrong form",
       [customer(1), { ...customer(2), email: 5 }],
-      `Record 1, field email: must be a string of at most 1024 characters, or null. ${kept}`,
+      `Record 1, field email: must be a string of at most 1024 characters, without U+0000, or null. ${kept}`,
     ],
     [
       "an order for no contract",

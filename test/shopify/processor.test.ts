@@ -252,7 +252,9 @@ describe("privacy", () => {
     await all.send(webhook("customers/redact", '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}'));
     await all.processed();
     const [order] = await entries(all);
-    expect(JSON.stringify(await all.test.app.store.inbox.read((await all.test.app.store.shops.find("alpha.myshopify.com"))?.id ?? 0, [order?.number ?? 0]))).toContain("bob@example.com");
+    expect(
+      JSON.stringify(await all.test.app.store.inbox.read((await all.test.app.store.shops.find("alpha.myshopify.com"))?.id ?? 0, [order?.number ?? 0])),
+    ).toContain("bob@example.com");
     // As every minute.
     await all.test.app.store.checkpoint();
     const files = Buffer.concat(["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))));

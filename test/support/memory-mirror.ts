@@ -1,0 +1,100 @@
+import { type CommitResult, type LoadedShop, planCommit, type ShopState, type Submission } from "../../src/domain/commit.ts";
+import { type CommitKeys, keysOf } from "../../src/domain/commit-keys.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { holdsReward, type NewDelivery } from "../../src/domain/event-queue.ts";
+import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../src/domain/redaction.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/snapshot.ts";
+import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
+import { START } from "./app.ts";
+
+/** What one shop's mirror holds at the end, in a form that can be compared. */
+export interface MirrorContents {
+  rows: Record<string, Row>;
+  deliveries: Omit<NewDelivery, "id">[];
+  inbox: Record<number, string>;
+  state: Pick<ShopState, "changeCount" | "counts">;
+}
+
+/** An engine in memory for the pure planning of commits: one shop that wants every event. */
+export class MemoryMirror {
+  readonly shop: ShopRef = { id: 1, domain: "alpha.myshopify.com" };
+  readonly rows = new Map<string, Row>();
+  readonly deliveries: NewDelivery[] = [];
+  readonly inbox = new Map<number, string>();
+  private state: ShopState = {
+    plan: "pro",
+    url: "https://hooks.example.com",
+    topics: TOPIC_NAMES,
+    secretVersion: 1,
+    triggers: TRIGGER_HANDLES,
+    isConnected: true,
+    changeCount: 0,
+    counts: { customers: 0, subscriptions: 0, orders: 0 },
+  };
+  private lastId = 0;
+
+  constructor(inbox: readonly string[] = []) {
+    for (const [index, body] of inbox.entries()) this.inbox.set(index + 1, body);
+  }
+
+  commit(submissions: readonly Submission[], now = START): CommitResult[] {
+    const loaded = new Map<number, LoadedShop>(keysOf(submissions).map((keys) => [keys.shop.id, { state: this.state, rows: this.load(keys) }]));
+    const plan = planCommit(submissions, loaded, now, () => `whd_${++this.lastId}`);
+    for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts } of plan.changes) {
+      for (const { row } of rows) this.rows.set(keyOf(row), row);
+      this.state = { ...this.state, changeCount, counts };
+      this.deliveries.push(...deliveries);
+      for (const number of inboxNumbers) this.inbox.delete(number);
+      for (const text of texts) this.writeText(text);
+    }
+    return plan.results;
+  }
+
+  contents(): MirrorContents {
+    const { changeCount, counts } = this.state;
+    const deliveries = this.deliveries.map(({ id, body, ...rest }) => ({ ...rest, body: body.replace(id, "whd_") }));
+    return { rows: Object.fromEntries(this.rows), deliveries, inbox: Object.fromEntries(this.inbox), state: { changeCount, counts } };
+  }
+
+  private load(keys: CommitKeys): LoadedRows {
+    const loaded = noRows();
+    for (const id of keys.subscriptions) loaded.subscriptions.set(id, (this.rows.get(id) as SubscriptionRow) ?? null);
+    for (const id of keys.orders) loaded.orders.set(id, (this.rows.get(id) as OrderRow) ?? null);
+    for (const id of keys.customers) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
+    for (const id of missingCustomers(loaded)) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
+    for (const type of ["reward", "cancel_flow"] as const) {
+      for (const id of keys.occurrences[type]) loaded.occurrences.set(occurrenceKey(type, id), this.rows.has(occurrenceKey(type, id)));
+    }
+    for (const gid of keys.redactedPeople) {
+      const searched = searchTexts(keys.shop.domain, gid);
+      for (const place of TEXT_PLACES) loaded.texts.push(...this.texts(place).filter(({ text }) => text.includes(searched[place])));
+    }
+    return loaded;
+  }
+
+  private texts(place: TextPlace): StoredText[] {
+    switch (place) {
+      case "delivery":
+        return this.deliveries.filter(holdsReward).map(({ id, body }) => ({ place, key: id, text: body }));
+      case "reward":
+        return [...this.rows.values()].flatMap((row) =>
+          row.kind === "occurrence" && row.record.type === "reward" ? [{ place, key: row.record.id, text: JSON.stringify(row.record) }] : [],
+        );
+      case "inbox":
+        return [...this.inbox].map(([key, text]) => ({ place, key, text }));
+    }
+  }
+
+  private writeText({ place, key, text }: StoredText): void {
+    if (place === "inbox") this.inbox.set(Number(key), text);
+    if (place === "reward") this.rows.set(occurrenceKey("reward", String(key)), { kind: "occurrence", record: JSON.parse(text) });
+    const delivery = place === "delivery" ? this.deliveries.find(({ id }) => id === key) : undefined;
+    if (delivery !== undefined) delivery.body = text;
+  }
+}
+
+function keyOf(row: Row): string {
+  return row.kind === "occurrence" ? occurrenceKey(row.record.type, row.record.id) : row.resource.id;
+}
