@@ -77,6 +77,16 @@ for (const engine of engines()) {
       const secret = await store.webhooks.rotateSecret(id, START);
       expect(await store.webhooks.secrets(id)).toEqual([secret]);
     });
+
+    test("are not made for a shop that was removed", async () => {
+      const { store } = await engine.open();
+      const { id, domain } = await addShop(store);
+      await store.shops.remove(domain);
+      const { webhooks } = store;
+      const refused = await failures([webhooks.secret(id, START), webhooks.rotateSecret(id, START), webhooks.set(id, { url: URL }, START)]);
+      expect(refused).toMatchObject(new Array(3).fill({ code: "not_found", message: "the shop was removed" }));
+      expect(await store.webhooks.secrets(id)).toEqual([]);
+    });
   });
 
   test(`${engine.name}: no secret and no token stands in the database as it is`, async () => {
