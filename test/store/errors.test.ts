@@ -32,7 +32,7 @@ function connect(path: string): Database {
   return db;
 }
 
-/** Why a call failed, and that nothing of SQLite shows in it but the cause. */
+/** Why a call failed. Also holds that SQLite shows in the cause alone. */
 async function reasonOf(call: Promise<unknown>): Promise<string> {
   const [failure] = await failures([call]);
   expect(failure).toBeInstanceOf(StoreError);
@@ -43,7 +43,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
   return reason;
 }
 
-describe("a failure of the database is told as", () => {
+describe("a failure of the database is reported as", () => {
   test("busy where another process holds the lock for too long, in every part that writes", async () => {
     const { store, path } = await open();
     const shop = await addShop(store);
@@ -96,8 +96,8 @@ describe("a failure of the database is told as", () => {
   });
 });
 
-describe("what is no failure of the database stays as it is", () => {
-  test("a statement that cannot run is a defect of ours, with SQLite's own error", async () => {
+describe("an error that is not a failure of the database passes unchanged", () => {
+  test("for a statement that cannot run, which is a defect of ours", async () => {
     const { store, path } = await open();
     const shop = await addShop(store);
     connect(path).run("DROP TABLE syncs");
@@ -106,7 +106,7 @@ describe("what is no failure of the database stays as it is", () => {
     expect(failure).toMatchObject({ message: "no such table: syncs" });
   });
 
-  test("a refusal", async () => {
+  test("for a refusal", async () => {
     const { store } = await open();
     expect((await failures([store.shops.settings(1)]))[0]).toMatchObject({ name: "SdsError", code: "not_found" });
   });
