@@ -30,7 +30,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: claiming deliveries`, () => {
-    test("gives each shop its share, what has been due longest first", async () => {
+    test("gives each shop its share, the longest due first", async () => {
       const { store } = await engine.open();
       const [alpha, beta, gamma] = [await addShop(store, "alpha"), await addShop(store, "beta"), await addShop(store, "gamma")];
       for (const shop of [alpha, beta, gamma]) await chooseAllEvents(store, shop);
@@ -121,7 +121,7 @@ for (const engine of engines()) {
       expect(await store.deliveries.show(shop.id, first.id)).toMatchObject({ status: "retrying", attempts: 1 });
     });
 
-    test("leaves those of a removed shop out", async () => {
+    test("gives nothing of a removed shop", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -193,12 +193,12 @@ for (const engine of engines()) {
       expect(await rows("deliveries")).toEqual(before);
       expect(await rows("attempts")).toEqual([]);
       await record(store, [failed(kept, START + LEASE)]);
-      // Recorded once: the lease ends with it.
+      // The lease ends with the record, so it is recorded once.
       await record(store, [succeeded(kept)]);
       expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
     });
 
-    test("changes no delivery beside its own, of this shop or another", async () => {
+    test("changes its own delivery alone", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       for (const shop of [alpha, beta]) {

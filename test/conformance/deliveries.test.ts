@@ -194,7 +194,7 @@ for (const engine of engines()) {
       expect(await claim(store, shop, { now: START + 60 })).toHaveLength(6);
     });
 
-    test("are all retried where there are more than 1,000, each once though it dies again meanwhile; delivered ones are all forgotten", async () => {
+    test("are all retried when there are more than 1,000, each once, even if one dies again meanwhile; delivered ones are all removed", async () => {
       const { store } = await engine.open();
       const shop = await shopWithEvents(store);
       const ids = Array.from({ length: 2_100 }, (_, n) => n);
@@ -247,8 +247,8 @@ for (const engine of engines()) {
     });
   });
 
-  describe(`${engine.name}: forgetting deliveries`, () => {
-    test("takes what was delivered before the time in every shop, with its attempts, and keeps the rest", async () => {
+  describe(`${engine.name}: pruning deliveries`, () => {
+    test("removes what was delivered before a time, with its attempts, in every shop, and keeps the rest", async () => {
       const { store, rows } = await engine.open();
       const shops = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta"), await addShop(store, "idle")];
       for (const shop of shops.slice(0, 2)) {

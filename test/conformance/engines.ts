@@ -7,11 +7,11 @@ import { afterTest } from "../support/cleanup.ts";
 import { type Row, sorted, type Table } from "./tables.ts";
 
 interface OpenOptions {
-  /** Gives what keys, secrets and delivery ids are made of; real randomness unless a test needs something else. */
+  /** Random bytes for keys, secrets and delivery ids. Real randomness by default. */
   random?: (bytes: number) => Uint8Array;
 }
 
-/** An engine's store on a new, empty database. The end of the test closes and removes both. */
+/** An engine's store on a new, empty database. Both are closed and removed when the test ends. */
 export interface TestStore {
   store: Store;
   /** Opens the same database once more, as a second process would. The first store stays open. */

@@ -80,7 +80,7 @@ export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
   return JSON.parse(`[${Buffer.from(rows)}]`);
 }
 
-/** Waits until each promise settled. @returns why those that failed did */
+/** Waits for all promises. @returns for each why it failed, undefined where it did not */
 export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises);
   return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));

@@ -37,7 +37,7 @@ for (const engine of engines()) {
       expect(await store.keys.find(hashKey("secret b"))).toBeUndefined();
     });
 
-    test("are kept as a hash alone", async () => {
+    test("are stored only as a hash", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await store.keys.add(shop.id, key("a"), hashKey("secret a"));
@@ -113,7 +113,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: the last use of an API key is the latest that was noted, in whatever order`, async () => {
+  test(`${engine.name}: the last use of an API key is the latest one, in whatever order uses are noted`, async () => {
     const { store } = await engine.open();
     const shop = await addShop(store);
     for (const each of ["a", "b"]) await store.keys.add(shop.id, key(each), hashKey(each));

@@ -74,6 +74,15 @@ for (const engine of engines()) {
       expect(await opened.rows("occurrences")).toHaveLength(2);
     });
 
+    test("of two people in one commit empties a text that names both", async () => {
+      const opened = await engine.open();
+      const shop = await addShop(opened.store);
+      await commit(opened.store, shop, [ada, customer(2, { firstName: "Grace" })]);
+      await opened.store.inbox.receive([receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })], START);
+      await commit(opened.store, shop, [redaction, { ...redaction, shopifyId: gid.customer(2) }]);
+      expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
+    });
+
     test("does not reach what comes after it, in its own commit or a later one", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);

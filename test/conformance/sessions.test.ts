@@ -44,7 +44,7 @@ for (const engine of engines()) {
       expect(await rows("admin_sessions")).toEqual([]);
     });
 
-    test("is stored as a hash alone, and so is a session", async () => {
+    test("is stored only as a hash, and so is a session", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await store.sessions.addLink(shop.id, LINK, START, START + 10);
@@ -53,7 +53,7 @@ for (const engine of engines()) {
       expect(await rows("admin_sessions")).toEqual([{ hash: SESSION.toHex(), shop_id: shop.id, created_at: START + 1, expires_at: START + HOUR }]);
     });
 
-    test("that is made removes expired links and sessions, and no others", async () => {
+    test("removes expired links and sessions when it is made, and no others", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const begin = async (name: string, expiresAt: number) => {
@@ -100,7 +100,7 @@ for (const engine of engines()) {
       await store.sessions.end(SESSION);
     });
 
-    test("ends with all others of its shop, whose unused links end too; those in force are counted", async () => {
+    test("ends with all others of its shop and its unused links; the sessions that were in force are counted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const begin = async (id: number, name: string, expiresAt: number) => {

@@ -124,7 +124,7 @@ for (const engine of engines()) {
       expect(await store.shops.remove(alpha.domain)).toBe(false);
     });
 
-    test("removes a large one whole", async () => {
+    test("removes all rows of a large shop", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await commit(
@@ -136,7 +136,7 @@ for (const engine of engines()) {
       expect([await rows("customers"), await rows("shops")]).toEqual([[], []]);
     });
 
-    test("never gives its id to another, so what is on its way for it ends nowhere", async () => {
+    test("never gives its id to another shop, so what still arrives for it is dropped", async () => {
       const { store, rows } = await engine.open();
       const alpha = await addShop(store, "alpha");
       await store.shops.remove(alpha.domain);

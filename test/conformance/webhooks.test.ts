@@ -33,7 +33,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: signing secrets`, () => {
-    test("begin with the first settings, or with the first look", async () => {
+    test("are made with the first settings, or when they are first read", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       expect(await store.webhooks.secrets(alpha.id)).toEqual([]);
@@ -71,7 +71,7 @@ for (const engine of engines()) {
       await expect(store.webhooks.secretOf(other.id, 2)).rejects.toThrow("the signing secret 2 of the shop is missing");
     });
 
-    test("of a shop without any begin with a rotation too", async () => {
+    test("are made by a rotation too, where a shop has none", async () => {
       const { store } = await engine.open();
       const { id } = await addShop(store);
       const secret = await store.webhooks.rotateSecret(id, START);
@@ -89,7 +89,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: no secret and no token stands in the database as it is`, async () => {
+  test(`${engine.name}: no secret or token is in the database in plain form`, async () => {
     const { store, reopen, rows } = await engine.open();
     const shop = await addShop(store);
     await store.connections.connect(shop.id, "refresh", { ...TOKENS, accessToken: "shpat_secret", refreshToken: "shprt_secret" }, [], START);
