@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { $, CryptoHasher, Glob } from "bun";
 import { decide } from "../../src/domain/change.ts";
 import { formatCursor } from "../../src/domain/cursor.ts";
+import { createShopIds } from "../../src/domain/ids.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { subscriptionRecords } from "./records.ts";
@@ -155,7 +156,7 @@ function pagePath(limit: number, cursor?: string): string {
 
 /** The rows that the mirror would keep, from its own decision; the customers are left out, nothing here reads them. */
 function* subscriptionRows(count: number) {
-  const nothing = { domain: DOMAIN, customer: () => undefined, subscription: () => undefined, order: () => undefined, hasOccurrence: () => false };
+  const nothing = { ids: createShopIds(DOMAIN), customer: () => undefined, subscription: () => undefined, order: () => undefined, hasOccurrence: () => false };
   for (const record of subscriptionRecords(count, "dated")) {
     const decision = decide(nothing, record, 0);
     const row = "rows" in decision ? decision.rows.find(({ kind }) => kind === "subscription") : undefined;

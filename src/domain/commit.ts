@@ -1,6 +1,6 @@
 import { decide } from "./change.ts";
+import type { CommitKeys } from "./commit-keys.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
-import { customerId } from "./ids.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
 import type { Refusal, RewardRecord } from "./records.ts";
 import { type Redaction, redactionOf, type StoredText, type TextPlace } from "./redaction.ts";
@@ -35,6 +35,7 @@ export interface ShopState extends EventTargets {
 }
 
 export interface LoadedShop {
+  keys: CommitKeys;
   state: ShopState;
   rows: LoadedRows;
 }
@@ -102,10 +103,10 @@ class ShopDraft {
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
 
-  constructor(shop: ShopRef, { state, rows }: LoadedShop, now: number, newId: () => string) {
+  constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
     this.state = state;
-    this.snapshot = new ShopSnapshot(shop.domain, rows);
+    this.snapshot = new ShopSnapshot(keys.ids, rows);
     this.storedTexts = rows.texts;
     this.now = now;
     this.newId = newId;
@@ -146,9 +147,8 @@ class ShopDraft {
   }
 
   private planRedaction({ shopifyId }: RedactionRecord): void {
-    const { domain } = this.shop;
-    const person = this.snapshot.customer(customerId(domain, shopifyId))?.resource;
-    const redaction = redactionOf(domain, shopifyId, person);
+    const person = this.snapshot.customer(this.snapshot.ids.customer(shopifyId))?.resource;
+    const redaction = redactionOf(this.shop.domain, shopifyId, person);
     this.redactions.push({ redaction, deliveries: this.deliveries.length, rewards: this.rewards.length });
   }
 

@@ -5,13 +5,13 @@ import { distance } from "fastest-levenshtein";
 import { isoUtc, parseUtc } from "../lib/time.ts";
 import { type LineItem, ORDER_SOURCES, ORDER_STATUSES, oneOf, SUBSCRIPTION_STATUSES } from "./resources.ts";
 
-/** Why a record is not taken: the field, as a path from the record's top, and what it has to be. */
+/** Why a record is refused: the field, as a path from the top of the record, and what it must be. */
 export interface Refusal {
   field: string;
   reason: string;
 }
 
-/** Characters in a string, and lines in a record (contract.md 5). */
+/** Characters in a string, and lines in a record (docs/records.md, "Limits"). */
 export const MAX_STRING = 1024;
 export const MAX_LINES = 250;
 const MAX_INTERVAL_COUNT = 100_000;
@@ -128,8 +128,8 @@ type RecordType = keyof typeof SCHEMAS;
 const TYPES = Object.keys(SCHEMAS) as RecordType[];
 
 /**
- * `asOf` and, where the consent has a time of its own, `consentAsOf` (epoch milliseconds) come from the platform alone: what it says of a customer
- * may arrive in any order.
+ * Only the platform's adapter gives `asOf` and, where the consent has its own time, `consentAsOf` (epoch milliseconds): the platform's data about a
+ * customer can arrive in any order.
  */
 export type CustomerRecord = Static<typeof Customer> & { asOf?: number; consentAsOf?: number };
 /** The interval is never YEAR once parsed. */
@@ -137,10 +137,10 @@ export type SubscriptionRecord = Static<typeof Subscription> & { interval: "DAY"
 export type OrderRecord = Static<typeof Order>;
 export type RewardRecord = Static<typeof Reward> & { [field: string]: unknown };
 export type CancelFlowRecord = Static<typeof CancelFlow>;
-/** What may be sent from outside (contract.md 5), checked and in its one form: dates to the millisecond, YEAR as MONTH × 12. */
+/** A record from outside (docs/records.md), checked and normalised: dates to the millisecond, YEAR as MONTH × 12. */
 export type IncomingRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
 
-/** Compiled when first used: compiling takes milliseconds, and most commands read no record. */
+/** Compiled when first needed: compiling takes milliseconds, and most commands read no record. */
 const checks = new Map<RecordType, TypeCheck<TSchema>>();
 
 function checkOf(type: RecordType): TypeCheck<TSchema> {
@@ -151,35 +151,35 @@ function checkOf(type: RecordType): TypeCheck<TSchema> {
   return compiled;
 }
 
-/** Takes a record's JSON text. */
+/** Checks a record's JSON text. */
 export function parseRecordText(text: string): ReturnType<typeof parseRecord> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text, which is somebody's data.
+    // The message of JSON.parse quotes the text, which can hold personal data.
     return refuse("", "is not valid JSON");
   }
   return parseRecord(value);
 }
 
-/** Takes a parsed JSON value for a record, or says which field is wrong and why. */
+/** Checks a parsed JSON value. @returns the record, or which field is wrong and why */
 export function parseRecord(value: unknown): { record: IncomingRecord } | { refused: Refusal } {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("", "must be a JSON object");
   const type = TYPES.find((known) => known === (value as { type?: unknown }).type);
   if (type === undefined) return refuse("type", `must be one of ${TYPES.join(", ")}`);
   const check = checkOf(type);
   if (!check.Check(value)) return { refused: explain(check, value) };
-  const taken = value as IncomingRecord;
-  switch (taken.type) {
+  const record = value as IncomingRecord;
+  switch (record.type) {
     case "subscription":
-      return { record: normalSubscription(taken) };
+      return { record: normalSubscription(record) };
     case "order":
-      return normalOrder(taken);
+      return normalOrder(record);
     case "reward":
-      return normalReward(taken);
+      return normalReward(record);
     default:
-      return { record: taken };
+      return { record };
   }
 }
 
@@ -236,7 +236,7 @@ function normalDate<T extends string | null | undefined>(date: T): T {
   return (typeof date === "string" ? isoUtc(parseUtc(date) as number) : date) as T;
 }
 
-/** One order of keys, for lines are stored, compared and served as they stand. */
+/** Lines with their keys in one order, because they are stored, compared and served as they are. */
 function normalLines(lines: LineItem[]): LineItem[] {
   return lines.map(({ variantId, productId, title, quantity, unitPriceCents }) => ({ variantId, productId, title, quantity, unitPriceCents }));
 }
@@ -274,7 +274,7 @@ function normalOrder(record: OrderRecord): { record: OrderRecord } | { refused: 
 const SNAKE_CASE = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_DEPTH = 8;
 
-/** A reward's own fields are passed on as they are, so what is checked is that they can be: name, size, depth. */
+/** A reward's own fields are passed on as they are. Only their names, sizes and depth are checked. */
 function normalReward(record: RewardRecord): { record: RewardRecord } | { refused: Refusal } {
   for (const [field, value] of Object.entries(record)) {
     if (Object.hasOwn(Reward.properties, field)) continue;

@@ -4,7 +4,7 @@ const contract = { contract_id: "gid://shopify/SubscriptionContract/1", customer
 const order = { order_id: "gid://shopify/Order/1", ...contract, cycle_number: 3, total_cents: 1990, attempt_count: 1 };
 const date = "2026-01-31T09:30:00.000Z";
 
-/** What `webhook test` sends: an event of each topic with every field, of a contract that does not exist. */
+/** Test events: one for each topic with every field, about a contract that does not exist. */
 const SAMPLES: Record<Topic, Record<string, unknown>> = {
   "subscription.created": {
     ...contract,

@@ -1,3 +1,4 @@
+import type { ShopIds } from "./ids.ts";
 import type { StoredText } from "./redaction.ts";
 import type { CustomerRow, MirrorView, OccurrenceType, OrderRow, Row, SubscriptionRow } from "./state.ts";
 
@@ -37,13 +38,13 @@ function keyOf(row: Row): string {
  * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
  */
 export class ShopSnapshot implements MirrorView {
-  readonly domain: string;
+  readonly ids: ShopIds;
   private readonly loaded: LoadedRows;
   private readonly changed = new Map<string, Row>();
   private readonly drafts = new Map<string, Row>();
 
-  constructor(domain: string, loaded: LoadedRows) {
-    this.domain = domain;
+  constructor(ids: ShopIds, loaded: LoadedRows) {
+    this.ids = ids;
     this.loaded = loaded;
   }
 

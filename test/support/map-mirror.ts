@@ -1,6 +1,6 @@
 import { decide } from "../../src/domain/change.ts";
 import type { Event } from "../../src/domain/event.ts";
-import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
+import { createShopIds, customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
 import { START } from "./app.ts";
@@ -9,6 +9,7 @@ import { gid } from "./records.ts";
 /** A mirror in a map, for what is decided without a database. */
 export class MapMirror implements MirrorView {
   readonly domain = "alpha.myshopify.com";
+  readonly ids = createShopIds(this.domain);
   private readonly rows = new Map<string, Row>();
 
   static of(...records: MirrorRecord[]): MapMirror {

@@ -40,7 +40,7 @@ export class MemoryMirror {
   }
 
   commit(submissions: readonly Submission[], now = START): CommitResult[] {
-    const loaded = new Map<number, LoadedShop>(keysOf(submissions).map((keys) => [keys.shop.id, { state: this.state, rows: this.load(keys) }]));
+    const loaded = new Map<number, LoadedShop>(keysOf(submissions).map((keys) => [keys.shop.id, { keys, state: this.state, rows: this.load(keys) }]));
     const plan = planCommit(submissions, loaded, now, () => `whd_${++this.lastId}`);
     for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts } of plan.changes) {
       for (const { row } of rows) this.rows.set(keyOf(row), row);

@@ -48,7 +48,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
       for (const gid of shopKeys.redactedPeople) loaded.texts.push(...texts.mentioning(shop, gid));
-      shops.set(shop.id, { state: stateOf(stored), rows: loaded });
+      shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
   }
