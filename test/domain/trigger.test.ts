@@ -19,6 +19,6 @@ test("triggers are chosen by handle, all or none", () => {
   expect(parseTriggers("all")).toEqual(TRIGGER_HANDLES);
   expect(parseTriggers("none")).toEqual([]);
   expect(parseTriggers("streak-milestone-reached, subscription-created")).toEqual(["subscription-created", "streak-milestone-reached"]);
-  expect(() => parseTriggers("subscription-create")).toThrow('"subscription-create" is not a trigger: choose of subscription-created,');
+  expect(() => parseTriggers("subscription-create")).toThrow('"subscription-create" is not a trigger: choose from subscription-created,');
   expect(() => parseTriggers("")).toThrow("is not a trigger");
 });
