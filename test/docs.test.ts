@@ -123,6 +123,23 @@ test("nothing cites a document that is not in the repository", async () => {
   expect(citing.flat().sort()).toEqual([]);
 });
 
+test("the pages and headings that the code cites exist", async () => {
+  const sources = ["src", "test", "scripts"].flatMap((folder) => [...new Glob(`${folder}/**/*.{ts,tsx,sql}`).scanSync(TOP)]);
+  const wrong = sources
+    .filter((path) => !path.includes("/node_modules/"))
+    .map(async (path) => {
+      // A citation can go on in the comment's next line.
+      const text = (await read(path)).replaceAll(/\n\s*(?:\*|\/\/|--)\s+/g, " ");
+      return [...text.matchAll(/\bdocs\/(\w+\.md)(?:, "?([^")]+)"?\))?/g)]
+        .filter(([, name = "", heading]) => {
+          const cited = PAGES.get(`src/docs/${name}`);
+          return cited === undefined || (heading !== undefined && !anchors(prose(cited)).includes(slug(heading)));
+        })
+        .map(([citation]) => `${path}: ${citation}`);
+    });
+  expect((await Promise.all(wrong)).flat()).toEqual([]);
+});
+
 test("the settings in docs/operating.md are those that the program reads", async () => {
   const names = (text: string) => [...new Set(text.match(/\bSDS_[A-Z_]+/g))].sort();
   const config = names(await read("src/config.ts"));
