@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type App, openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { gid, subscription } from "../support/records.ts";
@@ -54,7 +54,7 @@ async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
 }
 
 async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
-  const store = await openStore({ folder: data, masterKeyFile: join(data, "master.key"), busyTimeout: 2_000, random: randomBytes });
+  const store = await openStore({ folder: data, masterKeyFile: join(data, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
   await store.close();
   return readDatabase(data);
 }
