@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { SdsError } from "../domain/error.ts";
 import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
+import type { Shop } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/sqlite/shops.ts";
@@ -10,10 +11,9 @@ import type { RouteHandler } from "./route.ts";
 
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
 export function createIntakeHandler(shops: ShopStore, recordWriter: RecordWriter): RouteHandler {
-  const authenticate = createIntakeAuthenticator(shops);
   return async (request) => {
     const body = await readBody(request, MAX_INBOUND_BYTES);
-    const shop = await authenticate(request.headers, body);
+    const shop = await authenticate(shops, request.headers, body);
     const records = readRecords(body);
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused.index, applied.refused);
@@ -21,19 +21,16 @@ export function createIntakeHandler(shops: ShopStore, recordWriter: RecordWriter
   };
 }
 
-/** @returns a function that finds the shop that signed a body, or throws SdsError `unauthorized` */
-function createIntakeAuthenticator(shops: ShopStore) {
-  const unusedSecret = crypto.randomUUID();
-  return async (headers: Headers, body: Uint8Array) => {
-    const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
-    // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
-    const genuine = isSigned(found?.secret ?? unusedSecret, body, headers.get("x-service-signature"));
-    if (found !== undefined && genuine) return found.shop;
-    throw new SdsError(
-      "unauthorized",
-      "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body with that shop's intake secret.",
-    );
-  };
+/** @returns the shop that signed the body. @throws SdsError `unauthorized` */
+async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array): Promise<Shop> {
+  const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
+  // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
+  const genuine = isSigned(found?.secret ?? "", body, headers.get("x-service-signature"));
+  if (found !== undefined && genuine) return found.shop;
+  throw new SdsError(
+    "unauthorized",
+    "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body with that shop's intake secret.",
+  );
 }
 
 /**

@@ -97,7 +97,7 @@ describe("on a socket", () => {
       "not http at all\r\n\r\n",
     ];
     for (const request of requests) {
-      const answer = await exchange(server.url, request);
+      const answer = await exchange(server.url, request, { hangUp: true });
       expect(answer).not.toMatch(/^HTTP\/1\.1 5(?!05)/);
       expect(answer).not.toMatch(/<html/i);
     }

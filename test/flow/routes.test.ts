@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { type Answer, answerOf, NOT_FOUND, notAllowed, success, UNAUTHORIZED } from "../support/answer.ts";
+import { type Answer, answerOf, NOT_FOUND, notAllowed, refusal, success, UNAUTHORIZED } from "../support/answer.ts";
+import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { exchange, parse, send } from "../support/raw-http.ts";
 
@@ -124,6 +125,22 @@ test("the intake takes a body under any Host header", async () => {
     const text = await exchange(url, `POST /intake HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${headers}\r\n\r\n[]`);
     expect(await answerOf(parse(text))).toEqual(success(202, { accepted: 0 }));
   }
+});
+
+test("the log names the client's address of a refused sign-in link, under any Host header", async () => {
+  const server = await new Program().serve();
+  for (const host of ["x", "a/b"]) expect((await send(server.url, "GET /admin/sign-in?token=x", host)).status).toBe(401);
+  const lines = await eventually(() => {
+    const found = server.output.split("\n").filter((line) => line.includes("sign-in link"));
+    return found.length === 2 && found;
+  });
+  expect(lines.map((line) => JSON.parse(line).address)).toEqual(["127.0.0.1", "127.0.0.1"]);
+});
+
+test("a body of any announced size is refused in JSON", async () => {
+  const { url } = await new Program().serve();
+  const text = await exchange(url, "POST /intake HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000000\r\n\r\n{}");
+  expect(await answerOf(parse(text))).toEqual(refusal(413, "too_large", "The body may have 5242880 bytes at most."));
 });
 
 test("the host of an absolute target is ignored", async () => {

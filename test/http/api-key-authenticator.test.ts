@@ -45,6 +45,22 @@ describe("the last use of a key", () => {
     expect(await lastUsedAt()).toBe(130_000);
   });
 
+  test("is written once a minute, even if the written use is older than the write", async () => {
+    const { authenticator, header, clock, writes } = await openAuthenticator();
+    const at = (after: number) => {
+      clock.ms = START + after;
+    };
+    await authenticator.authenticate(header);
+    at(30_000);
+    await authenticator.authenticate(header);
+    at(60_000);
+    await authenticator.writeUses();
+    at(100_000);
+    await authenticator.authenticate(header);
+    await authenticator.writeUses();
+    expect(writes).toEqual([0, 60_000]);
+  });
+
   test("is not written again without another use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
     await authenticator.authenticate(header);

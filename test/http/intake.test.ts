@@ -39,10 +39,14 @@ describe("POST /intake takes", () => {
     expect(await all("customers")).toHaveLength(1);
   });
 
-  test("a body of exactly 5 MiB", async () => {
+  test.each<[string, Record<string, string>]>([
+    ["announced", { "Content-Length": String(MAX_BYTES) }],
+    ["streamed", {}],
+  ])("a body of exactly 5 MiB, %s", async (_name, headers) => {
     const { addShop } = await testApp();
     const { intake } = await addShop();
-    expect(await answerOf(await intake(undefined, { raw: JSON.stringify(customer(1)).padEnd(MAX_BYTES) }))).toEqual(success(202, { accepted: 1 }));
+    const raw = JSON.stringify(customer(1)).padEnd(MAX_BYTES);
+    expect(await answerOf(await intake(undefined, { raw, headers }))).toEqual(success(202, { accepted: 1 }));
   });
 });
 

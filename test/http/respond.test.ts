@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { SdsError } from "../../src/domain/error.ts";
 import { StoreError, type StoreErrorReason } from "../../src/store/store-error.ts";
 import { answerOf, INTERNAL, refusal } from "../support/answer.ts";
 import { testApp } from "../support/app.ts";
@@ -18,6 +19,12 @@ test("an unexpected failure is 500 without detail, and the detail is in the log 
   expect(await answerOf(response)).toEqual(INTERNAL);
   const line = JSON.parse(logged.find((text) => text.includes(requestId)) ?? "{}");
   expect(line).toMatchObject({ level: "error", message: "a request failed", error: "disk I/O error at [redacted]", stack: expect.stringContaining("at ") });
+});
+
+test.each(["failed", "internal"] as const)("the message of an error %p is for the log and not for the answer", async (code) => {
+  const { get, logged } = await failing(new SdsError(code, "cannot read the file of the master key"));
+  expect(await answerOf(await get())).toEqual(INTERNAL);
+  expect(logged.join("")).toContain("cannot read the file of the master key");
 });
 
 test.each<StoreErrorReason>(["busy", "lost"])("a database that is %s is 503, with a warning in the log", async (reason) => {

@@ -98,6 +98,44 @@ test("a webhook that comes again is recognized by its id, and an older webhook d
   expect(await all("customers")).toMatchObject([{ firstName: "Second" }]);
 });
 
+test.each<[string, string, string]>([
+  ["of 200 characters is recognized when it comes again", "i".repeat(200), "First"],
+  ["of 201 characters is not kept, and each webhook counts", "i".repeat(201), "Second"],
+  ["that is missing is not kept, and each webhook counts", "", "Second"],
+])("an id %s", async (_name, id, firstName) => {
+  const test = await platformApp();
+  const { all } = await test.addShop();
+  const text = await sample("customers__update");
+  const named = (name: string, at: string) => text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
+  await send(test, { topic: "customers/update", body: named("First", "2026-01-01T00:00:00-05:00"), id });
+  await send(test, { topic: "customers/update", body: named("Second", "2026-01-02T00:00:00-05:00"), id });
+  expect(await all("customers")).toMatchObject([{ firstName }]);
+});
+
+test.each(["", "yesterday"])("a webhook with the time %p counts as sent when it arrived", async (sentAt) => {
+  const test = await platformApp();
+  const { shop, all } = await test.addShop();
+  await test.app.store.mirror.applyRecords([{ shop, records: [customer(1, { shopifyId: BOB })] }], START);
+  const text = (await sample("customers_email_marketing_consent__update")).replace("706405506930370000", "706405506930370084");
+  const give = (state: string, at: string) =>
+    send(test, {
+      topic: "customers_email_marketing_consent/update",
+      body: text.replace("not_subscribed", state),
+      headers: { "X-Shopify-Triggered-At": at },
+    });
+  await give("subscribed", sentAt);
+  await give("unsubscribed", new Date(START - 1).toISOString());
+  expect(await all("customers")).toMatchObject([{ marketingConsent: true }]);
+});
+
+test("the log has at most 100 characters of a topic, 253 of a shop and 200 of an id", async () => {
+  const test = await platformApp();
+  const response = await send(test, { topic: "t".repeat(1000), body: "{}", domain: "d".repeat(1000), id: "i".repeat(1000) });
+  expect(await answerOf(response)).toEqual(TAKEN);
+  const [line] = test.logged.filter((text) => text.includes("platform webhook"));
+  expect(JSON.parse(line ?? "")).toMatchObject({ topic: "t".repeat(100), shop: "d".repeat(253), webhookId: "i".repeat(200) });
+});
+
 test("customers/redact empties the e-mail address and the names, and keeps the row", async () => {
   const test = await platformApp();
   const { shop, all } = await test.addShop();

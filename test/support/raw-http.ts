@@ -1,13 +1,19 @@
 import { connect } from "node:net";
 
-/** Writes bytes to a socket and gives back all that is answered. A client library would refuse to send some of them, or change them. */
-export function exchange(url: string, text: string): Promise<string> {
+/**
+ * Writes bytes to a socket, which no client library sends as they are, and gives back all that is answered until the server closes.
+ * @param hangUp ends the sending side at once. The server may then close before an answer that takes time.
+ */
+export function exchange(url: string, text: string, { hangUp = false } = {}): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect(Number(port), hostname, () => socket.end(text, "latin1"));
+    const socket = connect(Number(port), hostname, () => (hangUp ? socket.end(text, "latin1") : socket.write(text, "latin1")));
     socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
-    socket.on("end", () => resolve(Buffer.concat(chunks).toString()));
+    socket.on("end", () => {
+      resolve(Buffer.concat(chunks).toString());
+      socket.end();
+    });
     socket.on("error", reject);
   });
 }
