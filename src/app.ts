@@ -4,12 +4,13 @@ import type { Resolve } from "./delivery/address.ts";
 import { deliverer } from "./delivery/deliverer.ts";
 import { Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
-import { adminHandler } from "./http/admin/routes.tsx";
-import { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
-import { intakeHandler } from "./http/intake.ts";
-import { listHandler } from "./http/list.ts";
-import { httpApp } from "./http/server.ts";
-import { platformHandler } from "./http/shopify-webhooks.ts";
+import { adminRoutes } from "./http/admin/routes.tsx";
+import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
+import { createIntakeHandler } from "./http/intake.ts";
+import { createListHandler } from "./http/list.ts";
+import { createRoutes } from "./http/routes.ts";
+import { createHttpApp } from "./http/server.ts";
+import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
@@ -68,18 +69,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const processor = new InboxProcessor(store, platform.handler, now, log);
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
   const reconciler = new Reconciler(store, platform.synchronizer, now, log);
-  const authenticator = new ApiKeyAuthenticator(store.keys, now, log);
+  const authenticator = createApiKeyAuthenticator(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);
-  const server = httpApp(
-    {
-      list: listHandler(store.pages, authenticator),
-      intake: intakeHandler(store.shops, recordWriter),
-      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
-      admin: adminHandler({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
-      notReady: () => readiness.reason(),
-    },
-    log,
-  );
+  const routes = createRoutes({
+    list: (resource) => createListHandler(resource, store.pages, authenticator),
+    intake: createIntakeHandler(store.shops, recordWriter),
+    platformWebhook: createPlatformWebhookHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
+    admin: adminRoutes({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
+    notReady: () => readiness.reason(),
+  });
+  const server = createHttpApp(routes, log);
   const jobs = [
     job("* * * * * *", "write when keys were last used", () => authenticator.writeUses(), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),

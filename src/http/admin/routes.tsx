@@ -2,8 +2,9 @@
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
+import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
 import { type AdminDependencies, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./admin-request.ts";
-import { respondAsset } from "./assets.ts";
+import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
 import { Flashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
@@ -15,18 +16,10 @@ import { type Session, Sessions } from "./session.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
-/** Answers what is asked below /admin; undefined for a path that is nowhere. `peer` is the address at the other end of the socket. */
-export type AdminHandler = (request: Request, path: string, peer: string | undefined) => Promise<Response | undefined>;
-
 const HOME: Section = "/admin/keys";
 
-interface Route {
-  get?: Handler;
-  post?: Handler;
-}
-
-/** Every page and every form, `:id` standing for letters, digits and underscores. */
-const ROUTES: Record<string, Route> = {
+/** Every page and every form. The address of a form that is no page leads to its section. */
+const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
   "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
@@ -44,19 +37,15 @@ const ROUTES: Record<string, Route> = {
 };
 
 /** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
-export function adminHandler(parts: AdminDependencies): AdminHandler {
+export function adminRoutes(parts: AdminDependencies): Route[] {
   const sessions = new Sessions(parts);
   const flashes = new Flashes(parts.now);
   const used = new FormNonces();
-  const patterns = Object.entries(ROUTES).map(([path, route]) => ({
-    path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
-    route,
-  }));
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
     // A browser that looks ahead would use the link up for nobody.
     if (request.headers.get("sec-purpose")?.includes("prefetch")) return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
-    const done = await sessions.signIn(request, queryOf(request.url).get("token") ?? "", peer);
+    const done = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
     if ("cookie" in done) {
       parts.log.info("somebody signed in to the settings page", { shop: done.shop });
       return welcome(done.cookie);
@@ -97,28 +86,34 @@ export function adminHandler(parts: AdminDependencies): AdminHandler {
     return new Response(null, { status: 303, headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() } });
   }
 
-  return async (request, path, peer) => {
-    const asset = request.method === "GET" ? respondAsset(path, request.url) : undefined;
-    if (asset !== undefined) return asset;
-    if (path === "/admin/sign-in" && request.method === "GET") return signIn(request, peer);
+  /** Runs `visit` for whoever is signed in, and shows what it refuses as a page. */
+  const signedIn =
+    (visit: (request: Request, session: Session, path: string, id: string) => Response | Promise<Response>): RouteHandler =>
+    async (request, { id }) => {
+      const path = pathOf(request.url);
+      const session = await sessions.find(request);
+      if (session === undefined) return signedOutPage();
+      try {
+        return await visit(request, session, path, id);
+      } catch (thrown) {
+        const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
+        if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
+        return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
+      }
+    };
+  const page = (handler: Handler) => signedIn((request, session, path, id) => answer(request, handler, session, path, id));
+  const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
-    const isSignOut = path === "/admin/sign-out";
-    const found = patterns.find((each) => each.path.test(path));
-    if (found === undefined && path !== "/admin" && !isSignOut) return undefined;
-    const session = await sessions.find(request);
-    if (session === undefined) return signedOutPage();
-    const handler = request.method === "POST" ? found?.route.post : found?.route.get;
-    // A form's own address, typed or reloaded: its page is the section.
-    if (handler === undefined && !(isSignOut && request.method === "POST")) return seeOther({ to: sectionOf(path) }, session);
-    try {
-      if (handler === undefined) return await signOut(request, session);
-      return await answer(request, handler, session, path, found?.path.exec(path)?.groups?.["id"] ?? "");
-    } catch (thrown) {
-      const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
-      if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
-      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
-    }
-  };
+  return [
+    ...assetRoutes(),
+    { path: "/admin", methods: { GET: toSection } },
+    { path: "/admin/sign-in", methods: { GET: (request, { peer }) => signIn(request, peer()) } },
+    { path: "/admin/sign-out", methods: { GET: toSection, POST: signedIn(signOut) } },
+    ...Object.entries(PAGES).map(([path, { get, post }]): Route => {
+      const methods = { GET: get === undefined ? toSection : page(get) };
+      return { path, methods: post === undefined ? methods : { ...methods, POST: page(post) } };
+    }),
+  ];
 }
 
 /** What a handler may refuse; anything else is a defect, and is answered and logged as everywhere. */
@@ -194,12 +189,6 @@ function usedUp(): Response {
     </p>
   );
   return respondMessage({ status: 403, title: "This form was used before", children });
-}
-
-/** Whatever the Host header makes of the rest of the address. */
-function queryOf(url: string): URLSearchParams {
-  const start = url.indexOf("?");
-  return new URLSearchParams(start === -1 ? "" : url.slice(start));
 }
 
 function forged(): Response {
