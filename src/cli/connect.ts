@@ -41,7 +41,7 @@ export function addConnectCommands(shop: Command): void {
       });
       const { shop: found, scopes, kind } = connected;
       if (options.json) printJson({ domain, plan: found.plan, currency: found.currency, kind, scopes });
-      else tell(`ConnectionResult ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
+      else tell(`Connected ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
     });
 
   shop
