@@ -5,8 +5,8 @@ import { hasAccess, type Plan } from "../domain/shop.ts";
 type Feature = "API access" | "webhooks" | "workflow triggers" | "API access, webhooks or workflow triggers";
 
 /**
- * Who acts. A merchant, on the settings page, can only do what the plan includes. The operator, on the command line, may prepare a shop
- * before its plan includes it, and gets a warning.
+ * Who acts. A merchant, on the settings page, can only do what the plan includes. The operator, on the command line,
+ * may prepare a shop before its plan includes it, and gets a warning.
  */
 export type Actor = "merchant" | "operator";
 

@@ -16,8 +16,8 @@ interface LinkRequest {
 }
 
 /**
- * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else with the address of a
- * running `serve`, else with the configured one.
+ * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else
+ * with the address of a running `serve`, else with the configured one.
  * @returns the link, and until when it works, epoch milliseconds
  */
 export async function createSignInLink(
@@ -32,7 +32,10 @@ export async function createSignInLink(
   return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
 }
 
-/** A server on 0.0.0.0 or [::] listens on every address of the machine. A browser on the same machine has to use loopback. */
+/**
+ * A server on 0.0.0.0 or [::] listens on every address of the machine. A browser on the same machine has to use
+ * loopback.
+ */
 function browsable(url: string): string {
   return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }

@@ -32,8 +32,8 @@ export function addDeliveryCommands(program: Command): void {
       .command("list")
       .description("list the last deliveries, newest first")
       .option(...LIMIT_OPTION)
-      .option("--status <status>", `list only ${DELIVERY_STATUSES.slice(0, -1).join(", ")} or ${DELIVERY_STATUSES.at(-1)} ones`)
-      .option("--kind <kind>", `list only ${DELIVERY_KINDS.join(" or ")} deliveries`),
+      .option("--status <status>", `list only deliveries with this status: ${DELIVERY_STATUSES.join(", ")}`)
+      .option("--kind <kind>", `list only deliveries of this kind: ${DELIVERY_KINDS.join(", ")}`),
     "sds delivery list --status dead --limit 100",
   ).action(list);
 

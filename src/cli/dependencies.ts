@@ -9,8 +9,8 @@ export function randomBytes(n: number): Uint8Array {
 }
 
 /**
- * Looks up all addresses of a name. It uses c-ares: the system's own look-ups share two threads, so that two names whose servers do not
- * answer would delay every other name.
+ * Looks up all addresses of a name. It uses c-ares: the system's own look-ups share two threads, so that two names
+ * whose servers do not answer would delay every other name.
  */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
@@ -32,9 +32,10 @@ const DEFAULT_FETCHES = 256;
 const SPARE_FETCHES = 32;
 
 /**
- * Allows enough concurrent fetches for the configured deliveries. Bun runs a limited number of fetches at once and queues the rest, so that
- * endpoints that hang would delay all others, whatever our own limits are. Only the environment can raise that limit: where it is too low,
- * the process replaces itself with one that has the variable set, under the same process id.
+ * Allows enough concurrent fetches for the configured deliveries. Bun runs a limited number of fetches at once and
+ * queues the rest, so that endpoints that hang would delay all others, whatever our own limits are. Only the
+ * environment can raise that limit: where it is too low, the process replaces itself with one that has the variable
+ * set, under the same process id.
  */
 export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";

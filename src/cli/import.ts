@@ -89,7 +89,10 @@ async function importLines({ stream, size }: Input, apply: (records: IncomingRec
   return counts;
 }
 
-/** Applies all lines but empty ones. @throws SdsError `bad_record` naming the line that is wrong; then none is applied */
+/**
+ * Applies all lines but empty ones.
+ * @throws SdsError `bad_record` naming the line that is wrong; then none is applied
+ */
 async function applyBatch(batch: readonly Line[], apply: (records: IncomingRecord[]) => Promise<CommitResult>): Promise<ImportCounts> {
   const lines = batch.filter(({ text }) => text?.trim() !== "");
   const refuse = (line: Line | undefined, { field, reason }: Refusal) => {

@@ -29,7 +29,7 @@ export function addInboxCommands(program: Command): void {
       .command("list")
       .description("list the platform webhooks in the inbox, newest first")
       .option(...LIMIT_OPTION)
-      .option("--status <status>", `list only ${INBOX_STATUSES.join(" or ")} ones`),
+      .option("--status <status>", `list only platform webhooks with this status: ${INBOX_STATUSES.join(", ")}`),
     "sds inbox list --status failed",
   ).action(list);
 

@@ -12,7 +12,8 @@ export interface Line {
 }
 
 /**
- * Splits a stream of bytes into lines, many at a time. The caller has to refuse a line that is not UTF-8, after it has used the lines before it.
+ * Splits a stream of bytes into lines, many at a time. The caller has to refuse a line that is not UTF-8, after it has
+ * used the lines before it.
  * @param onBytes is called with the number of bytes of each chunk
  * @throws SdsError `bad_record` naming the line, if one is too long
  */

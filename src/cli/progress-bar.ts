@@ -18,7 +18,9 @@ interface ProgressBar {
 export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
   let drawnAt = 0;
   let last = 0;
-  /** Where the time that is left is measured from: a continued run starts in the middle, and each new stage starts anew. */
+  /**
+   * Where the time that is left is measured from: a continued run starts in the middle, and each new stage starts anew.
+   */
   let from = { done: 0, at: performance.now() };
   return {
     update(done, text) {

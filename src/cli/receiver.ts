@@ -14,7 +14,10 @@ export interface ReceivedWebhook {
 interface ReceiverSettings {
   /** On 127.0.0.1; 0 means any free port. */
   port: number;
-  /** All signing secrets of the shop, newest first: deliveries that were queued before a rotation are signed with an older one. */
+  /**
+   * All signing secrets of the shop, newest first: deliveries that were queued before a rotation are signed with an
+   * older one.
+   */
   secrets: () => Promise<string[]>;
   onReceived: (received: ReceivedWebhook) => void;
   /** Genuine webhooks are passed on to this URL. */
@@ -26,7 +29,10 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** Starts a receiver that answers 200 to genuine webhooks, or what `forwardTo` answers, and 401 to all others. @throws SdsError `failed` if the port is taken */
+/**
+ * Starts a receiver that answers 200 to genuine webhooks, or what `forwardTo` answers, and 401 to all others.
+ * @throws SdsError `failed` if the port is taken
+ */
 export function startReceiver({ port, secrets, onReceived, forwardTo }: ReceiverSettings): Receiver {
   const server = listenOn(port, async (request) => {
     const body = await request.text();

@@ -69,7 +69,7 @@ export function addWebhookCommands(program: Command): void {
     webhook
       .command("test")
       .description("send a sample event to the endpoint, marked as a test in the delivery log, and print its delivery id")
-      .option("--topic <topic>", "the event's topic", "subscription.created"),
+      .option("--topic <topic>", "the event's topic; `sds webhook set --help` lists all topics", "subscription.created"),
     "sds webhook test --topic order.failed",
   ).action(sendTest);
 }

@@ -22,7 +22,10 @@ interface Violation {
   nodes: { html: string }[];
 }
 
-/** Takes pictures of a page in both themes and widths, for people to look at. @returns what axe finds wrong, and whether the page is too wide */
+/**
+ * Takes pictures of a page in both themes and widths, for people to look at.
+ * @returns what axe finds wrong, and whether the page is too wide
+ */
 async function look(page: Page, name: string): Promise<string[]> {
   const found: string[] = [];
   for (const width of WIDTHS) {

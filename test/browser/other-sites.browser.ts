@@ -4,7 +4,10 @@ import { settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-/** A page of another server. To a browser, localhost is another site than 127.0.0.1, and another port of 127.0.0.1 is another origin of the same site. */
+/**
+ * A page of another server. To a browser, localhost is another site than 127.0.0.1, and another port of 127.0.0.1 is
+ * another origin of the same site.
+ */
 function pageOf(host: "localhost" | "127.0.0.1", html: string): string {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(html, { headers: { "Content-Type": "text/html" } }) });
   afterTest(() => server.stop(true));

@@ -72,7 +72,8 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
 }
 
 async function startApp(folder: string, port: string | undefined): Promise<{ app: App; config: Config; address: string }> {
-  // The demo's receiver is on this machine, so deliveries to it are allowed. The variables of the environment are ignored.
+  // The demo's receiver is on this machine, so deliveries to it are allowed. The variables of the environment are
+  // ignored.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
     { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },

@@ -50,7 +50,10 @@ export interface Page {
   live?: VNode;
 }
 
-/** A message that is shown once, at the top of the next page. A `secret` is never shown again; a `copy` is only offered for copying. */
+/**
+ * A message that is shown once, at the top of the next page. A `secret` is never shown again; a `copy` is only offered
+ * for copying.
+ */
 export interface Notice {
   text: string;
   tone?: "warning";

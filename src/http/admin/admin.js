@@ -1,5 +1,5 @@
-// The parts of the settings page that need a script: times in the viewer's time zone, copying, choosing all, and lists that stay current.
-// Everything else works without it.
+// The parts of the settings page that need a script: times in the viewer's time zone, copying, choosing all, and lists
+// that stay current. Everything else works without it.
 
 const POLL_MS = 2000;
 
@@ -8,7 +8,10 @@ function showLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) time.textContent = format.format(new Date(time.dateTime));
 }
 
-/** A browser offers the clipboard only on https and localhost. Elsewhere this selects the text and tries the older command. */
+/**
+ * A browser offers the clipboard only on https and localhost. Elsewhere this selects the text and tries the older
+ * command.
+ */
 async function copy(element) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
   getSelection().selectAllChildren(element);

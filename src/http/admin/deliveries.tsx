@@ -91,8 +91,8 @@ export function retryDead(kind: DeliveryKind): Handler {
 }
 
 /**
- * Adds line breaks and spaces, for people to read. A body that JSON.parse would change stays as it is: the number of a trigger's customer
- * can be too large for it.
+ * Adds line breaks and spaces, for people to read. A body that JSON.parse would change stays as it is: the number of a
+ * trigger's customer can be too large for it.
  */
 function readable(body: string): string {
   try {

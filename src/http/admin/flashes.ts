@@ -19,8 +19,9 @@ export interface Flashes {
 }
 
 /**
- * Keeps the notices of a form until the page that follows it. They are only in memory, because new keys are among them, which must not be
- * stored as plain text. A restart between the two requests loses a new key; it has to be created again.
+ * Keeps the notices of a form until the page that follows it. They are only in memory, because new keys are among them,
+ * which must not be stored as plain text. A restart between the two requests loses a new key; it has to be created
+ * again.
  */
 export function createFlashes(now: () => number): Flashes {
   let waiting: Flash[] = [];

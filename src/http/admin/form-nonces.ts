@@ -6,7 +6,10 @@ export interface FormNonces {
   take(session: string, nonce: string): boolean;
 }
 
-/** Remembers forms that create something: a double click, or a page that is reloaded, must not create a second key or secret. */
+/**
+ * Remembers forms that create something: a double click, or a page that is reloaded, must not create a second key or
+ * secret.
+ */
 export function createFormNonces(): FormNonces {
   const taken = new Set<string>();
   return {

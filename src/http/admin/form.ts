@@ -35,9 +35,9 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * Whether the browser says that the form is on a page of another site. A browser sends Sec-Fetch-Site to https and localhost, and then that decides.
- * To other addresses it sends `Origin: null` for our own forms, because of the pages' Referrer-Policy. Then the token in the form decides,
- * and only an Origin that names another host is refused.
+ * Whether the browser says that the form is on a page of another site. A browser sends Sec-Fetch-Site to https and
+ * localhost, and then that decides. To other addresses it sends `Origin: null` for our own forms, because of the pages'
+ * Referrer-Policy. Then the token in the form decides, and only an Origin that names another host is refused.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

@@ -9,7 +9,10 @@ import { type Notice, type Page, SECTIONS, type Section } from "./admin-request.
 import { versioned } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
-/** Allows no inline script or style, nothing from another host and no frame around the page. Pico's style has pictures as `data:`. */
+/**
+ * Allows no inline script or style, nothing from another host and no frame around the page. Pico's style has pictures
+ * as `data:`.
+ */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

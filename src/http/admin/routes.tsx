@@ -142,8 +142,9 @@ function refusal(status: number, message: string, section: Section): Page {
 }
 
 /**
- * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the link was opened from
- * another site, such as a mail, a browser would follow a redirect without it. The refresh of our own page sends it.
+ * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
+ * link was opened from another site, such as a mail, a browser would follow a redirect without it. The refresh of our
+ * own page sends it.
  */
 function welcome(cookie: string): Response {
   const children = (

@@ -43,7 +43,8 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
       const address = addressOf(request, peer);
       const wait = limiter.waitSeconds(address);
       if (wait !== undefined) return { refused: "limit", wait, address };
-      // Counted before the database answers, so that wrong tokens sent at once all count. Taken back if the token is right.
+      // Counted before the database answers, so that wrong tokens sent at once all count. Taken back if the token is
+      // right.
       const takeBack = limiter.count(address);
       const session = newToken(random);
       const began = isToken(token) && (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE));
@@ -71,8 +72,9 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
 }
 
 /**
- * The address by which wrong tokens are counted. Behind a reverse proxy on this machine it is the one that the proxy added, which is the
- * last: a client can write anything before it. Of an IPv6 address only the network counts, because each host has many addresses.
+ * The address by which wrong tokens are counted. Behind a reverse proxy on this machine it is the one that the proxy
+ * added, which is the last: a client can write anything before it. Of an IPv6 address only the network counts, because
+ * each host has many addresses.
  */
 function addressOf(request: Request, peer: string | undefined): string {
   const forwarded = isLoopback(peer) ? request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;

@@ -46,7 +46,10 @@ export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
   return { to: SECTION, notices: [{ text: names === "" ? "Saved. All triggers are off." : `Saved. On: ${names}.` }] };
 };
 
-/** A warning if workflows can't be started. @param trouble undefined if the shop is not connected, null if the connection works */
+/**
+ * A warning if workflows can't be started.
+ * @param trouble undefined if the shop is not connected, null if the connection works
+ */
 function Connection({ trouble, domain }: { trouble: string | null | undefined; domain: string }) {
   if (trouble === null) return null;
   return (
