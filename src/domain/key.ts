@@ -43,7 +43,7 @@ export function fingerprintOf(key: string): string {
 export const MAX_LABEL = 200;
 
 /** @throws SdsError `invalid` */
-function parseLabel(text: string): string {
+export function parseLabel(text: string): string {
   const label = text.trim();
   if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
   throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);

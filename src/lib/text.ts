@@ -11,3 +11,8 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
+
+/** A number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
+export function counted(count: number, one: string, many: string): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}

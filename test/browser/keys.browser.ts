@@ -3,7 +3,7 @@ import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-test("a link leads to the keys of its shop and works once; signing out ends the session", async () => {
+test("a sign-in link opens the settings of its shop and works once, and signing out ends the session", async () => {
   const { page, url, program, troubles, goto } = await open();
   expect(await page.textContent("h1")).toBe("API keys");
   expect(await page.textContent("#shop")).toBe(DOMAIN);
@@ -32,7 +32,7 @@ test("a link leads to the keys of its shop and works once; signing out ends the 
   expect(troubles).toEqual([]);
 });
 
-test("a key is created, shown once, copied, opens the API, and is revoked by its name", async () => {
+test("a new key is shown once, can be copied, and opens the API until it is revoked", async () => {
   const { page, url, troubles } = await open();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const read = async (key: string) => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
@@ -55,7 +55,7 @@ test("a key is created, shown once, copied, opens the API, and is revoked by its
   expect(await page.content()).not.toContain(key);
   const row = page.getByRole("row", { name: /^Warehouse/ });
   expect(await row.textContent()).toContain(`${key.slice(0, 15)}…`);
-  // Used just now.
+  // One time is when it was created, the other when it was last used.
   expect(await row.locator("time").count()).toBe(2);
 
   await row.getByRole("link", { name: "Revoke Warehouse" }).click();
@@ -70,7 +70,7 @@ test("a key is created, shown once, copied, opens the API, and is revoked by its
   expect(troubles).toEqual([]);
 });
 
-test("a label that is blank is refused at its field, and a legacy key says that it should be rotated", async () => {
+test("a blank label is refused at its field, and the page asks to rotate a legacy key", async () => {
   const legacy = `cad_pk_${"ab".repeat(24)}`;
   const { page, troubles } = await open({ prepare: (program) => program.run(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: legacy }) });
   expect(await page.textContent("#keys .badge")).toBe("Legacy, rotate");
@@ -84,7 +84,7 @@ test("a label that is blank is refused at its field, and a legacy key says that 
   expect(troubles).toEqual([]);
 });
 
-test("times are in the viewer's zone, the exact ones in UTC on hover", async () => {
+test("times are in the viewer's time zone, with the exact time in UTC as title", async () => {
   const timezoneId = "America/Chicago";
   const { page } = await open({ prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]), browser: { timezoneId } });
   const time = page.locator("#keys time");

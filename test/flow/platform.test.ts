@@ -169,8 +169,8 @@ test.each([
   [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
   [["sync"], 3, "there is no shop yet"],
   [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],
-  [["sync", "--since", "1h", "--events"], 2, "--since queues the events that were missed without --events"],
-  [["inbox", "retry"], 2, "name one, or say --failed"],
+  [["sync", "--since", "1h", "--events"], 2, "--since always queues events: leave out --events"],
+  [["inbox", "retry"], 2, "name one platform webhook by its id, or use --failed"],
 ])("%j ends with %d", async (args, status, message) => {
   const result = await new Program().run(args);
   expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({ status, stdout: "", stderr: true });

@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
-import { sentence } from "../../lib/text.ts";
+import { counted, sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
 import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
 import { type AdminDependencies, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
-import { Flashes } from "./flashes.ts";
+import { createFlashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
-import { FormNonces } from "./form-nonces.ts";
+import { createFormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondMessage, respondPage, respondPart } from "./layout.tsx";
 import { showPlan } from "./plan.tsx";
-import { type Session, Sessions } from "./session.ts";
+import { createSessions, type Session } from "./sessions.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
 import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
@@ -36,14 +36,14 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/plan": { get: showPlan },
 };
 
-/** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
+/** The settings page. Each session is for one shop. It uses the same actions as the command line. */
 export function adminRoutes(parts: AdminDependencies): Route[] {
-  const sessions = new Sessions(parts);
-  const flashes = new Flashes(parts.now);
-  const used = new FormNonces();
+  const sessions = createSessions(parts);
+  const flashes = createFlashes(parts.now);
+  const used = createFormNonces();
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
-    // A browser that looks ahead would use the link up for nobody.
+    // A browser that only prefetches the link must not use it up.
     if (request.headers.get("sec-purpose")?.includes("prefetch")) return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
     const done = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
     if ("cookie" in done) {
@@ -60,7 +60,7 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
   }
 
   function refuseForm(shop: string, path: string): Response {
-    parts.log.warn("a form of the settings page was refused, for it is not of this session", { shop, path });
+    parts.log.warn("a form of the settings page was refused: it is not from this session", { shop, path });
     return forged();
   }
 
@@ -69,7 +69,7 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
     const posted = request.method === "POST";
     const form = posted ? await readForm(request, csrf) : new URLSearchParams();
     if (form === undefined) return refuseForm(session.shop.domain, path);
-    // A body can take its time: the session may have ended meanwhile, and the shop be another one.
+    // While a slow body arrives, the session can end and the shop can be removed.
     const shop = posted ? (await sessions.find(request))?.shop : session.shop;
     if (shop === undefined) return signedOutPage();
     const once = form.get("once");
@@ -116,7 +116,7 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
   ];
 }
 
-/** What a handler may refuse; anything else is a defect, and is answered and logged as everywhere. */
+/** The errors that become a page, with their status. Any other error is answered and logged as everywhere. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = { invalid: 400, plan_required: 403, not_found: 404, conflict: 409, too_large: 413 };
 
 function sectionOf(path: string): Section {
@@ -136,14 +136,15 @@ function refusal(status: number, message: string, section: Section): Page {
 }
 
 /**
- * A page and not a redirect: when the link was opened from another site, a mail for instance, a browser would follow a redirect without the cookie that was just set,
- * for it is SameSite=Strict. This page's own refresh is of our site.
+ * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
+ * link was opened from another site, such as a mail, a browser would follow a redirect without it. The refresh of our
+ * own page sends it.
  */
 function welcome(cookie: string): Response {
   const children = (
     <p>
       <a id="continue" href="/admin">
-        Go on to the settings
+        Open the settings
       </a>
     </p>
   );
@@ -153,7 +154,7 @@ function welcome(cookie: string): Response {
 function HowToSignIn() {
   return (
     <p>
-      Ask whoever runs this service for a link, or make one yourself: <code>sds admin link</code> prints an address that works once, within ten minutes.
+      Ask whoever runs this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works once, within ten minutes.
     </p>
   );
 }
@@ -165,7 +166,7 @@ function signedOutPage(): Response {
 function badLink(): Response {
   const children = (
     <>
-      <p>This link is wrong, too old, or was used before.</p>
+      <p>This link is wrong, is too old, or was used before.</p>
       <HowToSignIn />
     </>
   );
@@ -173,7 +174,7 @@ function badLink(): Response {
 }
 
 function tooMany(seconds: number): Response {
-  const children = <p>Too many links that don't work came from your address. Try again in {seconds} seconds.</p>;
+  const children = <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>;
   return respondMessage({ status: 429, title: "Too many attempts", children, headers: { "Retry-After": String(seconds) } });
 }
 
@@ -181,21 +182,21 @@ function signedOut(cookie: string): Response {
   return respondMessage({ status: 200, title: "You are signed out", children: <HowToSignIn />, headers: { "Set-Cookie": cookie } });
 }
 
-/** A form that makes something was posted before: twice would make two. */
+/** Refuses a form that creates something and was posted before: it would create a second one. */
 function usedUp(): Response {
   const children = (
     <p>
-      This form was posted already, and was taken then. <a href="/admin">Open the settings</a> to see what came of it.
+      This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form was used before", children });
+  return respondMessage({ status: 403, title: "This form was posted before", children });
 }
 
 function forged(): Response {
   const children = (
     <p>
-      The form is not one that this session was given, so nothing was done. <a href="/admin">Open the settings</a> and try again.
+      This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try again.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form can't be taken", children });
+  return respondMessage({ status: 403, title: "This form was refused", children });
 }

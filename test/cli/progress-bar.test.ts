@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { progressLine, rateText } from "../../src/cli/progress.ts";
+import { progressLine, rateText } from "../../src/cli/progress-bar.ts";
 
 test.each([
   [0, 0, "0 records, 0/s"],
