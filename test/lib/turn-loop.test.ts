@@ -127,7 +127,7 @@ describe("a turn that fails", () => {
     return all;
   }
 
-  test("is told, and made again after a pause, without a wake", async () => {
+  test("is reported, and made again after a pause, without a wake", async () => {
     const { loop, state, pauses, failures } = await failed();
     expect(state.begun).toBe(1);
     expect(failures).toEqual([new Error("disk is full")]);
@@ -178,7 +178,7 @@ describe("a turn that fails", () => {
     expect(loop.failing).toBe(false);
   });
 
-  test("pauses for a little less than a second, unless it is told otherwise", async () => {
+  test("pauses for a little less than a second by default", async () => {
     const waits: number[] = [];
     const sleep: Sleep = (ms) => {
       waits.push(ms);
@@ -203,7 +203,7 @@ describe("tracked work", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("that fails is told, and its turn waits for a pause", async () => {
+  test("that fails is reported, and its turn waits for a pause", async () => {
     const { loop, state, pauses, failures } = countingLoop();
     loop.track(Promise.reject(new Error("disk is full")));
     await settle();
@@ -305,7 +305,7 @@ describe("stop", () => {
     expect(stopped.happened).toBe(true);
   });
 
-  test("has turns made for work that ends meanwhile, and tells them that the loop is stopping", async () => {
+  test("still makes turns for work that ends, which see that the loop is stopping", async () => {
     const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     const turns: boolean[] = [];
     const { loop } = loopWith(async () => {
