@@ -1,8 +1,8 @@
 import { Cron } from "croner";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
-import { deliverer } from "./delivery/deliverer.ts";
-import { Sender } from "./delivery/sender.ts";
+import { createDeliverer } from "./delivery/deliverer.ts";
+import { createSender, type Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
@@ -15,7 +15,7 @@ import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
 import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
-import { InboxProcessor } from "./shopify/inbox/processor.ts";
+import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
 import { platformVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
 import { Reconciler } from "./shopify/sync/reconciler.ts";
@@ -58,15 +58,17 @@ const READY_FOR = 1_000;
 
 /** Puts the program together. */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, random, fetch, resolve, log } = dependencies;
+  const { now, random, fetch, resolve, sleep, log } = dependencies;
   const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeoutMs: 2_000, random });
-  const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
+  const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeoutMs, retryWaits: waitsMs } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
-  const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
-  const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
-  const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
-  const processor = new InboxProcessor(store, platform.handler, now, log);
+  const startWorkflow = workflowStarter(platform.api, store.shops, timeoutMs);
+  const attempt = createDeliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeoutMs }, startWorkflow);
+  const { deliveries, inbox, shops } = store;
+  const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
+  const { handler } = platform;
+  const processor = createInboxProcessor({ inbox, shops, handle: (shop, items) => handler.handle(shop, items), now, sleep, log });
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
   const reconciler = new Reconciler(store, platform.synchronizer, now, log);
   const authenticator = createApiKeyAuthenticator(store.keys, now, log);
