@@ -13,12 +13,12 @@ import { platformHandler } from "./http/shopify-webhooks.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { RecordWriter } from "./mirror/record-writer.ts";
-import { InboxWriter } from "./shopify/inbox/inbox-writer.ts";
+import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
 import { InboxProcessor } from "./shopify/inbox/processor.ts";
-import { platformVerifier } from "./shopify/inbox/verify.ts";
+import { createVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
-import { Reconciler } from "./shopify/sync/reconciler.ts";
-import { workflowStarter } from "./shopify/workflow.ts";
+import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
+import { createWorkflowStarter } from "./shopify/workflow.ts";
 import { openStore, type Store } from "./store/store.ts";
 
 /** What the program takes from outside itself; tests put others in their place. */
@@ -58,22 +58,23 @@ const READY_FOR = 1_000;
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
   const { now, random, fetch, resolve, log } = dependencies;
   const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeout: 2_000, random });
+  const { shops, connections, syncs } = store;
   const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
   const recordWriter: RecordWriter = new RecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
-  const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
+  const startWorkflow = createWorkflowStarter({ client: platform.client, shops, timeoutMs: timeout });
   const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
   const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
   const processor = new InboxProcessor(store, platform.handler, now, log);
-  const inboxWriter = new InboxWriter(store.inbox, now, () => processor.wake());
-  const reconciler = new Reconciler(store, platform.synchronizer, now, log);
+  const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
   const authenticator = new ApiKeyAuthenticator(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);
   const server = httpApp(
     {
       list: listHandler(store.pages, authenticator),
       intake: intakeHandler(store.shops, recordWriter),
-      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
+      platform: platformHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
       admin: adminHandler({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
       notReady: () => readiness.reason(),
     },
@@ -84,7 +85,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
-    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.begin(), log),
+    job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
     job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
     job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
   ];

@@ -4,7 +4,7 @@ import { SdsError } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { createLog } from "../log.ts";
 import { RecordWriter } from "../mirror/record-writer.ts";
-import { type Credentials, connect } from "../shopify/install/connect.ts";
+import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/store.ts";
 import { configOf, example, findShop, JSON_OPTION, readSecret, withStore } from "./context.ts";
@@ -36,12 +36,11 @@ export function addConnectCommands(shop: Command): void {
       const credentials = await readCredentials(options);
       const config = configOf(command);
       const connected = await withStore(command, async (store) => {
-        const { endpoint } = platformOf(config, store);
-        return connect({ store, endpoint, fetch, base: config.platformUrl }, domain, credentials, Date.now());
+        return platformOf(config, store).connect(domain, credentials);
       });
       const { shop: found, scopes, kind } = connected;
       if (options.json) printJson({ domain, plan: found.plan, currency: found.currency, kind, scopes });
-      else tell(`ConnectionResult ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
+      else tell(`Connected ${domain} (${found.currency}, plan ${found.plan}). Load it with \`sds sync ${domain}\`.`);
     });
 
   shop

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import type { SyncCounts } from "../domain/sync.ts";
-import type { SyncProgress } from "../shopify/sync/synchronizer.ts";
+import type { SyncProgress } from "../shopify/sync/progress.ts";
 import { platformOf } from "./connect.ts";
 import { chooseShop, configOf, example, JSON_OPTION, parseSince, withStore } from "./context.ts";
 import { printJson, printLine, tell } from "./print.ts";
@@ -37,7 +37,9 @@ export function addSyncCommand(program: Command): void {
         if (unfinished !== undefined) tell(`Going on with the run that began ${new Date(unfinished.startedAt).toISOString()}.`);
         const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
         try {
-          return since === undefined ? await synchronizer.full(shop, { events: options.events === true }, show) : await synchronizer.changes(shop, since, show);
+          return since === undefined
+            ? await synchronizer.load(shop, { events: options.events === true }, show)
+            : await synchronizer.reconcile(shop, since, show);
         } finally {
           progress.end();
         }

@@ -134,7 +134,7 @@ test("whichever webhooks come, in whatever order, one reconciling run ends in th
         const all = await connected();
         const { test, remote, shop, platform } = all;
         await test.app.store.webhooks.set(shop.shop.id, { url: "https://hooks.example.com/", topics: TOPIC_NAMES }, test.clock.now());
-        await test.app.platform.synchronizer.full(shop.shop, { events: false });
+        await test.app.platform.synchronizer.load(shop.shop, { events: false });
         test.clock.ms += HOUR;
         CHANGES.sign_up(remote, 0);
         CHANGES.sign_up(remote, 1);
@@ -145,9 +145,9 @@ test("whichever webhooks come, in whatever order, one reconciling run ends in th
           else CHANGES[what](remote, n);
         }
         test.clock.ms += 60_000;
-        await test.app.platform.synchronizer.changes(shop.shop, undefined);
+        await test.app.platform.synchronizer.reconcile(shop.shop, undefined);
         const fresh = await connectedTo(platform, {}, test.clock.ms);
-        await fresh.test.app.platform.synchronizer.full(fresh.shop.shop, { events: false });
+        await fresh.test.app.platform.synchronizer.load(fresh.shop.shop, { events: false });
         expect(await state(all)).toEqual(await state(fresh));
         await checkEvents(all);
         expect(platform.invalid).toEqual([]);

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CUSTOMERS_COUNT } from "../../src/shopify/api/operations.ts";
-import { connect } from "../../src/shopify/install/connect.ts";
+import { CUSTOMERS_COUNT } from "../../src/shopify/api/operations/customers.ts";
 import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
 import type { Fault, FaultInfo } from "../support/platform/stand-in.ts";
 
 function ask({ test, shop }: ConnectionResult) {
-  return test.app.platform.api.query(shop.shop, CUSTOMERS_COUNT, {});
+  return test.app.platform.client.query(shop.shop, CUSTOMERS_COUNT, {});
 }
 
 /** Fails the first n requests of the operation. */
@@ -65,14 +64,14 @@ describe("tokens", () => {
     const all = await connected();
     all.remote.revokeTokens();
     expect(await ask(all)).toEqual({ customersCount: { count: 0 } });
-    expect(all.test.logged.join("")).not.toContain("let us in");
+    expect(all.test.logged.join("")).not.toContain("refuses the shop");
   });
 
   test("a pair rotates, and what is stored is the newest", async () => {
     const all = await connected();
     const { store, platform } = all.test.app;
     const { refreshToken } = all.remote.issuePair();
-    await connect({ store, endpoint: platform.endpoint, fetch, base: all.platform.url }, DOMAIN, { kind: "refresh", refreshToken }, all.test.clock.now());
+    await platform.connect(DOMAIN, { kind: "refresh", refreshToken });
     for (let n = 0; n < 3; n += 1) {
       all.test.clock.ms += 3_600_000;
       await Promise.all([ask(all), ask(all)]);
@@ -85,12 +84,11 @@ describe("tokens", () => {
   test("one given for good that is refused is said once, shown with the shop, and said once more when it is over", async () => {
     const all = await connected();
     const { store, platform } = all.test.app;
-    const byHand = (token: string) =>
-      connect({ store, endpoint: platform.endpoint, fetch, base: all.platform.url }, DOMAIN, { kind: "token", token }, all.test.clock.now());
+    const byHand = (token: string) => platform.connect(DOMAIN, { kind: "token", token });
     await byHand(all.remote.issueToken());
     all.remote.revokeTokens();
     for (let n = 0; n < 3; n += 1) await expect(ask(all)).rejects.toThrow("the platform refuses the shop's token");
-    const said = () => all.test.logged.filter((line) => line.includes("does not let us in"));
+    const said = () => all.test.logged.filter((line) => line.includes("refuses the shop"));
     expect(said()).toHaveLength(1);
     expect((await store.connections.find(all.shop.shop.id))?.trouble).toContain("refuses the shop's token");
     await byHand(all.remote.issueToken());
@@ -120,14 +118,14 @@ test("a stop does not wait for a platform that hangs, tokens included", async ()
   const began = performance.now();
   await all.test.app.stop();
   expect(performance.now() - began).toBeLessThan(7_000);
-  await expect(asking).rejects.toThrow("was not asked to the end");
+  await expect(asking).rejects.toThrow("request to the platform was stopped");
 }, 15_000);
 
 test("what the platform gives for a refresh token is not lost where the database fails at first", async () => {
   const all = await connected();
   const { store, platform } = all.test.app;
   const { refreshToken } = all.remote.issuePair();
-  await connect({ store, endpoint: platform.endpoint, fetch, base: all.platform.url }, DOMAIN, { kind: "refresh", refreshToken }, all.test.clock.now());
+  await platform.connect(DOMAIN, { kind: "refresh", refreshToken });
   all.test.clock.ms += 3_600_000;
   const { renew } = store.connections;
   store.connections.renew = () => Promise.reject(new Error("database is locked"));
@@ -155,12 +153,7 @@ describe("connecting", () => {
     const { store, platform } = all.test.app;
     const before = await store.connections.find(all.shop.shop.id);
     const given = await token(all);
-    const connecting = connect(
-      { store, endpoint: platform.endpoint, fetch, base: all.platform.url },
-      DOMAIN,
-      { kind: "token", token: given },
-      all.test.clock.now(),
-    );
+    const connecting = platform.connect(DOMAIN, { kind: "token", token: given });
     await expect(connecting).rejects.toThrow(message);
     expect(await store.connections.find(all.shop.shop.id)).toEqual(before);
   });

@@ -11,7 +11,7 @@ async function withContract() {
 }
 
 function sync({ test, shop }: ConnectionResult, options = { events: false }) {
-  return test.app.platform.synchronizer.full(shop.shop, options);
+  return test.app.platform.synchronizer.load(shop.shop, options);
 }
 
 async function topics({ test, shop }: ConnectionResult): Promise<string[]> {

@@ -7,11 +7,11 @@ const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid:
 const HOUR = 3_600_000;
 
 function full({ test, shop }: ConnectionResult, events = false) {
-  return test.app.platform.synchronizer.full(shop.shop, { events });
+  return test.app.platform.synchronizer.load(shop.shop, { events });
 }
 
 function changes({ test, shop }: ConnectionResult) {
-  return test.app.platform.synchronizer.changes(shop.shop, undefined);
+  return test.app.platform.synchronizer.reconcile(shop.shop, undefined);
 }
 
 async function sendEverything({ test, shop }: ConnectionResult): Promise<void> {
@@ -95,7 +95,7 @@ describe("a first sync", () => {
     await all.deliverAll();
     // The products of an order's lines can't be seen: its contract says what was ordered.
     expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", subtotalCents: 2500, lines: [{ title: "House blend", productId: LINE.product }] }]);
-    expect(all.test.logged.filter((line) => line.includes("keeps a field from us"))).toHaveLength(1);
+    expect(all.test.logged.filter((line) => line.includes("has no access to a field"))).toHaveLength(1);
     // Nor can people, from here on.
     all.remote.scopes = ["read_own_subscription_contracts", "read_orders", "read_products"];
     all.test.clock.ms += HOUR;
@@ -238,7 +238,7 @@ describe("a reconciling run", () => {
     all.test.clock.ms += 24 * HOUR;
     all.remote.cancel(contract);
     all.test.clock.ms += 24 * HOUR;
-    await all.test.app.platform.synchronizer.changes(all.shop.shop, all.test.clock.ms - HOUR);
+    await all.test.app.platform.synchronizer.reconcile(all.shop.shop, all.test.clock.ms - HOUR);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "ACTIVE" }]);
     await changes(all);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
@@ -260,7 +260,7 @@ describe("a reconciling run", () => {
 
   test("of a shop that was never loaded is refused", async () => {
     const all = await connected();
-    await expect(changes(all)).rejects.toThrow(`${DOMAIN} was never loaded whole`);
+    await expect(changes(all)).rejects.toThrow(`${DOMAIN} was never loaded completely`);
   });
 });
 

@@ -1,30 +1,25 @@
 import { GroupCommit } from "../../lib/group-commit.ts";
 import type { InboxStore, Receipt } from "../../store/sqlite/inbox.ts";
 
-/** Characters in one commit. */
-const MAX_SIZE = 8 * 1024 * 1024;
+/** Writes platform webhooks into the inbox. Webhooks that arrive at the same time share a commit. */
+export interface InboxWriter {
+  /** Resolves after the commit. @returns whether the webhook is new */
+  receive(receipt: Receipt): Promise<boolean>;
+  /** Waits for all webhooks received so far. May be called twice. */
+  drain(): Promise<void>;
+}
 
-/** Takes the platform's webhooks into the inbox; what arrives at the same time shares a commit. */
-export class InboxWriter {
-  private readonly group: GroupCommit<Receipt, boolean>;
+/** Characters of bodies in one commit. */
+const MAX_COMMIT_SIZE = 8 * 1024 * 1024;
 
-  /** @param onReceived is called after a commit that brought something new */
-  constructor(store: InboxStore, now: () => number, onReceived: () => void) {
-    const commit = async (receipts: Receipt[]) => {
-      const news = await store.receive(receipts, now());
-      if (news.includes(true)) onReceived();
-      return news;
-    };
-    this.group = new GroupCommit(commit, ({ body }) => body.length, MAX_SIZE);
+/** @param onReceived is called after each commit that brought a new webhook */
+export function createInboxWriter(inbox: Pick<InboxStore, "receive">, now: () => number, onReceived: () => void): InboxWriter {
+  async function commit(receipts: Receipt[]): Promise<boolean[]> {
+    const areNew = await inbox.receive(receipts, now());
+    if (areNew.includes(true)) onReceived();
+    return areNew;
   }
 
-  /** Resolves after the commit. @returns whether it was not received before */
-  receive(receipt: Receipt): Promise<boolean> {
-    return this.group.submit(receipt);
-  }
-
-  /** Waits for what was received. May be called twice. */
-  drain(): Promise<void> {
-    return this.group.drain();
-  }
+  const group = new GroupCommit(commit, ({ body }) => body.length, MAX_COMMIT_SIZE);
+  return { receive: (receipt) => group.submit(receipt), drain: () => group.drain() };
 }
