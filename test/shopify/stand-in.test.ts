@@ -5,7 +5,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import { StandIn, type StandInOptions } from "../support/platform/stand-in.ts";
-import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, CYCLE, CYCLES, FLOW, INSTALLATION, ORDER } from "./operations.ts";
+import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, CYCLE, CYCLES, FLOW, INSTALLATION, ORDER } from "./stand-in-operations.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const PATH = "admin/api/2026-07/graphql.json";

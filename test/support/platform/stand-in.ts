@@ -38,8 +38,17 @@ export interface FaultInfo {
   n: number;
 }
 
-/** `reset` closes the connection before anything is done, `lost` when all is done and not answered. */
-export type Fault = undefined | "reset" | "lost" | { status: number; body?: string; headers?: Record<string, string> } | { delay: number };
+/**
+ * What goes wrong with a request: `reset` closes the connection before anything is done, `lost` after everything is done but
+ * before the answer. An answer can be replaced, or held back for milliseconds or until a promise resolves.
+ */
+export type Fault =
+  | undefined
+  | "reset"
+  | "lost"
+  | { status: number; body?: string; headers?: Record<string, string> }
+  | { delay: number }
+  | { until: Promise<unknown> };
 
 interface Answer {
   status: number;
@@ -182,7 +191,7 @@ export class StandIn {
     const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
-    if (typeof fault === "object") await new Promise((over) => setTimeout(over, fault.delay));
+    if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
     const shop = this.shops.get(domain);
     const answer = isToken ? this.answerToken(shop, body, log) : await this.answerQuery(shop, path, request, raw, body, log);
     if (fault === "lost") return void request.socket.destroy();

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test";
+import type { OrderMoney } from "../../../src/domain/platform-records.ts";
+import type { AttemptNode } from "../../../src/shopify/api/operations/billing.ts";
+import type { ContractLineNode, ContractNode } from "../../../src/shopify/api/operations/contracts.ts";
+import type { CustomerNode } from "../../../src/shopify/api/operations/customers.ts";
+import type { OrderLineNode } from "../../../src/shopify/api/operations/orders.ts";
+import { contractLines, expectedMoney, orderMoney } from "../../../src/shopify/contracts/money.ts";
+import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "../../../src/shopify/contracts/translate.ts";
+import { dateFrom } from "../../../src/shopify/contracts/values.ts";
+
+const CUSTOMER = "gid://shopify/Customer/1";
+const CONTRACT = "gid://shopify/SubscriptionContract/1";
+const ORDER = "gid://shopify/Order/1";
+const VARIANT = "gid://shopify/ProductVariant/1";
+const PRODUCT = "gid://shopify/Product/1";
+const LAST_PAGE = { hasNextPage: false, endCursor: null };
+
+function euros(amount: string) {
+  return { amount, currencyCode: "EUR" };
+}
+
+function contractLine(fields: Partial<ContractLineNode> = {}): ContractLineNode {
+  return {
+    title: "Tea",
+    quantity: 2,
+    productId: PRODUCT,
+    variantId: VARIANT,
+    sellingPlanId: null,
+    currentPrice: euros("12.5"),
+    lineDiscountedPrice: euros("25.0"),
+    ...fields,
+  };
+}
+
+function contractNode(fields: Partial<ContractNode> = {}): ContractNode {
+  return {
+    id: CONTRACT,
+    status: "ACTIVE",
+    revisionId: "9007199254740993",
+    createdAt: "2026-01-01T00:00:00Z",
+    updatedAt: "2026-01-01T00:00:00Z",
+    nextBillingDate: "2026-02-01T00:00:00Z",
+    customer: null,
+    billingPolicy: { interval: "MONTH", intervalCount: 1 },
+    originOrder: null,
+    lines: { nodes: [], pageInfo: LAST_PAGE },
+    ...fields,
+  };
+}
+
+describe("a date", () => {
+  test.each([
+    ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"],
+    ["2026-01-02T03:04:05-05:00", "2026-01-02T08:04:05.000Z"],
+    ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z"],
+  ])("%s is read", (text, date) => {
+    expect(dateFrom(text)).toBe(date);
+  });
+
+  test.each(["1969-12-31T23:59:59Z", "+010000-01-01T00:00:00Z", "soon", ""])("%j is refused", (text) => {
+    expect(() => dateFrom(text)).toThrow(expect.objectContaining({ code: "bad_record" }));
+  });
+});
+
+describe("a customer", () => {
+  const node: CustomerNode = {
+    id: CUSTOMER,
+    firstName: "Ada",
+    lastName: null,
+    updatedAt: "2026-01-02T00:00:00Z",
+    defaultEmailAddress: {
+      emailAddress: "ada@example.com",
+      marketingState: "SUBSCRIBED",
+      marketingUpdatedAt: "2026-01-01T00:00:00Z",
+    },
+  };
+  const asOf = Date.UTC(2026, 0, 2);
+
+  test("has names, e-mail and consent, each with its time", () => {
+    expect(customerRecord(node)).toEqual({
+      type: "customer",
+      shopifyId: CUSTOMER,
+      email: "ada@example.com",
+      marketingConsent: true,
+      firstName: "Ada",
+      lastName: null,
+      asOf,
+      consentAsOf: Date.UTC(2026, 0, 1),
+    });
+  });
+
+  test("without e-mail has no consent", () => {
+    const expected = { email: null, marketingConsent: false, asOf, consentAsOf: asOf };
+    expect(customerRecord({ ...node, defaultEmailAddress: null })).toMatchObject(expected);
+  });
+
+  test.each(["UNSUBSCRIBED", "PENDING", "NOT_SUBSCRIBED"])("who is %s has not consented", (marketingState) => {
+    const address = { emailAddress: "a@example.com", marketingState, marketingUpdatedAt: null };
+    const expected = { marketingConsent: false, consentAsOf: asOf };
+    expect(customerRecord({ ...node, defaultEmailAddress: address })).toMatchObject(expected);
+  });
+
+  test("whose fields the app may not see keeps what the mirror has of them", () => {
+    const record = { type: "customer" as const, shopifyId: CUSTOMER, asOf, consentAsOf: asOf };
+    expect(customerRecord({ id: CUSTOMER, updatedAt: node.updatedAt })).toEqual(record);
+  });
+
+  test("that is not valid is refused", () => {
+    const refusal = { code: "bad_record", message: expect.stringContaining("the platform's customer is not valid: shopifyId") };
+    expect(() => customerRecord({ ...node, id: ORDER })).toThrow(expect.objectContaining(refusal));
+  });
+});
+
+describe("a subscription", () => {
+  test("is read whole", () => {
+    expect(subscriptionRecord(contractNode(), [contractLine()], CUSTOMER)).toEqual({
+      type: "subscription",
+      shopifyId: CONTRACT,
+      customer: CUSTOMER,
+      status: "ACTIVE",
+      interval: "MONTH",
+      intervalCount: 1,
+      sellingPlanId: null,
+      lines: [{ variantId: VARIANT, productId: PRODUCT, title: "Tea", quantity: 2, unitPriceCents: 1250 }],
+      nextBillingDate: "2026-02-01T00:00:00.000Z",
+      startedAt: "2026-01-01T00:00:00.000Z",
+      revision: "9007199254740993",
+    });
+  });
+
+  test("has the first selling plan among its lines", () => {
+    const plans = [null, "gid://shopify/SellingPlan/2", "gid://shopify/SellingPlan/3"];
+    const lines = plans.map((sellingPlanId) => contractLine({ sellingPlanId }));
+    expect(subscriptionRecord(contractNode(), lines, CUSTOMER).sellingPlanId).toBe("gid://shopify/SellingPlan/2");
+  });
+
+  test.each([
+    ["FAILED", "PAYMENT_FAILED"],
+    ["PAUSED", "PAUSED"],
+    ["CANCELLED", "CANCELLED"],
+    ["EXPIRED", "EXPIRED"],
+  ])("that is %s at the platform is %s", (status, expected) => {
+    const { status: own } = subscriptionRecord(contractNode({ status }), [], CUSTOMER);
+    expect(String(own)).toBe(expected);
+  });
+
+  test("may have no next billing date", () => {
+    expect(subscriptionRecord(contractNode({ nextBillingDate: null }), [], CUSTOMER).nextBillingDate).toBeNull();
+  });
+
+  test("leaves out lines that name no product, and those beyond 250", () => {
+    const unnamed = [{ variantId: null }, { productId: null }, { quantity: 0 }].map(contractLine);
+    expect(contractLines(unnamed)).toEqual([]);
+    expect(contractLines([contractLine({ quantity: 1 })])).toHaveLength(1);
+    expect(contractLines(Array.from({ length: 251 }, () => contractLine()))).toHaveLength(250);
+  });
+});
+
+describe("money", () => {
+  test("of the next order has the discounts of the contract's lines", () => {
+    const lines = [contractLine({ lineDiscountedPrice: euros("20.01") }), contractLine({ variantId: null })];
+    expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 5000, discountCents: 499, creditsCents: 0 });
+  });
+
+  test("of the next order has no discount below zero", () => {
+    const lines = [contractLine({ lineDiscountedPrice: euros("25.01") })];
+    expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 2500, discountCents: 0 });
+  });
+
+  test.each(["12.505", "-1", "much"])("is refused if an amount is %s", (amount) => {
+    const refusal = { code: "bad_record", message: `the platform sent an invalid amount: ${amount} EUR` };
+    const line = contractLine({ currentPrice: euros(amount) });
+    expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
+  });
+
+  test("of an order counts each discount once, and store credit apart", () => {
+    const discount = (amount: string, discountApplication: { title?: string; code?: string }) => ({
+      allocatedAmountSet: { shopMoney: euros(amount) },
+      discountApplication,
+    });
+    const line = (fields: Partial<OrderLineNode>): OrderLineNode => ({
+      title: "Tea",
+      quantity: 3,
+      contract: null,
+      variant: { id: VARIANT },
+      product: { id: PRODUCT },
+      originalUnitPriceSet: { shopMoney: euros("10") },
+      discountAllocations: [],
+      ...fields,
+    });
+    const lines = [
+      line({ discountAllocations: [discount("1.5", { title: "Credit" }), discount("2", { title: "Summer" })] }),
+      line({ quantity: 1, variant: null, discountAllocations: [discount("0.25", { code: "Credit" })] }),
+    ];
+    expect(orderMoney(lines, "Credit")).toEqual({
+      lines: [{ variantId: VARIANT, productId: PRODUCT, title: "Tea", quantity: 3, unitPriceCents: 1000 }],
+      subtotalCents: 4000,
+      discountCents: 200,
+      creditsCents: 175,
+    });
+    const { variant: _variant, product: _product, ...hidden } = line({});
+    expect(orderMoney([hidden], "Credit").lines).toEqual([]);
+    expect(
+      orderMoney(
+        Array.from({ length: 251 }, () => line({})),
+        "Credit",
+      ).lines,
+    ).toHaveLength(250);
+  });
+
+  test("that is not valid is refused", () => {
+    const line = contractLine({ quantity: 1_000_000, currentPrice: euros("90000000000000") });
+    const refusal = { code: "bad_record", message: expect.stringContaining("the platform's order is not valid:") };
+    expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
+  });
+});
+
+const MONEY: OrderMoney = { lines: [], subtotalCents: 2500, discountCents: 0, creditsCents: 0 };
+const EXPECTED: OrderMoney = { lines: [], subtotalCents: 9900, discountCents: 0, creditsCents: 0 };
+const STARTED = "2026-01-01T00:00:00.000Z";
+const ENDED = "2026-01-01T00:01:00.000Z";
+
+describe("a checkout", () => {
+  const order = { id: ORDER, createdAt: STARTED, processedAt: ENDED, displayFinancialStatus: "PAID" };
+
+  test.each(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"])("that is %s was charged", (status) => {
+    const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
+    const attempt = checkoutAttempt({ ...order, displayFinancialStatus: status }, MONEY);
+    expect(attempt).toEqual({ startedAt: ENDED, endedAt: ENDED, outcome });
+  });
+
+  test.each(["PENDING", "AUTHORIZED", "VOIDED", "EXPIRED", null])("that is %p waits", (displayFinancialStatus) => {
+    const attempt = checkoutAttempt({ ...order, displayFinancialStatus, processedAt: null }, MONEY);
+    expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
+  });
+});
+
+describe("a billing attempt", () => {
+  const HOUR_MS = 3_600_000;
+  const success = (order: string | null): AttemptNode => ({
+    createdAt: STARTED,
+    completedAt: ENDED,
+    state: { __typename: "SubscriptionBillingAttemptSuccessState", order: order === null ? null : { id: order } },
+  });
+  const read = (node: AttemptNode, money: OrderMoney | undefined, now = Date.parse(ENDED)) => billingAttempt(node, () => money, EXPECTED, now);
+
+  test.each([
+    [{ payment: "CARD_DECLINED" }, "card_declined"],
+    [{ inventory: "OUT_OF_STOCK" }, "out_of_stock"],
+    [{ general: "UNEXPECTED" }, "unexpected"],
+    [{}, "unexpected_error"],
+  ])("with the error %j is declined", (error, reason) => {
+    const state = { __typename: "SubscriptionBillingAttemptFailedState" as const, error };
+    const attempt = read({ createdAt: STARTED, completedAt: null, state }, undefined);
+    expect(attempt).toEqual({ startedAt: STARTED, endedAt: STARTED, outcome: { kind: "declined", reason } });
+  });
+
+  test.each(["SubscriptionBillingAttemptPendingState", "SubscriptionBillingAttemptActionRequiredState"] as const)("in the state %s waits", (__typename) => {
+    const attempt = read({ createdAt: STARTED, completedAt: ENDED, state: { __typename } }, MONEY);
+    expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
+  });
+
+  test("that succeeded has the money of its order", () => {
+    const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
+    expect(read(success(ORDER), MONEY)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
+  });
+
+  test.each([ORDER, null])("that succeeded waits an hour for its order %p, then has the contract's money", (order) => {
+    const end = Date.parse(ENDED) + HOUR_MS;
+    expect(read(success(order), undefined, end - 1)).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
+    const outcome = { kind: "charged" as const, order: { shopifyId: order, ...EXPECTED } };
+    expect(read(success(order), undefined, end)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
+  });
+});
