@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { answerGraphql, type GraphqlRequest, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
-import { look, obey } from "./control.ts";
+import { readState, runCommand } from "./control.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
 import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
@@ -14,11 +14,11 @@ export interface StandInOptions {
   maximumAvailable?: number;
   restoreRate?: number;
   maxQueryCost?: number;
-  /** Where webhooks are posted as they happen. */
+  /** The URL to which webhooks are posted at once. */
   webhooksTo?: string;
-  /** Seconds that access tokens live, instead of the platform's. */
+  /** The life of access tokens in seconds, if it is not that of the platform. */
   tokenLife?: number;
-  /** The trigger handles that are declared. */
+  /** The declared handles of triggers. */
   handles?: string[];
 }
 
@@ -34,13 +34,13 @@ export interface RequestLog {
 export interface FaultInfo {
   shop: string;
   operation: string;
-  /** The how manieth request of this shop for this operation it is, from 1. */
+  /** The number of the request among those of this shop for this operation, from 1. */
   n: number;
 }
 
 /**
- * What goes wrong with a request: `reset` closes the connection before anything is done, `lost` after everything is done but
- * before the answer. An answer can be replaced, or held back for milliseconds or until a promise resolves.
+ * What goes wrong with a request: `reset` closes the connection before anything is done, `lost` after everything is done
+ * but before the answer. An answer can be replaced, or held back for milliseconds or until a promise resolves.
  */
 export type Fault =
   | undefined
@@ -59,20 +59,20 @@ interface Answer {
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
 const HANDLES = ["subscription-created", "subscription-cancelled", "billing-attempt-failed", "streak-milestone-reached"];
 /** The platform gives a receiver five seconds. */
-const PATIENCE = 5000;
+const WEBHOOK_TIMEOUT_MS = 5000;
 const FIRST_ID = 9_007_199_254_741_001n;
-/** Ids of one shop are none of another. */
+/** Each shop has ids of its own. */
 const IDS_PER_SHOP = 1_000_000_000_000n;
 
-/** The platform, for tests: some shops, its Admin API over the real schema, and its webhooks. */
+/** The platform for tests: some shops, the Admin API with the real schema, and webhooks. */
 export class StandIn {
   readonly shops = new Map<string, PlatformShop>();
   readonly requests: RequestLog[] = [];
-  /** What was sent that the platform would not understand, or that the stand-in does not have: tests expect none. */
+  /** Requests that the platform would not understand, or that the stand-in does not have. Tests expect none. */
   readonly invalid: string[] = [];
-  /** Webhooks that were to be posted and were not taken. */
+  /** Webhooks that could not be delivered. */
   readonly undelivered: { webhook: Webhook; reason: string }[] = [];
-  /** Consulted on each request. */
+  /** Called for each request. */
   fault: (info: FaultInfo) => Fault = () => undefined;
   webhooksTo: string | undefined;
   throttled = 0;
@@ -92,11 +92,11 @@ export class StandIn {
     this.handles = new Set(handles);
     this.tokenLife = options.tokenLife;
     this.webhooksTo = options.webhooksTo;
-    // Not Bun.serve: that one cannot cut a connection.
+    // Bun.serve cannot close a connection without an answer, so this is a server of node:http.
     this.server = createServer((request, response) => {
       this.serve(request, response).catch((error: unknown) => {
         if (request.destroyed || response.destroyed) return;
-        this.invalid.push(`the stand-in broke: ${error}`);
+        this.invalid.push(`the stand-in failed: ${error}`);
         response.writeHead(500).end(JSON.stringify({ errors: String(error) }));
       });
     });
@@ -120,7 +120,7 @@ export class StandIn {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** For SDS_PLATFORM_URL, where the braces stand for a shop's domain. */
+  /** The value for SDS_PLATFORM_URL. `{shop}` is the place of the domain. */
   get url(): string {
     return `${this.address}/{shop}`;
   }
@@ -159,7 +159,7 @@ export class StandIn {
     return fetch(url, { method: "POST", ...this.signed(webhook) });
   }
 
-  /** Resolves when all webhooks so far have been posted. */
+  /** Resolves when all webhooks so far are posted. */
   async settled(): Promise<void> {
     await this.posting;
   }
@@ -169,7 +169,7 @@ export class StandIn {
     if (url === undefined) return;
     this.posting = this.posting.then(async () => {
       try {
-        const response = await fetch(url, { method: "POST", ...this.signed(webhook), signal: AbortSignal.timeout(PATIENCE) });
+        const response = await fetch(url, { method: "POST", ...this.signed(webhook), signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS) });
         if (!response.ok) this.undelivered.push({ webhook, reason: `status ${response.status}` });
         await response.arrayBuffer();
       } catch (error) {
@@ -198,12 +198,12 @@ export class StandIn {
     write(response, answer);
   }
 
-  /** For tests and benches in another process: `POST /control`, `GET /control/requests`. */
+  /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
   private answerControl(request: IncomingMessage, raw: string): Answer {
     const { pathname, searchParams } = new URL(request.url ?? "", this.address);
     try {
-      if (request.method === "POST") return json(200, { result: obey(this, JSON.parse(raw)) });
-      return json(200, look(this, pathname.slice("/control/".length), searchParams));
+      if (request.method === "POST") return json(200, { result: runCommand(this, JSON.parse(raw)) });
+      return json(200, readState(this, pathname.slice("/control/".length), searchParams));
     } catch (error) {
       return json(400, { error: error instanceof Error ? error.message : String(error) });
     }
