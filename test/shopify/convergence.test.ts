@@ -100,8 +100,8 @@ function queuedEvents({ test }: ConnectionResult): { topic: string; data: Record
 }
 
 /**
- * Checks that each change gave one event. Each event of a contract differs from the one before, the last one has the state
- * of the contract, and every attempt has its event.
+ * Checks that each change gave one event. Each event of a contract differs from the one before, the last one has the
+ * state of the contract, and every attempt has its event.
  */
 async function checkEvents(all: ConnectionResult): Promise<void> {
   const events = queuedEvents(all);
@@ -129,7 +129,7 @@ async function checkEvents(all: ConnectionResult): Promise<void> {
   }
 }
 
-test("whatever webhooks come, in any order, reconciling ends in the platform's state with one event for each change", async () => {
+test("webhooks in any order and reconciling give the platform's state, and one event for each change", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
       try {

@@ -3,7 +3,7 @@ import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.t
 import { type ConnectionResult, connected } from "../../support/connected.ts";
 import { HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
-import type { Fault, FaultInfo } from "../../support/platform/stand-in.ts";
+import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
 import { recordedClient } from "../../support/recorded-client.ts";
 
 const OPERATION = "CustomersCount";
@@ -143,7 +143,7 @@ describe("a refused token", () => {
     expect(all.test.logged.join("")).not.toContain("refuses the shop's token");
   });
 
-  test("that cannot be replaced is logged once, shown with the shop, and logged once more when it is over", async () => {
+  test("that cannot be replaced is shown with the shop, and logged once when it begins and once when it ends", async () => {
     const all = await connected();
     const { store, platform } = all.test.app;
     const trouble = async () => (await store.connections.find(all.shop.shop.id))?.trouble;

@@ -1,52 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { OrderMoney } from "../../../src/domain/platform-records.ts";
 import type { AttemptNode } from "../../../src/shopify/api/operations/billing.ts";
-import type { ContractLineNode, ContractNode } from "../../../src/shopify/api/operations/contracts.ts";
 import type { CustomerNode } from "../../../src/shopify/api/operations/customers.ts";
-import type { OrderLineNode } from "../../../src/shopify/api/operations/orders.ts";
-import { contractLines, expectedMoney, orderMoney } from "../../../src/shopify/contracts/money.ts";
 import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "../../../src/shopify/contracts/translate.ts";
 import { dateFrom } from "../../../src/shopify/contracts/values.ts";
-
-const CUSTOMER = "gid://shopify/Customer/1";
-const CONTRACT = "gid://shopify/SubscriptionContract/1";
-const ORDER = "gid://shopify/Order/1";
-const VARIANT = "gid://shopify/ProductVariant/1";
-const PRODUCT = "gid://shopify/Product/1";
-const LAST_PAGE = { hasNextPage: false, endCursor: null };
-
-function euros(amount: string) {
-  return { amount, currencyCode: "EUR" };
-}
-
-function contractLine(fields: Partial<ContractLineNode> = {}): ContractLineNode {
-  return {
-    title: "Tea",
-    quantity: 2,
-    productId: PRODUCT,
-    variantId: VARIANT,
-    sellingPlanId: null,
-    currentPrice: euros("12.5"),
-    lineDiscountedPrice: euros("25.0"),
-    ...fields,
-  };
-}
-
-function contractNode(fields: Partial<ContractNode> = {}): ContractNode {
-  return {
-    id: CONTRACT,
-    status: "ACTIVE",
-    revisionId: "9007199254740993",
-    createdAt: "2026-01-01T00:00:00Z",
-    updatedAt: "2026-01-01T00:00:00Z",
-    nextBillingDate: "2026-02-01T00:00:00Z",
-    customer: null,
-    billingPolicy: { interval: "MONTH", intervalCount: 1 },
-    originOrder: null,
-    lines: { nodes: [], pageInfo: LAST_PAGE },
-    ...fields,
-  };
-}
+import { CONTRACT, CUSTOMER, contractLine, contractNode, ORDER, PRODUCT, VARIANT } from "../../support/platform-nodes.ts";
 
 describe("a date", () => {
   test.each([
@@ -146,72 +104,6 @@ describe("a subscription", () => {
 
   test("may have no next billing date", () => {
     expect(subscriptionRecord(contractNode({ nextBillingDate: null }), [], CUSTOMER).nextBillingDate).toBeNull();
-  });
-
-  test("leaves out lines that name no product, and those beyond 250", () => {
-    const unnamed = [{ variantId: null }, { productId: null }, { quantity: 0 }].map(contractLine);
-    expect(contractLines(unnamed)).toEqual([]);
-    expect(contractLines([contractLine({ quantity: 1 })])).toHaveLength(1);
-    expect(contractLines(Array.from({ length: 251 }, () => contractLine()))).toHaveLength(250);
-  });
-});
-
-describe("money", () => {
-  test("of the next order has the discounts of the contract's lines", () => {
-    const lines = [contractLine({ lineDiscountedPrice: euros("20.01") }), contractLine({ variantId: null })];
-    expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 5000, discountCents: 499, creditsCents: 0 });
-  });
-
-  test("of the next order has no discount below zero", () => {
-    const lines = [contractLine({ lineDiscountedPrice: euros("25.01") })];
-    expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 2500, discountCents: 0 });
-  });
-
-  test.each(["12.505", "-1", "much"])("is refused if an amount is %s", (amount) => {
-    const refusal = { code: "bad_record", message: `the platform sent an invalid amount: ${amount} EUR` };
-    const line = contractLine({ currentPrice: euros(amount) });
-    expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
-  });
-
-  test("of an order counts each discount once, and store credit apart", () => {
-    const discount = (amount: string, discountApplication: { title?: string; code?: string }) => ({
-      allocatedAmountSet: { shopMoney: euros(amount) },
-      discountApplication,
-    });
-    const line = (fields: Partial<OrderLineNode>): OrderLineNode => ({
-      title: "Tea",
-      quantity: 3,
-      contract: null,
-      variant: { id: VARIANT },
-      product: { id: PRODUCT },
-      originalUnitPriceSet: { shopMoney: euros("10") },
-      discountAllocations: [],
-      ...fields,
-    });
-    const lines = [
-      line({ discountAllocations: [discount("1.5", { title: "Credit" }), discount("2", { title: "Summer" })] }),
-      line({ quantity: 1, variant: null, discountAllocations: [discount("0.25", { code: "Credit" })] }),
-    ];
-    expect(orderMoney(lines, "Credit")).toEqual({
-      lines: [{ variantId: VARIANT, productId: PRODUCT, title: "Tea", quantity: 3, unitPriceCents: 1000 }],
-      subtotalCents: 4000,
-      discountCents: 200,
-      creditsCents: 175,
-    });
-    const { variant: _variant, product: _product, ...hidden } = line({});
-    expect(orderMoney([hidden], "Credit").lines).toEqual([]);
-    expect(
-      orderMoney(
-        Array.from({ length: 251 }, () => line({})),
-        "Credit",
-      ).lines,
-    ).toHaveLength(250);
-  });
-
-  test("that is not valid is refused", () => {
-    const line = contractLine({ quantity: 1_000_000, currentPrice: euros("90000000000000") });
-    const refusal = { code: "bad_record", message: expect.stringContaining("the platform's order is not valid:") };
-    expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
   });
 });
 

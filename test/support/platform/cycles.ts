@@ -3,8 +3,8 @@ import type { AttemptRow, ContractRow, Interval } from "./rows.ts";
 const DAY_MS = 86_400_000;
 
 /**
- * A billing cycle. Cycles are not stored: they follow from the contract, without end. Cycle 1 begins with the contract, and
- * each cycle is billed at its end.
+ * A billing cycle. Cycles are not stored: they follow from the contract, without end. Cycle 1 begins with the contract,
+ * and each cycle is billed at its end.
  */
 export interface Cycle {
   readonly kind: "cycle";

@@ -30,8 +30,8 @@ const CONNECTION_COST = 2;
 
 /**
  * The cost of an operation by the rules of the platform. A scalar costs nothing, an object 1, a connection 2 plus its
- * nodes, and a mutation 10. Of several possible types the most expensive one counts. Without `data` this is the requested
- * cost, and with it the actual cost.
+ * nodes, and a mutation 10. Of several possible types the most expensive one counts. Without `data` this is the
+ * requested cost, and with it the actual cost.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;

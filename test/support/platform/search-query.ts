@@ -12,8 +12,8 @@ export interface Condition {
 const TIMES: Record<string, string> = { created_at: "CREATED_AT", updated_at: "UPDATED_AT", processed_at: "PROCESSED_AT" };
 
 /**
- * Reads the part of the platform's search syntax that is needed. Like the platform it ignores unknown terms, but reports
- * them to `unknown`.
+ * Reads the part of the platform's search syntax that is needed. Like the platform it ignores unknown terms, but
+ * reports them to `unknown`.
  */
 export function readSearch(query: string, unknown: (term: string) => void): Condition[] {
   return [...query.matchAll(/'[^']*'|"[^"]*"|[^\s:]+:(?:[<>]=?)?(?:'[^']*'|"[^"]*"|\S*)|\S+/g)].flatMap(([term]) => {

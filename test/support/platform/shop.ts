@@ -3,7 +3,7 @@ import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
 import { appSubscriptionBody, personBody, shopBody } from "./webhook-bodies.ts";
 
-/** A shop of the stand-in. Each method makes a change and sends the webhooks that the platform would send. Ids are gids. */
+/** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
   setAppSubscription({ name, status }: { name: string; status: string }): void {
     let subscription = this.appSubscriptions.find((known) => known.name === name);

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { answerGraphql, type GraphqlRequest, type Outcome, operationName } from "./admin-graphql.ts";
+import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
 import { readState, runCommand } from "./control.ts";
+import type { Fault, FaultInfo } from "./faults.ts";
+import { type Answer, asRequest, json, readBody, write } from "./http.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
 import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
@@ -29,31 +31,6 @@ export interface RequestLog {
   cost: number;
   at: number;
   outcome: Outcome | "fault" | "unauthorized" | "not found";
-}
-
-export interface FaultInfo {
-  shop: string;
-  operation: string;
-  /** The number of the request among those of this shop for this operation, from 1. */
-  n: number;
-}
-
-/**
- * What goes wrong with a request: `reset` closes the connection before anything is done, `lost` after everything is done
- * but before the answer. An answer can be replaced, or held back for milliseconds or until a promise resolves.
- */
-export type Fault =
-  | undefined
-  | "reset"
-  | "lost"
-  | { status: number; body?: string; headers?: Record<string, string> }
-  | { delay: number }
-  | { until: Promise<unknown> };
-
-interface Answer {
-  status: number;
-  body: string;
-  headers?: Record<string, string>;
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
@@ -256,27 +233,4 @@ export class StandIn {
     if (answer.outcome === "throttled") this.throttled++;
     return json(200, answer.body);
   }
-}
-
-function readBody(raw: string, contentType = ""): Record<string, unknown> {
-  if (contentType.startsWith("application/x-www-form-urlencoded")) return Object.fromEntries(new URLSearchParams(raw));
-  try {
-    const body: unknown = JSON.parse(raw);
-    return typeof body === "object" && body !== null ? { ...body } : {};
-  } catch {
-    return {};
-  }
-}
-
-function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
-  const isNamed = typeof name === "string";
-  return { query: String(query ?? ""), variables: typeof variables === "object" ? { ...variables } : {}, operationName: isNamed ? name : null };
-}
-
-function json(status: number, body: unknown): Answer {
-  return { status, body: JSON.stringify(body), headers: { "Content-Type": "application/json; charset=utf-8" } };
-}
-
-function write(response: ServerResponse, { status, body, headers = {} }: Answer): void {
-  response.writeHead(status, headers).end(body);
 }
