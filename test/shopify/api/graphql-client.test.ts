@@ -33,15 +33,15 @@ const STATUS = { maximumAvailable: 1000, currentlyAvailable: 40, restoreRate: 50
 
 describe("a failure that may pass is retried", () => {
   test.each<[string, Fault, number[]]>([
-    ["HTTP 500, twice as late each time", { status: 500 }, [1000, 2000, 4000]],
-    ["HTTP 503 after the seconds in Retry-After", { status: 503, headers: { "Retry-After": "2" } }, [2000, 2000, 2000]],
-    ["HTTP 429 after a part of a second too", { status: 429, headers: { "Retry-After": "1.5" } }, [1500, 1500, 1500]],
-    ["a Retry-After that is a date does not count", { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } }, [1000, 2000, 4000]],
-    ["a long Retry-After is a minute", { status: 503, headers: { "Retry-After": "3600" } }, [60_000, 60_000, 60_000]],
-    ["an answer that is not JSON", { status: 200, body: "<html>" }, [1000, 2000, 4000]],
-    ["a reset connection", "reset", [1000, 2000, 4000]],
-    ["a lost answer", "lost", [1000, 2000, 4000]],
-    ["a defect of the platform", answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }), [1000, 2000, 4000]],
+    ["after HTTP 500, with waits that double", { status: 500 }, [1000, 2000, 4000]],
+    ["after HTTP 503, when the seconds in Retry-After are over", { status: 503, headers: { "Retry-After": "2" } }, [2000, 2000, 2000]],
+    ["after HTTP 429, also when Retry-After has a fraction", { status: 429, headers: { "Retry-After": "1.5" } }, [1500, 1500, 1500]],
+    ["without regard to a Retry-After that is a date", { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } }, [1000, 2000, 4000]],
+    ["after a minute if Retry-After is longer", { status: 503, headers: { "Retry-After": "3600" } }, [60_000, 60_000, 60_000]],
+    ["after an answer that is not JSON", { status: 200, body: "<html>" }, [1000, 2000, 4000]],
+    ["after a reset connection", "reset", [1000, 2000, 4000]],
+    ["after a lost answer", "lost", [1000, 2000, 4000]],
+    ["after a defect of the platform", answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }), [1000, 2000, 4000]],
   ])("%s", async (_title, fault, expected) => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
@@ -86,7 +86,7 @@ describe("a failure that may pass is retried", () => {
   });
 });
 
-describe("the points of the platform", () => {
+describe("points", () => {
   test.each<[string, object | undefined, number[]]>([
     ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
     ["a minute at a time", { requestedQueryCost: 90_000, throttleStatus: STATUS }, [60_000, 60_000]],
@@ -143,7 +143,7 @@ describe("a refused token", () => {
     expect(all.test.logged.join("")).not.toContain("refuses the shop's token");
   });
 
-  test("that cannot be replaced is shown with the shop, and logged once when it begins and once when it ends", async () => {
+  test("without a replacement is shown with the shop, and logged when it begins and when it ends", async () => {
     const all = await connected();
     const { store, platform } = all.test.app;
     const trouble = async () => (await store.connections.find(all.shop.shop.id))?.trouble;
@@ -162,7 +162,7 @@ describe("a refused token", () => {
   });
 });
 
-test("a field that stays without access is logged once", async () => {
+test("a field without access is logged once, however often it is queried", async () => {
   const all = await connected();
   const { client, shop, logged } = recordedClient(all);
   const denied = { message: "Access denied", path: ["customer", "firstName"], extensions: { code: "ACCESS_DENIED" } };
@@ -199,7 +199,7 @@ describe("a stop", () => {
     expect(requestCount(all)).toBe(0);
   });
 
-  test("of the caller ends the retries", async () => {
+  test("by the caller ends the retries", async () => {
     const all = await connected();
     const { client, shop, waits, hooks } = recordedClient(all);
     const stopping = new AbortController();

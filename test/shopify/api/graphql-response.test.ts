@@ -53,18 +53,18 @@ describe("a field without access", () => {
     expect(first).toEqual({ name: "firstName", message: "no" });
   });
 
-  test("is fatal if the mirror cannot do without it", () => {
+  test("is an error if the mirror needs it", () => {
     const body = { data: { customer: { firstName: null } }, errors: [denied("customer", "firstName"), denied("customer")] };
     expect(() => readGraphqlData(response({ body }))).toThrow(expect.objectContaining({ reason: "unauthorized" }));
   });
 
-  test("is fatal if there is another error beside it", () => {
+  test("is an error if there is another error beside it", () => {
     const other = { ...denied("customer", "firstName"), extensions: { code: "OTHER" } };
     const body = { data: { customer: { firstName: null } }, errors: [denied("customer", "firstName"), other] };
     expect(() => readGraphqlData(response({ body }))).toThrow("no");
   });
 
-  test("does not exist in a complete response", () => {
+  test("is not reported for a complete response", () => {
     const data = { shop: { name: "alpha" } };
     expect(readGraphqlData(response({ body: { data } }))).toEqual({ data, denied: undefined });
   });

@@ -23,11 +23,11 @@ test("all nodes are read, page by page", async () => {
   expect(await allNodes(page([1], "a"), async (after) => pages[after])).toEqual([1, 2, 3, 4]);
 });
 
-test("the nodes read so far are all, if the object is gone meanwhile", async () => {
+test("reading ends without an error if the object is gone", async () => {
   expect(await allNodes(page([1], "a"), async () => undefined)).toEqual([1]);
 });
 
-test("a cursor that does not move on a later page is refused too", async () => {
+test("a cursor that does not move is refused on later pages too", async () => {
   const stuck = allNodes(page([1], "a"), async () => page([2], "a"));
   await expect(stuck).rejects.toThrow("has no cursor of its own");
 });

@@ -48,7 +48,7 @@ describe("an access token", () => {
     expect(all.platform.tokenRequests).toBe(3);
   });
 
-  test("that the platform refuses is replaced before its end", async () => {
+  test("is replaced before its end if the platform refuses it", async () => {
     const all = await connected();
     const { tokens, shop } = recordedClient(all);
     const refused = await tokens.get(shop);
@@ -58,7 +58,7 @@ describe("an access token", () => {
     expect(all.platform.tokenRequests).toBe(2);
   });
 
-  test("that the operator gave has no end, and cannot be replaced", async () => {
+  test("from the operator has no end, and cannot be replaced", async () => {
     const all = await connected();
     const { tokens, shop } = recordedClient(all);
     const token = all.remote.issueToken();
@@ -69,7 +69,7 @@ describe("an access token", () => {
     await expect(replaced).rejects.toMatchObject({ reason: "unauthorized", status: 401 });
   });
 
-  test("comes in pairs of which each refresh token is used once, and the newest is stored", async () => {
+  test("is renewed with the newest refresh token, and no refresh token is used twice", async () => {
     const all = await connected();
     const { tokens, shop, connections } = recordedClient(all);
     const refreshToken = await connectPair(all);
@@ -82,14 +82,30 @@ describe("an access token", () => {
     expect(requests.map(({ outcome }) => outcome)).toEqual(requests.map(() => "ok"));
   });
 
-  test("of a shop that is not connected does not exist", async () => {
+  test("is stored even if the caller stops waiting for it", async () => {
+    const all = await connected();
+    const { tokens, shop, connections } = recordedClient(all);
+    const before = await tokens.get(shop);
+    all.test.clock.ms += LIFE_MS;
+    all.platform.fault = () => ({ delay: 50 });
+    const stopping = new AbortController();
+    const waiting = tokens.get(shop, { signal: stopping.signal });
+    waiting.catch(() => undefined);
+    await eventually(() => all.platform.tokenRequests > 1 || all.platform.requests.length > 1);
+    stopping.abort(new Error("stopped"));
+    await expect(waiting).rejects.toThrow("stopped");
+    await tokens.drain();
+    expect((await connections.tokens(shop.id))?.accessToken).not.toBe(before);
+  });
+
+  test("is refused for a shop that is not connected", async () => {
     const all = await connected();
     const { tokens, shop, connections } = recordedClient(all);
     await connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     await expect(tokens.get(shop)).rejects.toThrow("the shop is not connected to the platform");
   });
 
-  test("is neither in the log nor in the database as it is", async () => {
+  test("is neither in the log nor unencrypted in the database", async () => {
     const all = await connected();
     const { tokens, shop } = recordedClient(all);
     const token = await tokens.get(shop);
@@ -113,7 +129,7 @@ describe("a renewal in another process", () => {
     expect(all.platform.tokenRequests).toBe(1);
   });
 
-  test("that ended just before this one began is used too", async () => {
+  test("is used even if it ended just before this one began", async () => {
     const all = await connected();
     const { tokens, shop, connections } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
@@ -131,7 +147,7 @@ describe("a renewal in another process", () => {
     expect(await tokens.get(shop)).not.toBe(other.accessToken);
   });
 
-  test("that never ends is taken over after a minute", async () => {
+  test("is taken over after a minute if it never ends", async () => {
     const all = await connected();
     const { tokens, shop, connections, waits } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
@@ -142,7 +158,7 @@ describe("a renewal in another process", () => {
     expect(waits).toHaveLength(301);
   });
 
-  test("of a shop that is disconnected meanwhile is not waited for", async () => {
+  test("is not waited for if the shop is disconnected", async () => {
     const all = await connected();
     const { tokens, shop, connections, hooks } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
@@ -153,8 +169,8 @@ describe("a renewal in another process", () => {
   });
 });
 
-describe("a renewal that fails", () => {
-  test("is given back, so that the next one begins at once", async () => {
+describe("a failed renewal", () => {
+  test("lets the next one begin at once", async () => {
     const all = await connected();
     const { tokens, shop, waits } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
@@ -166,7 +182,7 @@ describe("a renewal that fails", () => {
     expect(waits).toEqual([]);
   });
 
-  test("in the database loses no refresh token: the new pair is stored by the next call", async () => {
+  test("of the database does not lose the new pair: the next call stores it", async () => {
     const all = await connected();
     const { tokens, shop, connections } = recordedClient(all);
     await connectPair(all);
@@ -182,23 +198,15 @@ describe("a renewal that fails", () => {
     await tokens.get(shop);
     expect(all.platform.tokenRequests).toBe(requests + 1);
   });
-
-  test("does not hold up a caller who stops waiting, and its result is stored all the same", async () => {
-    const all = await connected();
-    const { tokens, shop, connections } = recordedClient(all);
-    const before = await tokens.get(shop);
-    all.test.clock.ms += LIFE_MS;
-    all.platform.fault = () => ({ delay: 50 });
-    const stopping = new AbortController();
-    const waiting = tokens.get(shop, { signal: stopping.signal });
-    waiting.catch(() => undefined);
-    await eventually(() => all.platform.tokenRequests > 1 || all.platform.requests.length > 1);
-    stopping.abort(new Error("stopped"));
-    await expect(waiting).rejects.toThrow("stopped");
-    await tokens.drain();
-    expect((await connections.tokens(shop.id))?.accessToken).not.toBe(before);
-  });
 });
+
+/** A token endpoint whose answer is replaced. */
+async function endpointWith(fault: { status: number; body: unknown }, app = {}) {
+  const all = await connected();
+  all.platform.fault = () => ({ ...fault, body: JSON.stringify(fault.body) });
+  const defaults = { fetch, baseUrl: all.platform.url, clientId: "client", clientSecret: () => SECRET, now: () => 0 };
+  return createTokenEndpoint({ ...defaults, ...app });
+}
 
 describe("the platform's answer to a request for a token", () => {
   const answers: [string, { status: number; body: unknown }, object][] = [
@@ -210,46 +218,39 @@ describe("the platform's answer to a request for a token", () => {
     ["brings the next refresh token", { status: 200, body: { access_token: "t", refresh_token: "new" } }, { refreshToken: "new" }],
   ];
 
-  async function endpointWith(fault: { status: number; body: unknown }, app = {}) {
-    const all = await connected();
-    all.platform.fault = () => ({ ...fault, body: JSON.stringify(fault.body) });
-    const defaults = { fetch, baseUrl: all.platform.url, clientId: "client", clientSecret: () => SECRET, now: () => 0 };
-    return createTokenEndpoint({ ...defaults, ...app });
-  }
-
   test.each(answers)("%s", async (_title, fault, expected) => {
     const endpoint = await endpointWith(fault);
     expect(await endpoint.byRefreshToken(DOMAIN, "old")).toMatchObject({ accessToken: "t", ...expected });
   });
 
   test.each<[string, { status: number; body: unknown }, object]>([
-    ["is a refusal", { status: 400, body: { error: "invalid_grant" } }, { message: "HTTP 400: invalid_grant", status: 400 }],
-    ["is a refusal without a word", { status: 403, body: {} }, { message: "HTTP 403", status: 403 }],
+    ["has HTTP 400 and an error", { status: 400, body: { error: "invalid_grant" } }, { message: "HTTP 400: invalid_grant", status: 400 }],
+    ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "HTTP 403", status: 403 }],
     ["has no token", { status: 200, body: {} }, { message: "HTTP 200", status: 200 }],
     ["has a token that fits no header", { status: 200, body: { access_token: "a b" } }, { message: "HTTP 200", status: 200 }],
     ["has an empty token", { status: 200, body: { access_token: "" } }, { message: "HTTP 200", status: 200 }],
-  ])("ends the connection if it %s", async (_title, fault, { message, ...rest }: { message?: string }) => {
+  ])("is a refusal if it %s", async (_title, fault, { message, ...rest }: { message?: string }) => {
     const endpoint = await endpointWith(fault);
     const expected = { reason: "unauthorized", message: `the platform gave no token, ${message}`, ...rest };
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 
-  test.each([429, 500, 503])("may come later after HTTP %d", async (status) => {
+  test.each([429, 500, 503])("is a temporary failure with HTTP %d", async (status) => {
     const endpoint = await endpointWith({ status, body: {} });
     const message = `the platform answered HTTP ${status} to a request for a token`;
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({ reason: "unavailable", message, status });
   });
+});
 
-  test("needs a client id and a secret", async () => {
-    const answer = { status: 200, body: { access_token: "t" } };
-    const withoutId = await endpointWith(answer, { clientId: null });
-    const expected = { reason: "unauthorized", message: "SDS_PLATFORM_CLIENT_ID is not set" };
-    await expect(withoutId.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
-    const clientSecret = () => {
-      throw new Error("the secret file is gone");
-    };
-    const withoutSecret = await endpointWith(answer, { clientSecret });
-    const gone = { reason: "unauthorized", message: "the secret file is gone" };
-    await expect(withoutSecret.byClientCredentials(DOMAIN)).rejects.toMatchObject(gone);
-  });
+test("a request for a token needs a client id and a secret", async () => {
+  const answer = { status: 200, body: { access_token: "t" } };
+  const withoutId = await endpointWith(answer, { clientId: null });
+  const expected = { reason: "unauthorized", message: "SDS_PLATFORM_CLIENT_ID is not set" };
+  await expect(withoutId.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
+  const clientSecret = () => {
+    throw new Error("the secret file is gone");
+  };
+  const withoutSecret = await endpointWith(answer, { clientSecret });
+  const gone = { reason: "unauthorized", message: "the secret file is gone" };
+  await expect(withoutSecret.byClientCredentials(DOMAIN)).rejects.toMatchObject(gone);
 });

@@ -16,7 +16,8 @@ describe("a date", () => {
   });
 
   test.each(["1969-12-31T23:59:59Z", "+010000-01-01T00:00:00Z", "soon", ""])("%j is refused", (text) => {
-    expect(() => dateFrom(text)).toThrow(expect.objectContaining({ code: "bad_record" }));
+    const message = `the platform sent an invalid date: ${text}`;
+    expect(() => dateFrom(text)).toThrow(expect.objectContaining({ code: "bad_record", message }));
   });
 });
 
@@ -52,25 +53,25 @@ describe("a customer", () => {
     expect(customerRecord({ ...node, defaultEmailAddress: null })).toMatchObject(expected);
   });
 
-  test.each(["UNSUBSCRIBED", "PENDING", "NOT_SUBSCRIBED"])("who is %s has not consented", (marketingState) => {
+  test.each(["UNSUBSCRIBED", "PENDING", "NOT_SUBSCRIBED"])("has not consented in the state %s", (marketingState) => {
     const address = { emailAddress: "a@example.com", marketingState, marketingUpdatedAt: null };
     const expected = { marketingConsent: false, consentAsOf: asOf };
     expect(customerRecord({ ...node, defaultEmailAddress: address })).toMatchObject(expected);
   });
 
-  test("whose fields the app may not see keeps what the mirror has of them", () => {
+  test("has no fields that the app may not see", () => {
     const record = { type: "customer" as const, shopifyId: CUSTOMER, asOf, consentAsOf: asOf };
     expect(customerRecord({ id: CUSTOMER, updatedAt: node.updatedAt })).toEqual(record);
   });
 
-  test("that is not valid is refused", () => {
+  test("is refused if it is not valid", () => {
     const refusal = { code: "bad_record", message: expect.stringContaining("the platform's customer is not valid: shopifyId") };
     expect(() => customerRecord({ ...node, id: ORDER })).toThrow(expect.objectContaining(refusal));
   });
 });
 
 describe("a subscription", () => {
-  test("is read whole", () => {
+  test("has all fields of the contract", () => {
     expect(subscriptionRecord(contractNode(), [contractLine()], CUSTOMER)).toEqual({
       type: "subscription",
       shopifyId: CONTRACT,
@@ -97,7 +98,7 @@ describe("a subscription", () => {
     ["PAUSED", "PAUSED"],
     ["CANCELLED", "CANCELLED"],
     ["EXPIRED", "EXPIRED"],
-  ])("that is %s at the platform is %s", (status, expected) => {
+  ])("in the platform's state %s is %s", (status, expected) => {
     const { status: own } = subscriptionRecord(contractNode({ status }), [], CUSTOMER);
     expect(String(own)).toBe(expected);
   });
@@ -115,13 +116,13 @@ const ENDED = "2026-01-01T00:01:00.000Z";
 describe("a checkout", () => {
   const order = { id: ORDER, createdAt: STARTED, processedAt: ENDED, displayFinancialStatus: "PAID" };
 
-  test.each(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"])("that is %s was charged", (status) => {
+  test.each(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"])("counts as charged in the state %s", (status) => {
     const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
     const attempt = checkoutAttempt({ ...order, displayFinancialStatus: status }, MONEY);
     expect(attempt).toEqual({ startedAt: ENDED, endedAt: ENDED, outcome });
   });
 
-  test.each(["PENDING", "AUTHORIZED", "VOIDED", "EXPIRED", null])("that is %p waits", (displayFinancialStatus) => {
+  test.each(["PENDING", "AUTHORIZED", "VOIDED", "EXPIRED", null])("waits in the state %p", (displayFinancialStatus) => {
     const attempt = checkoutAttempt({ ...order, displayFinancialStatus, processedAt: null }, MONEY);
     expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
   });
@@ -152,12 +153,12 @@ describe("a billing attempt", () => {
     expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
   });
 
-  test("that succeeded has the money of its order", () => {
+  test("has the money of its order after a success", () => {
     const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
     expect(read(success(ORDER), MONEY)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
   });
 
-  test.each([ORDER, null])("that succeeded waits an hour for its order %p, then has the contract's money", (order) => {
+  test.each([ORDER, null])("waits an hour after a success for its order %p, and has the contract's money then", (order) => {
     const end = Date.parse(ENDED) + HOUR_MS;
     expect(read(success(order), undefined, end - 1)).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
     const outcome = { kind: "charged" as const, order: { shopifyId: order, ...EXPECTED } };

@@ -82,11 +82,11 @@ describe("a customer", () => {
     expect(read("customers/update", JSON.stringify(full))).toEqual({ do: "apply", record });
   });
 
-  test.each([undefined, null, "soon", 7])("is as of the webhook if its change has no date, but %p", (updated_at) => {
+  test.each([undefined, null, "soon", 7])("has the time of the webhook if the date in the payload is %p", (updated_at) => {
     expect(read("customers/create", JSON.stringify({ ...full, updated_at }))).toMatchObject({ record: { asOf: SENT_AT } });
   });
 
-  test("keeps what the payload leaves out", () => {
+  test("has only the fields of the payload", () => {
     const record = { type: "customer" as const, shopifyId: CUSTOMER, asOf: SENT_AT };
     expect(read("customers/enable", JSON.stringify({ admin_graphql_api_id: CUSTOMER }))).toEqual({ do: "apply", record });
   });
@@ -98,7 +98,7 @@ describe("a customer", () => {
     });
   });
 
-  test("that is not valid is ignored, with the field and the reason", () => {
+  test("is ignored with field and reason if it is not valid", () => {
     const intent = read("customers/update", JSON.stringify({ ...full, email: 7 }));
     expect(intent).toMatchObject({ do: "ignore", reason: expect.stringMatching(/^email must be /) });
   });
@@ -118,7 +118,7 @@ test.each([
   });
 });
 
-describe("webhooks wait for each other", () => {
+describe("the subject", () => {
   test.each<[Intent, string, boolean]>([
     [{ do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: 1 } }, CUSTOMER, false],
     [{ do: "note_data_request", customer: CUSTOMER }, CUSTOMER, false],
@@ -129,7 +129,7 @@ describe("webhooks wait for each other", () => {
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
     [{ do: "disconnect" }, "shop", false],
     [{ do: "remove_shop", domain: null }, "shop", false],
-  ])("%j by its subject", (intent, subject, needsPlatform) => {
+  ])("of %j is %s", (intent, subject, needsPlatform) => {
     expect(routeOf(intent)).toEqual({ subject, needsPlatform });
   });
 });

@@ -41,7 +41,7 @@ describe("a merge of customers", () => {
     expect(await inbox(all)).toEqual([]);
   });
 
-  test("of customers that the platform no longer has changes nothing", async () => {
+  test("changes nothing if the platform does not have the customers any more", async () => {
     const all = await connected();
     await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
     expect(await all.shop.all("customers")).toEqual([]);
@@ -140,7 +140,7 @@ describe("a removal of the shop", () => {
     expect(logged(all, "the shop was removed, because the platform asked for it")).toHaveLength(1);
   });
 
-  test("that names another shop is refused and logged", async () => {
+  test("is refused and logged if it names another shop", async () => {
     const all = await connected();
     await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);

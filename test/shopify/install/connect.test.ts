@@ -61,7 +61,7 @@ describe("connecting changes nothing", () => {
       },
       `${DOMAIN} did not grant read_own_subscription_contracts, read_orders: add what is missing`,
     ],
-    ["with a token that is none", () => "nonsense", "refuses this token (HTTP 401)"],
+    ["with a text that is not a token", () => "nonsense", "refuses this token (HTTP 401)"],
     [
       "if the platform answers for another shop",
       ({ platform, remote }) => {

@@ -68,7 +68,7 @@ describe("a full sync", () => {
     expect(all.platform.throttled).toBe(0);
   });
 
-  test("of data that is loaded already changes nothing, and reads no charged cycle again", async () => {
+  test("changes nothing the second time, and reads no charged order again", async () => {
     const all = await connected();
     const contract = createContract(all.remote);
     all.remote.failAttempt(all.remote.startAttempt(contract, 1));
@@ -81,7 +81,7 @@ describe("a full sync", () => {
     expect(operations(all, begun)).not.toContain("OrdersById");
   });
 
-  test("that is interrupted continues at its last page, and ends the same", async () => {
+  test("continues at its last page after an interruption, and ends the same", async () => {
     const all = await connected();
     const { syncs } = all.test.app.store;
     all.remote.seed({ contracts: 60, renewals: 1 });
@@ -118,7 +118,7 @@ describe("a full sync", () => {
     expect(progress.at(-1)?.counts).toMatchObject({ customers: 150, subscriptions: 150 });
   });
 
-  test("queues what happened before it only if it is told to", async () => {
+  test("queues events of the past only with the option for them", async () => {
     const all = await connected();
     await queueAllEvents(all);
     all.remote.seed({ contracts: 3, renewals: 1 });
@@ -130,7 +130,7 @@ describe("a full sync", () => {
     expect((await load(other, true)).events).toBe(3 + 3 + 3);
   });
 
-  test("queues what happens while it runs", async () => {
+  test("queues events of changes while it runs", async () => {
     const all = await connected();
     await queueAllEvents(all);
     const contract = createContract(all.remote);
@@ -146,7 +146,7 @@ describe("a full sync", () => {
 });
 
 describe("data that cannot be mirrored", () => {
-  test("is left out and logged, and everything else is loaded", async () => {
+  test("is skipped and logged, and everything else is loaded", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 1 });
     createContract(all.remote, { interval: "DAY", intervalCount: 100_001 });
@@ -158,7 +158,7 @@ describe("data that cannot be mirrored", () => {
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
   });
 
-  test("of a customer is left out too", async () => {
+  test("is skipped for a customer too", async () => {
     const all = await connected();
     const node = { id: "gid://shopify/Customer/7", firstName: "Ada", lastName: null, defaultEmailAddress: null };
     const nodes = [
@@ -208,7 +208,7 @@ describe("data that cannot be mirrored", () => {
 });
 
 describe("data without access", () => {
-  test("of products is taken from the contract, and logged once", async () => {
+  test("about products is taken from the contract, and logged once", async () => {
     const all = await connected();
     all.remote.scopes = ["read_own_subscription_contracts", "read_customers", "read_orders"];
     createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
@@ -218,7 +218,7 @@ describe("data without access", () => {
     expect(all.test.logged.filter((line) => line.includes("has no access to a field"))).toHaveLength(1);
   });
 
-  test("of all customers ends the sync, and keeps what the mirror has", async () => {
+  test("about all customers ends the sync, and the mirror keeps what it has", async () => {
     const all = await connected();
     createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
     await all.deliverAll();
@@ -228,7 +228,7 @@ describe("data without access", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
   });
 
-  test("of names and addresses keeps what the mirror has of them", async () => {
+  test("about names and addresses leaves those of the mirror as they are", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "a@example.com", firstName: "Ada", lastName: "Lovelace" });
     all.remote.setConsent(customer, "subscribed");
@@ -249,7 +249,7 @@ describe("data without access", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true }]);
   });
 
-  test("of an order does not hide its charge", async () => {
+  test("about an order does not hide its charge", async () => {
     const all = await connected();
     const contract = createContract(all.remote);
     const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));

@@ -34,7 +34,7 @@ describe("reconciling", () => {
     expect(operations(all, begun)).toEqual(["Customers", "Contracts", "Orders", "Attempts"]);
   });
 
-  test("finds changes that no webhook told, and queues their events", async () => {
+  test("finds changes without a webhook, and queues their events", async () => {
     const all = await loaded();
     all.remote.setNextBillingDate(all.contract, "2026-05-05T00:00:00Z");
     all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
@@ -106,10 +106,20 @@ describe("reconciling", () => {
     const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
   });
+
+  test("fails if the platform is down, so that the next run begins at the same time", async () => {
+    const all = await loaded();
+    all.remote.startAttempt(all.contract, 1);
+    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 503 } : undefined);
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+    all.platform.fault = () => undefined;
+    expect(await reconcile(all)).toMatchObject({ changed: 1, skipped: 0 });
+  });
 });
 
 describe("events", () => {
-  test("are what happened since the shop was connected, whatever brings it", async () => {
+  test("are queued for what happened since the shop was connected, whatever brings it", async () => {
     const all = await connected();
     await queueAllEvents(all);
     all.test.clock.ms -= 90 * 24 * HOUR_MS;
@@ -129,7 +139,7 @@ describe("events", () => {
     expect((await queuedTopics(all)).toSorted()).toEqual(["order.failed", "subscription.updated"]);
   });
 
-  test("of a webhook that waits in the inbox are queued, even if a sync brings the change first", async () => {
+  test("are queued for a webhook that waits in the inbox, even if a sync brings its change first", async () => {
     const all = await loaded();
     all.remote.cancel(all.contract);
     all.platform.fault = () => ({ status: 503 });
