@@ -16,10 +16,10 @@ import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
 import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
-import { platformVerifier } from "./shopify/inbox/verify.ts";
+import { createVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
-import { Reconciler } from "./shopify/sync/reconciler.ts";
-import { workflowStarter } from "./shopify/workflow.ts";
+import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
+import { createWorkflowStarter } from "./shopify/workflow.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -63,20 +63,20 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeoutMs, retryWaits: waitsMs } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
-  const startWorkflow = workflowStarter(platform.api, store.shops, timeoutMs);
+  const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
   const attempt = createDeliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeoutMs }, startWorkflow);
-  const { deliveries, inbox, shops } = store;
+  const { deliveries, inbox, shops, connections, syncs } = store;
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
   const { handler } = platform;
   const processor = createInboxProcessor({ inbox, shops, handle: (shop, items) => handler.handle(shop, items), now, sleep, log });
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
-  const reconciler = new Reconciler(store, platform.synchronizer, now, log);
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
   const authenticator = createApiKeyAuthenticator(store.keys, now, log);
   const readiness = new Readiness(store, sender, now);
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator),
     intake: createIntakeHandler(store.shops, recordWriter),
-    platformWebhook: createPlatformWebhookHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
+    platformWebhook: createPlatformWebhookHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
     admin: adminRoutes({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
     notReady: () => readiness.reason(),
   });
@@ -86,7 +86,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
-    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.begin(), log),
+    job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
     job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
     job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
   ];

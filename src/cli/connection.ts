@@ -4,7 +4,7 @@ import { SdsError } from "../domain/error.ts";
 import { parseDomain } from "../domain/shop.ts";
 import { createLog } from "../log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
-import { type Credentials, connect } from "../shopify/install/connect.ts";
+import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/store.ts";
 import { configOf, findShop, readSecret, withStore } from "./context.ts";
@@ -49,9 +49,7 @@ async function connectShop(text: string, options: Options, command: Command): Pr
   const domain = parseDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
-  const { shop, scopes, kind } = await withStore(command, (store) =>
-    connect({ store, endpoint: platformOf(config, store).endpoint, fetch, base: config.platformUrl }, domain, credentials, Date.now()),
-  );
+  const { shop, scopes, kind } = await withStore(command, (store) => platformOf(config, store).connect(domain, credentials));
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
   else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
 }

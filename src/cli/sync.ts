@@ -3,7 +3,7 @@ import { SdsError } from "../domain/error.ts";
 import type { SyncCounts } from "../domain/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { SyncProgress } from "../shopify/sync/synchronizer.ts";
+import type { SyncProgress } from "../shopify/sync/progress.ts";
 import { platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
 import { EVENTS_OPTION, example, JSON_OPTION, parseSince } from "./options.ts";
@@ -43,7 +43,7 @@ async function sync(domain: string | undefined, { events = false, since: text, j
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
     const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
     try {
-      return since === undefined ? await synchronizer.full(shop, { events }, show) : await synchronizer.changes(shop, since, show);
+      return since === undefined ? await synchronizer.load(shop, { events }, show) : await synchronizer.reconcile(shop, since, show);
     } finally {
       progress.end();
     }

@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/shopify/install/connect.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";
@@ -8,7 +7,7 @@ import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import type { Webhook } from "./platform/webhook.ts";
 
-const SECRET = "the-app-client-secret";
+export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 
 /** A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not answer. */
@@ -53,8 +52,7 @@ export async function connectedTo(platform: StandIn, env: Record<string, string>
   test.clock.ms = at;
   const remote = platform.shop(DOMAIN);
   const shop = await test.addShop(DOMAIN);
-  const { store, platform: ours } = test.app;
-  await connect({ store, endpoint: ours.endpoint, fetch, base: platform.url }, DOMAIN, { kind: "client_credentials" }, test.clock.now());
+  await test.app.platform.connect(DOMAIN, { kind: "client_credentials" });
 
   async function send(webhook: Webhook): Promise<Response> {
     const { headers, body } = platform.signed(webhook);
