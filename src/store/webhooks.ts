@@ -8,7 +8,7 @@ export interface WebhookSettings {
 
 export interface WebhookStore {
   settings(shopId: number): Promise<WebhookSettings>;
-  /** Sets what is given and keeps the rest. A shop's first signing secret is made with it. */
+  /** Sets what is given and keeps the rest. A shop's first signing secret is made with it. @throws SdsError `not_found` for a removed shop */
   set(shopId: number, change: Partial<WebhookSettings>, now: number): Promise<WebhookSettings>;
   /** Removes URL and topics, so that no webhook is queued. The secrets stay, for deliveries that were queued before. */
   clear(shopId: number): Promise<void>;
@@ -18,6 +18,6 @@ export interface WebhookStore {
   secretOf(shopId: number, version: number): Promise<string>;
   /** All secrets of the shop, newest first: older ones still sign older deliveries. */
   secrets(shopId: number): Promise<string[]>;
-  /** Makes a new secret for what is queued from now on, and returns it. */
+  /** Makes a new secret for what is queued from now on, and returns it. @throws SdsError `not_found` for a removed shop */
   rotateSecret(shopId: number, now: number): Promise<string>;
 }

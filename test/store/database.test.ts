@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { CryptoHasher, Glob } from "bun";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { openStore } from "../../src/store/open-store.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import * as schema from "../../src/store/sqlite/schema.ts";
+import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
 
 function open(folder: string) {
   return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
@@ -18,6 +21,12 @@ async function made(): Promise<string> {
   return folder;
 }
 
+/** Holds that opening fails, with a message for the operator. */
+async function refuses(opening: Promise<unknown>, message: string | RegExp): Promise<void> {
+  const expected = typeof message === "string" ? expect.stringContaining(message) : expect.stringMatching(message);
+  expect((await failures([opening]))[0]).toMatchObject({ name: "SdsError", code: "failed", message: expected });
+}
+
 function look<T>(folder: string, run: (db: Database) => T): T {
   const db = new Database(join(folder, "sds.db"));
   try {
@@ -27,18 +36,48 @@ function look<T>(folder: string, run: (db: Database) => T): T {
   }
 }
 
-test("folder, database and key are their owner's alone", async () => {
+test("only the owner of the process can read the folder and the master key", async () => {
   const folder = await made();
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   expect(statSync(join(folder, "master.key")).mode & 0o777).toBe(0o600);
 });
 
-test("the log is WAL", async () => {
+test("the database has a write-ahead log", async () => {
   const folder = await made();
   expect(look(folder, (db) => db.query("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
 });
 
-test("all tables are STRICT, and the mirror's are clustered by the order in which they are read", async () => {
+test("a connection syncs each commit to the disk, checks foreign keys and overwrites what is deleted", () => {
+  const db = openDatabase(join(temporaryFolder(), "sds.db"), 30_000);
+  afterTest(() => db.close());
+  const settingsOf = ["synchronous", "foreign_keys", "secure_delete", "busy_timeout"].map((name) => Object.values(db.query(`PRAGMA ${name}`).get() ?? {})[0]);
+  expect(settingsOf).toEqual([2, 1, 1, 30_000]);
+});
+
+test("a checkpoint empties the write-ahead log, and does not wait while another process reads", async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  afterTest(() => store.close());
+  const sizeOfLog = () => statSync(join(folder, "sds.db-wal")).size;
+  await store.shops.add({ domain: "alpha.example.com", plan: "pro", currency: "USD" }, 0);
+  expect(sizeOfLog()).toBeGreaterThan(0);
+  await store.checkpoint();
+  expect(sizeOfLog()).toBe(0);
+
+  await store.shops.add({ domain: "beta.example.com", plan: "pro", currency: "USD" }, 0);
+  const reader = new Database(join(folder, "sds.db"));
+  afterTest(() => reader.close());
+  reader.run("BEGIN");
+  reader.query("SELECT * FROM shops").all();
+  await store.shops.add({ domain: "gamma.example.com", plan: "pro", currency: "USD" }, 0);
+  const start = performance.now();
+  await store.checkpoint();
+  // The store's own wait for a lock is 2 seconds.
+  expect(performance.now() - start).toBeLessThan(1_500);
+  expect(sizeOfLog()).toBeGreaterThan(0);
+});
+
+test("all tables are STRICT, and those of the mirror are stored in the order in which pages read them", async () => {
   const folder = await made();
   const tables = look(folder, (db) =>
     db.query<{ name: string; strict: number; wr: number }, []>("SELECT name, strict, wr FROM pragma_table_list WHERE schema = 'main'").all(),
@@ -67,7 +106,7 @@ test("a newer database is refused and left as it was", async () => {
   const folder = await made();
   look(folder, (db) => db.run("PRAGMA user_version = 99"));
   const before = await Bun.file(join(folder, "sds.db")).bytes();
-  expect(open(folder)).rejects.toThrow("was written by a newer sds (schema 99");
+  await refuses(open(folder), "was written by a newer sds (schema 99");
   expect(await Bun.file(join(folder, "sds.db")).bytes()).toEqual(before);
 });
 
@@ -75,38 +114,38 @@ test("another program's database is refused and left as it was", async () => {
   const folder = temporaryFolder();
   look(folder, (db) => db.run("CREATE TABLE theirs (a)"));
   const before = await Bun.file(join(folder, "sds.db")).bytes();
-  expect(open(folder)).rejects.toThrow("is a database of another program");
+  await refuses(open(folder), "is a database of another program");
   expect(await Bun.file(join(folder, "sds.db")).bytes()).toEqual(before);
 });
 
 test("a file that is no database is refused", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "sds.db"), "not a database, but long enough to have a header that could be one".repeat(20));
-  expect(open(folder)).rejects.toThrow(/cannot open the database .*sds\.db: file is not a database/);
+  await refuses(open(folder), /cannot open the database .*sds\.db: file is not a database/);
 });
 
-test("a folder that cannot be one is refused", async () => {
+test("a data folder that cannot be made is refused", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "file"), "");
-  expect(open(join(folder, "file"))).rejects.toThrow("cannot use the data folder");
-  expect(open(join(folder, "file", "below"))).rejects.toThrow("cannot use the data folder");
+  await refuses(open(join(folder, "file")), "cannot use the data folder");
+  await refuses(open(join(folder, "file", "below")), "cannot use the data folder");
 });
 
-test("a lost or another master key is refused, for it would make stored secrets unreadable", async () => {
+test("a missing or different master key is refused, for stored secrets could not be read with it", async () => {
   const folder = await made();
   const key = join(folder, "master.key");
   const kept = await Bun.file(key).text();
   await Bun.file(key).delete();
-  expect(open(folder)).rejects.toThrow("is missing, and stored secrets need it");
+  await refuses(open(folder), "is missing, and stored secrets need it");
   writeFileSync(key, `${"0".repeat(64)}\n`);
-  expect(open(folder)).rejects.toThrow("is not the one that stored secrets were encrypted with");
+  await refuses(open(folder), "is not the one that stored secrets were encrypted with");
   writeFileSync(key, "short");
-  expect(open(folder)).rejects.toThrow("it should hold 64 hexadecimal digits");
+  await refuses(open(folder), "it should hold 64 hexadecimal digits");
   writeFileSync(key, kept);
   await (await open(folder)).close();
 });
 
-test("many openings at once make one schema and one key", async () => {
+test("many programs that open a new folder at once make one schema and one master key", async () => {
   const folder = join(temporaryFolder(), "data");
   mkdirSync(folder);
   const stores = await Promise.all(Array.from({ length: 8 }, () => open(folder)));
@@ -116,7 +155,7 @@ test("many openings at once make one schema and one key", async () => {
   for (const store of stores) await store.close();
 });
 
-test("migrations that a database in the field may have run are not changed: add another", async () => {
+test("migrations that a database in the field may have run are not changed: add a new one", async () => {
   const folder = join(import.meta.dir, "../../src/store/sqlite/migrations");
   const hashes = await Promise.all(
     [...new Glob("*.sql").scanSync(folder)].sort().map(

@@ -5,11 +5,11 @@ import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 
-/** To read so much takes SQLite a millisecond and more, each time that it prepares the statement. */
+/** SQLite needs more than a millisecond to read this comment each time it prepares the statement. */
 const LONG_COMMENT = `/*${"-".repeat(4_000_000)}*/`;
-const MOST = 0.5;
+const MAX_MS = 0.5;
 
-/** Milliseconds of the quickest of ten runs. */
+/** Milliseconds that the quickest of ten runs takes. */
 function quickest(run: () => unknown): number {
   const times = Array.from({ length: 10 }, () => {
     const start = performance.now();
@@ -19,7 +19,7 @@ function quickest(run: () => unknown): number {
   return Math.min(...times);
 }
 
-test("no statement that the store prepared is prepared anew by SQLite at each run (openDatabase says why one would be)", async () => {
+test("SQLite prepares none of the store's prepared statements anew at each run (openDatabase explains why it could)", async () => {
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
@@ -39,10 +39,10 @@ test("no statement that the store prepared is prepared anew by SQLite at each ru
         try {
           statement.all(...parameters);
         } catch {
-          // Ones are not everywhere allowed, and a statement that was refused has run long enough to see.
+          // Some statements refuse these values. SQLite has prepared them by then, and that is what is measured.
         }
         db.run("ROLLBACK");
-      }) > MOST
+      }) > MAX_MS
     );
   });
   expect(slow).toEqual([]);

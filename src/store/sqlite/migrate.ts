@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
+import { PAGE_SORT } from "./pages.ts";
 
 /** "sds1" in PRAGMA application_id tells our databases from those of other programs. */
 const APPLICATION_ID = 0x73647331;
@@ -28,7 +29,7 @@ export function migrate(db: Database, migrations: readonly Migration[] = MIGRATI
   if (pragma(db, "user_version") === migrations.length) return;
   db.transaction(() => {
     for (const { sql, render = {} } of migrations.slice(pragma(db, "user_version"))) {
-      db.run(sql);
+      if (sql !== "") db.run(sql);
       for (const resource of RESOURCES) {
         const renderRow = render[resource];
         if (renderRow !== undefined) renderRows(db, resource, renderRow);
@@ -44,23 +45,26 @@ const BATCH = 1_000;
 
 interface RowText {
   shopId: number;
+  at: number;
   id: string;
   json: string;
 }
 
 /** A row that comes out different takes its shop's next change number, for whoever follows the changes has to see the new field. */
 function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
-  const next = db.prepare<RowText, [number, string]>(
-    `SELECT shop_id AS shopId, id, json FROM ${table} WHERE (shop_id, id) > (?, ?) ORDER BY shop_id, id LIMIT ${BATCH}`,
+  const { sort } = PAGE_SORT[table];
+  // In the order of the primary key: in any other order each batch would sort the whole table.
+  const next = db.prepare<RowText, [number, number, string]>(
+    `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table} WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,
   );
   const nextNumber = db.prepare<{ number: number }, [number]>("UPDATE shops SET change_count = change_count + 1 WHERE id = ? RETURNING change_count AS number");
   const write = db.prepare(`UPDATE ${table} SET json = ?, change_number = ? WHERE shop_id = ? AND id = ?`);
-  let last = { shopId: 0, id: "" };
-  for (let rows = next.all(last.shopId, last.id); rows.length > 0; rows = next.all(last.shopId, last.id)) {
-    for (const { shopId, id, json } of rows) {
+  let last = { shopId: 0, at: 0, id: "" };
+  for (let rows = next.all(last.shopId, last.at, last.id); rows.length > 0; rows = next.all(last.shopId, last.at, last.id)) {
+    for (const { shopId, at, id, json } of rows) {
       const rendered = JSON.stringify(renderRow(JSON.parse(json) as StoredRow));
       if (rendered !== json) write.run(rendered, nextNumber.get(shopId)?.number ?? 0, shopId, id);
-      last = { shopId, id };
+      last = { shopId, at, id };
     }
   }
 }

@@ -9,6 +9,7 @@ import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type:
 export type StoredRow = Record<string, unknown>;
 
 export interface Migration {
+  /** Empty where stored rows are rendered anew and nothing else changes. */
   sql: string;
   /**
    * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, for rows are stored as they are served:

@@ -4,7 +4,7 @@ import type { Resource } from "../../domain/resources.ts";
 import type { PageStore } from "../pages.ts";
 
 /** Sort column of each resource, and the field of the JSON that holds the same date. */
-const TABLES = {
+export const PAGE_SORT = {
   subscriptions: { sort: "started_at", field: "startedAt" },
   customers: { sort: "created_at", field: "createdAt" },
   orders: { sort: "billed_at", field: "billedAt" },
@@ -25,7 +25,7 @@ const ROW_START = ',{"id":"';
  */
 export function pageStore(db: Database): PageStore {
   function prepare(resource: Resource) {
-    const { sort, field } = TABLES[resource];
+    const { sort, field } = PAGE_SORT[resource];
     const page = db.prepare<{ rows: Uint8Array<ArrayBuffer> | null; n: number }, [number, number, string, number]>(
       `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n FROM (
         SELECT json FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?) ORDER BY ${sort} DESC, id DESC LIMIT +?

@@ -15,6 +15,7 @@ const LARGE_TABLES = {
   subscriptions: "started_at, id",
   customers: "created_at, id",
   occurrences: "type, id",
+  platform_webhooks: "id",
 };
 const REMOVED_AT_ONCE = 2_000;
 

@@ -3,7 +3,7 @@ import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
 import type { Vault } from "../vault.ts";
 import type { WebhookSettings, WebhookStore } from "../webhooks.ts";
-import { webhookEndpoints, webhookSecrets } from "./schema.ts";
+import { shops, webhookEndpoints, webhookSecrets } from "./schema.ts";
 
 export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
   const purpose = (shopId: number) => `webhook ${shopId}`;
@@ -15,13 +15,18 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
     return db.select({ url, topics }).from(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).limit(1).get() ?? { url: null, topics: [] };
   }
 
-  /** Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one meanwhile. */
+  const exists = (shopId: number) => db.select({ id: shops.id }).from(shops).where(eq(shops.id, shopId)).limit(1).get() !== undefined;
+
+  /**
+   * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one meanwhile, and any secret if
+   * the shop was removed.
+   */
   async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
     const sealed = Buffer.from(await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId)));
     db.transaction(
       () => {
         const last = newest(shopId);
-        if (first && last !== undefined) return;
+        if ((first && last !== undefined) || !exists(shopId)) return;
         const version = (last?.version ?? 0) + 1;
         db.insert(webhookSecrets).values({ shopId, version, sealed, createdAt: now }).run();
       },

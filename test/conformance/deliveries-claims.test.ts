@@ -1,0 +1,220 @@
+import { describe, expect, test } from "bun:test";
+import { START } from "../support/app.ts";
+import { customer, subscription } from "../support/records.ts";
+import { engines } from "./engines.ts";
+import { addShop, chooseAllEvents, claim, commit, failed, LEASE, queueRewards, record, succeeded, URL, WAITS } from "./fixtures.ts";
+
+for (const engine of engines()) {
+  describe(`${engine.name}: shops with something to attempt`, () => {
+    test("are those whose next attempt is due, by id", async () => {
+      const { store } = await engine.open();
+      const shops = [await addShop(store, "c"), await addShop(store, "b"), await addShop(store, "a"), await addShop(store, "idle")];
+      for (const shop of shops) await chooseAllEvents(store, shop);
+      const [first, second, third] = shops;
+      if (first === undefined || second === undefined || third === undefined) throw new Error("no shops");
+      expect(await store.deliveries.dueShops(START)).toEqual([]);
+      for (const [shop, at] of [
+        [first, 2],
+        [third, 1],
+        [second, 5],
+        [second, 1],
+      ] as const)
+        await queueRewards(store, shop, [at], START + at);
+      expect(await store.deliveries.dueShops(START)).toEqual([]);
+      expect(await store.deliveries.dueShops(START + 1)).toEqual([second.id, third.id]);
+      expect(await store.deliveries.dueShops(START + 2)).toEqual([first.id, second.id, third.id]);
+      await claim(store, third, { now: START + 2 });
+      expect(await store.deliveries.dueShops(START + 2)).toEqual([first.id, second.id]);
+      expect(await store.deliveries.dueShops(START + 2 + LEASE)).toEqual([first.id, second.id, third.id]);
+    });
+  });
+
+  describe(`${engine.name}: claiming deliveries`, () => {
+    test("gives each shop its share, the longest due first", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta, gamma] = [await addShop(store, "alpha"), await addShop(store, "beta"), await addShop(store, "gamma")];
+      for (const shop of [alpha, beta, gamma]) await chooseAllEvents(store, shop);
+      for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
+      await queueRewards(store, beta, ["b1", "b2"]);
+      await queueRewards(store, gamma, ["g1"]);
+      const claims = await store.deliveries.turn(
+        [],
+        new Map([
+          [alpha.id, 2],
+          [beta.id, 1],
+          [gamma.id, 0],
+        ]),
+        START + 3,
+        START + LEASE,
+        WAITS,
+      );
+      const countOf = (shopId: number) => claims.filter((each) => each.shopId === shopId).length;
+      expect([alpha, beta, gamma].map(({ id }) => countOf(id))).toEqual([2, 1, 0]);
+      const times = claims.filter(({ shopId }) => shopId === alpha.id).map(({ body }) => JSON.parse(body).created_at);
+      expect(times.sort()).toEqual([1, 2].map((n) => new Date(START + n).toISOString()));
+      expect(await claim(store, alpha, { now: START + 2 })).toEqual([]);
+    });
+
+    test("gives what an attempt needs, with the URL that the shop has now", async () => {
+      const { store, rows } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      await chooseAllEvents(store, shop);
+      await store.webhooks.set(other.id, { url: "https://other.example.com" }, START);
+      await store.webhooks.rotateSecret(shop.id, START);
+      await commit(store, shop, [subscription(1)]);
+      const [webhook, trigger] = await rows("deliveries");
+      await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
+      const claims = await claim(store, shop);
+      const shared = { shopId: shop.id, url: `${URL}/new`, lease: expect.stringMatching(/^.{10,}$/) };
+      const expected = [webhook, trigger].map((row) => ({ id: row?.["id"], kind: row?.["kind"], topic: row?.["topic"], body: row?.["body"], ...shared }));
+      const byKind = claims.toSorted((a, b) => (a.kind < b.kind ? 1 : -1));
+      expect(byKind).toEqual([
+        { ...expected[0], secretVersion: 2 },
+        { ...expected[1], secretVersion: 0 },
+      ] as typeof claims);
+    });
+
+    test("gives null as URL where the shop has none any more", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1, 2]);
+      await store.webhooks.set(shop.id, { url: null }, START);
+      expect((await claim(store, shop, { share: 1 })).map(({ url }) => url)).toEqual([null]);
+      await store.webhooks.clear(shop.id);
+      expect((await claim(store, shop)).map(({ url }) => url)).toEqual([null]);
+    });
+
+    test("gives a delivery to one process until its lease ends, and then again", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [first] = await claim(store, shop);
+      for (const now of [START, START + LEASE - 1]) expect(await claim(other, shop, { now })).toEqual([]);
+      const [second] = await claim(other, shop, { now: START + LEASE });
+      expect(second?.id).toBe(first?.id ?? "");
+      expect(second?.lease).not.toBe(first?.lease ?? "");
+    });
+
+    test("by two processes at once gives each delivery to one of them", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [...Array(30).keys()]);
+      const claims = (await Promise.all([store, other, store, other].map((each) => claim(each, shop, { share: 9 })))).flat();
+      expect(claims).toHaveLength(30);
+      expect(new Set(claims.map(({ id }) => id)).size).toBe(30);
+    });
+
+    test("comes after the ended attempts are recorded, so that what is due again can be claimed", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [first] = await claim(store, shop);
+      if (first === undefined) throw new Error("nothing was claimed");
+      const [again] = await claim(store, shop, { now: START + 1_000, ended: [failed(first)] });
+      expect(again?.id).toBe(first.id);
+      expect(await store.deliveries.show(shop.id, first.id)).toMatchObject({ status: "retrying", attempts: 1 });
+    });
+
+    test("gives nothing of a removed shop", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [claimed] = await claim(store, shop);
+      await store.shops.remove(shop.domain);
+      expect(await store.deliveries.dueShops(START + 2 * LEASE)).toEqual([]);
+      expect(await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] })).toEqual([]);
+    });
+  });
+
+  describe(`${engine.name}: an attempt that ended`, () => {
+    test("is recorded: delivered, or retried after a wait from its start, and dead after the last wait", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const seen = [];
+      for (const now of [START, START + 1_000, START + 11_000]) {
+        const [claimed] = await claim(store, shop, { now });
+        if (claimed === undefined) throw new Error(`nothing was due at ${now}`);
+        await record(store, [failed(claimed, now)]);
+        const [row] = await rows("deliveries");
+        seen.push([row?.["status"], row?.["next_attempt_at"], row?.["claimable_at"], row?.["ended_at"], row?.["lease"], row?.["round"]]);
+      }
+      expect(seen).toEqual([
+        ["retrying", START + 1_000, START + 1_000, null, null, 1],
+        ["retrying", START + 11_000, START + 11_000, null, null, 2],
+        ["dead", null, null, START + 11_007, null, 3],
+      ]);
+      const [delivery] = await store.deliveries.list(shop.id, { limit: 1 });
+      const error = "The endpoint responded with HTTP 500.";
+      expect(delivery).toMatchObject({ status: "dead", attempts: 3, nextAttemptAt: null, lastStatusCode: 500, error });
+      expect((await store.deliveries.show(shop.id, delivery?.id ?? "")).history).toEqual(
+        [0, 1_000, 11_000].map((wait, index) => ({ number: index + 1, startedAt: START + wait, duration: 7, statusCode: 500, error })),
+      );
+    });
+
+    test("with success clears the error of the attempt before", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [first] = await claim(store, shop);
+      if (first === undefined) throw new Error("nothing was claimed");
+      const outcome = { statusCode: null, error: "Could not connect to the endpoint: refused." };
+      const [second] = await claim(store, shop, { now: START + 1_000, ended: [{ ...failed(first), outcome }] });
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({ lastStatusCode: null, error: outcome.error });
+      if (second === undefined) throw new Error("nothing was claimed");
+      await record(store, [succeeded(second, START + 1_000)]);
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({ status: "delivered", attempts: 2, lastStatusCode: 200, error: null });
+      expect((await rows("attempts")).map((row) => [row["shop_id"], row["number"], row["status_code"], row["error"]])).toEqual([
+        [shop.id, 1, null, outcome.error],
+        [shop.id, 2, 200, null],
+      ]);
+      expect((await rows("deliveries"))[0]).toMatchObject({ ended_at: START + 1_005 });
+    });
+
+    test("is not recorded under a lease that another process took over", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [lost] = await claim(store, shop);
+      const [kept] = await claim(store, shop, { now: START + LEASE });
+      if (lost === undefined || kept === undefined) throw new Error("nothing was claimed");
+      const before = await rows("deliveries");
+      await record(store, [succeeded(lost)]);
+      expect(await rows("deliveries")).toEqual(before);
+      expect(await rows("attempts")).toEqual([]);
+      await record(store, [failed(kept, START + LEASE)]);
+      // The lease ends with the record, so it is recorded once.
+      await record(store, [succeeded(kept)]);
+      expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
+    });
+
+    test("changes its own delivery alone", async () => {
+      const { store, rows } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      for (const shop of [alpha, beta]) {
+        await chooseAllEvents(store, shop);
+        await queueRewards(store, shop, [1, 2]);
+      }
+      const [claimed] = await claim(store, alpha, { share: 1 });
+      if (claimed === undefined) throw new Error("nothing was claimed");
+      await claim(store, beta);
+      const others = async () => (await rows("deliveries")).filter(({ id }) => id !== claimed.id);
+      const before = await others();
+      await record(store, [succeeded({ ...claimed, shopId: beta.id })]);
+      expect(await store.deliveries.show(alpha.id, claimed.id)).toMatchObject({ status: "pending" });
+      await record(store, [succeeded(claimed)]);
+      expect(await others()).toEqual(before);
+      expect(await commit(store, alpha, [customer(1)])).toMatchObject({ changed: 0 });
+    });
+  });
+}

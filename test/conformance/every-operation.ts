@@ -1,0 +1,116 @@
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { type ApiKey, hashKey } from "../../src/domain/key.ts";
+import { RESOURCES } from "../../src/domain/resources.ts";
+import { hashToken } from "../../src/domain/session.ts";
+import type { Shop } from "../../src/domain/shop.ts";
+import { NO_COUNTS } from "../../src/domain/sync.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import { addShop, chooseAllEvents, claim, commit, failed, HOUR, receipt, record, succeeded, TOKENS, URL } from "./fixtures.ts";
+
+/** Calls each operation of the port at least once, with the filters that it has, on a shop that has something of everything. */
+export async function everyOperation(store: Store): Promise<void> {
+  const shop = await addShop(store);
+  await configure(store, shop);
+  await mirror(store, shop);
+  await deliver(store, shop);
+  await receive(store, shop);
+  await signIn(store, shop);
+  await store.check();
+  await store.checkpoint();
+  await store.shops.remove(shop.domain);
+  await store.close();
+}
+
+async function configure(store: Store, shop: Shop): Promise<void> {
+  const { shops, keys, webhooks, connections } = store;
+  await Promise.all([shops.list(), shops.find(shop.domain), shops.byId(shop.id), shops.settings(shop.id), shops.intakeSecret(shop.domain)]);
+  await shops.followPlan(shop.id, "free+addon");
+  const key: ApiKey = { id: "key_1", label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false };
+  await keys.add(shop.id, key, hashKey("key"));
+  await Promise.all([keys.list(shop.id), keys.find(hashKey("key")), keys.touch(new Map([["key_1", START]]))]);
+  await keys.revoke(shop.id, "key_1", START);
+  await webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
+  await webhooks.rotateSecret(shop.id, START);
+  await Promise.all([webhooks.settings(shop.id), webhooks.secret(shop.id, START), webhooks.secretOf(shop.id, 1), webhooks.secrets(shop.id)]);
+  await webhooks.clear(shop.id);
+  await connections.connect(shop.id, "token", TOKENS, [], START);
+  await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await connections.beginRenewal(shop.id, "p1", START, START + 1);
+  await connections.renew(shop.id, TOKENS);
+  await connections.endRenewal(shop.id, "p1");
+  await connections.setTrouble(shop.id, "revoked");
+  await connections.disconnect(shop.id, START + 1);
+  await chooseAllEvents(store, shop);
+}
+
+async function mirror(store: Store, shop: Shop): Promise<void> {
+  await store.inbox.receive([receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })], START);
+  const [kept, settled] = await store.inbox.list(shop.id, { limit: 2 });
+  const records = [
+    customer(1),
+    subscription(1),
+    order(1, 1),
+    billingCycle(1, 2, [["card_declined", 1]]),
+    reward("r", { email: "a@example.com" }),
+    cancelFlow("c"),
+  ];
+  await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
+  await store.people.export(shop, gid.customer(1));
+  await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
+  await store.inbox.read(shop.id, [kept?.number ?? 0]);
+  await Promise.all([store.mirror.ordersOf(shop, gid.contract(1)), store.mirror.customerGidOf(shop, gid.contract(1)), store.shops.rowCounts(shop.id)]);
+  for (const resource of RESOURCES) {
+    const page = await store.pages.list(shop.id, resource, 1, null);
+    if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
+  }
+  await store.syncs.save(shop.id, "full", { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS });
+  await store.syncs.complete(shop.id, "full", START, 1, START);
+  await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+}
+
+async function deliver(store: Store, shop: Shop): Promise<void> {
+  const { deliveries } = store;
+  await deliveries.dueShops(START);
+  const [first, second, third] = await claim(store, shop);
+  if (first === undefined || second === undefined || third === undefined) throw new Error("too little was queued");
+  await record(store, [failed(first), failed(third)], []);
+  await record(store, [succeeded(second)]);
+  for (const filter of [{}, { status: "dead" }, { kind: "trigger" }, { kind: "webhook", status: "delivered" }] as const) {
+    await deliveries.list(shop.id, { limit: 5, ...filter });
+  }
+  await deliveries.show(shop.id, first.id);
+  await deliveries.retry(shop.id, first.id, START);
+  await Promise.all([deliveries.countDead(shop.id, 0), deliveries.countDead(shop.id, 0, "webhook")]);
+  await deliveries.retryDead(shop.id, 0, START);
+  await deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START);
+  await deliveries.prune(START + HOUR);
+}
+
+async function receive(store: Store, shop: Shop): Promise<void> {
+  const { inbox } = store;
+  await inbox.receive([receipt(shop, "w1"), receipt(shop, null)], START);
+  const [queue] = await inbox.dueQueues(START);
+  const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
+  const number = item?.number ?? 0;
+  await Promise.all([inbox.waitingSubjects(shop.id), inbox.read(shop.id, [number]), inbox.count(shop.id), inbox.lastReceivedAt(shop.id)]);
+  await inbox.postpone(shop.id, [number], "no", null);
+  for (const filter of [{}, { status: "failed" }] as const) await inbox.list(shop.id, { limit: 5, ...filter });
+  await inbox.retry(shop.id, number, START);
+  await inbox.retryFailed(shop.id, START);
+  await inbox.forgetReceipts(START + 1);
+}
+
+async function signIn(store: Store, shop: Shop): Promise<void> {
+  const { sessions } = store;
+  const [link, session] = [hashToken("link"), hashToken("session")];
+  await sessions.addLink(shop.id, link, START, START + 1);
+  await sessions.begin(link, session, START, START + 1);
+  await sessions.find(session, START);
+  await sessions.end(session);
+  await sessions.endAll(shop.id, START);
+  await sessions.noteAddress("http://127.0.0.1:1");
+  await sessions.address();
+  await sessions.forgetAddress("http://127.0.0.1:1");
+}

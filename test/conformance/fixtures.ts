@@ -1,0 +1,87 @@
+import type { CommitResult } from "../../src/domain/commit.ts";
+import type { Tokens } from "../../src/domain/connection.ts";
+import type { Position } from "../../src/domain/cursor.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { Resource } from "../../src/domain/resources.ts";
+import type { Shop, ShopRef } from "../../src/domain/shop.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
+import type { AttemptResult, Claim } from "../../src/store/deliveries.ts";
+import type { Receipt } from "../../src/store/inbox.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { customer, reward } from "../support/records.ts";
+
+export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expiresAt: null };
+export const URL = "https://hooks.example.com/in";
+export const HOUR = 3_600_000;
+
+export function addShop(store: Store, name = "alpha"): Promise<Shop> {
+  return store.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, START);
+}
+
+/** Gives a shop everything that events need: an endpoint, all topics, all triggers and a connection. */
+export async function chooseAllEvents(store: Store, shop: ShopRef): Promise<void> {
+  await store.webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
+  await store.connections.connect(shop.id, "token", TOKENS, [], START);
+  await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
+}
+
+/** Commits the records of one submission, and throws where they are refused. */
+export async function commit(store: Store, shop: ShopRef, records: MirrorRecord[], now = START): Promise<CommitResult & { accepted: number }> {
+  const [result] = await store.mirror.applyRecords([{ shop, records }], now);
+  if (result === undefined || "refused" in result) throw new Error(`refused: ${JSON.stringify(result)}`);
+  return result;
+}
+
+/** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
+export async function queueRewards(store: Store, shop: ShopRef, ids: readonly (string | number)[], now = START): Promise<void> {
+  await commit(store, shop, [customer(1), ...ids.map((id) => reward(`r${id}`, { source: "loyalty" }))], now);
+}
+
+export const WAITS = [1_000, 10_000];
+export const LEASE = 60_000;
+
+/** Claims what is due. */
+export function claim(store: Store, shop: ShopRef, { share = 10_000, now = START, ended = [] as AttemptResult[] } = {}): Promise<Claim[]> {
+  return store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
+}
+
+/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. */
+export async function record(store: Store, ended: readonly AttemptResult[], waits: readonly number[] = WAITS): Promise<void> {
+  await store.deliveries.turn(ended, new Map(), START, START, waits);
+}
+
+export function succeeded(claimed: Claim, startedAt = START): AttemptResult {
+  return { claim: claimed, outcome: { statusCode: 200, error: null }, startedAt, duration: 5 };
+}
+
+export function failed(claimed: Claim, startedAt = START): AttemptResult {
+  return { claim: claimed, outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500." }, startedAt, duration: 7 };
+}
+
+export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial<Receipt> = {}): Receipt {
+  return { shopId: shop.id, webhookId, topic: "orders/create", subject: "contract 1", needsPlatform: true, body: "{}", triggeredAt: START, ...fields };
+}
+
+/** All rows of a resource, page by page, parsed. */
+export async function allRows(store: Store, shop: ShopRef, resource: Resource, limit = 250): Promise<Record<string, unknown>[]> {
+  const all: Record<string, unknown>[] = [];
+  for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+    const page = await store.pages.list(shop.id, resource, limit, after);
+    if (page === undefined) throw new Error("the page's own cursor was refused");
+    all.push(...parsePage(page.rows));
+    after = page.end;
+  }
+  return all;
+}
+
+export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
+  return JSON.parse(`[${Buffer.from(rows)}]`);
+}
+
+/** Waits for all promises. @returns for each why it failed, undefined where it did not */
+export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const settled = await Promise.allSettled(promises);
+  return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));
+}

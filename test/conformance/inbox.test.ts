@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import type { Receipt } from "../../src/store/inbox.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { engines } from "./engines.ts";
+import { addShop, failures, receipt } from "./fixtures.ts";
+
+const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
+
+/** Receives webhooks without ids, one for each subject. @returns their numbers */
+async function receive(store: Store, shop: ShopRef, subjects: readonly string[], fields: Partial<Receipt> = {}, now = START): Promise<number[]> {
+  await store.inbox.receive(
+    subjects.map((subject) => receipt(shop, null, { subject, ...fields })),
+    now,
+  );
+  const items = await store.inbox.list(shop.id, { limit: subjects.length });
+  return items.map(({ number }) => number).toReversed();
+}
+
+const subjectsOf = (items: readonly { subject: string }[]) => items.map(({ subject }) => subject);
+
+for (const engine of engines()) {
+  describe(`${engine.name}: receiving platform webhooks`, () => {
+    test("keeps each as it came, due at once", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      const given = receipt(shop, "w1", { topic: "orders/paid", subject: "contract 7", body: '{"a":"é ☕"}', triggeredAt: START - 5, needsPlatform: false });
+      expect(await store.inbox.receive([given], START)).toEqual([true]);
+      const [row] = await rows("inbox");
+      expect(row).toEqual({
+        number: row?.["number"],
+        shop_id: shop.id,
+        topic: "orders/paid",
+        subject: "contract 7",
+        needs_platform: false,
+        body: '{"a":"é ☕"}',
+        triggered_at: START - 5,
+        received_at: START,
+        status: "waiting",
+        attempts: 0,
+        next_attempt_at: START,
+        error: null,
+      });
+      expect(await rows("platform_webhooks")).toEqual([{ shop_id: shop.id, id: "w1", received_at: START }]);
+    });
+
+    test("keeps one that is sent again once, by its id in its shop, and tells which were new", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      expect(await store.inbox.receive([receipt(alpha, "w1"), receipt(alpha, "w2"), receipt(alpha, "w1"), receipt(beta, "w1")], START)).toEqual([
+        true,
+        true,
+        false,
+        true,
+      ]);
+      expect(await store.inbox.receive([receipt(alpha, "w2"), receipt(alpha, "w3")], START + 1)).toEqual([false, true]);
+      expect([await store.inbox.count(alpha.id), await store.inbox.count(beta.id)]).toMatchObject([{ waiting: 3 }, { waiting: 1 }]);
+    });
+
+    test("keeps all of those without an id", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      expect(await store.inbox.receive([receipt(shop, null), receipt(shop, null)], START)).toEqual([true, true]);
+      expect(await store.inbox.count(shop.id)).toEqual({ waiting: 2, failed: 0 });
+      expect(await rows("platform_webhooks")).toEqual([]);
+    });
+
+    test("drops those of a removed shop, and keeps the others", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      await store.shops.remove(alpha.domain);
+      expect(await store.inbox.receive([receipt(alpha, "w1"), receipt(beta, "w1"), receipt(alpha, null)], START)).toEqual([false, true, false]);
+      expect(await store.inbox.receive([], START)).toEqual([]);
+    });
+
+    test("by two processes at once keeps each once", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      const ids = Array.from({ length: 10 }, (_, n) => `w${n}`);
+      const answers = await Promise.all(ids.flatMap((id) => [store, other].map((each) => each.inbox.receive([receipt(shop, id)], START))));
+      expect(answers.flat().filter(Boolean)).toHaveLength(10);
+      expect(await store.inbox.count(shop.id)).toEqual({ waiting: 10, failed: 0 });
+    });
+
+    test("remembers their ids until they are forgotten, and when the last one came", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta, idle] = [await addShop(store, "alpha"), await addShop(store, "beta"), await addShop(store, "idle")];
+      for (const shop of [alpha, beta]) for (const n of [2, 1, 3]) await store.inbox.receive([receipt(shop, `w${n}`)], START + n);
+      await store.inbox.receive([receipt(alpha, "w1")], START + 9);
+      expect(await store.inbox.lastReceivedAt(alpha.id)).toBe(START + 3);
+      expect(await store.inbox.lastReceivedAt(idle.id)).toBeNull();
+      await store.inbox.forgetReceipts(START + 3);
+      for (const shop of [alpha, beta]) {
+        expect(
+          await store.inbox.receive(
+            ["w1", "w2", "w3"].map((id) => receipt(shop, id)),
+            START + 10,
+          ),
+        ).toEqual([true, true, false]);
+      }
+      await store.inbox.forgetReceipts(START + 11);
+      expect(await store.inbox.lastReceivedAt(alpha.id)).toBeNull();
+    });
+  });
+
+  describe(`${engine.name}: inbox queues`, () => {
+    test("are those with something due, by shop, with and without a need for the platform", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta, idle] = [await addShop(store, "z"), await addShop(store, "y"), await addShop(store, "idle")];
+      await receive(store, beta, ["a", "b"], { needsPlatform: true }, START + 1);
+      await receive(store, beta, ["a"], { needsPlatform: false }, START + 2);
+      await receive(store, alpha, ["a"], { needsPlatform: true }, START + 2);
+      const [failed] = await receive(store, idle, ["a"]);
+      await store.inbox.postpone(idle.id, [failed ?? 0], "no", null);
+      expect(await store.inbox.dueQueues(START)).toEqual([]);
+      expect(await store.inbox.dueQueues(START + 1)).toEqual([queue(beta)]);
+      const all = await store.inbox.dueQueues(START + 2);
+      expect(all.map(({ shopId }) => shopId)).toEqual([alpha.id, beta.id, beta.id]);
+      expect(all).toEqual(expect.arrayContaining([queue(alpha), queue(beta), queue(beta, false)]));
+    });
+
+    test("give their oldest due items first, those of one time by number", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      await receive(store, shop, ["late"], {}, START + 5);
+      const [first, second] = await receive(store, shop, ["first", "second", "third"]);
+      await receive(store, shop, ["here"], { needsPlatform: false });
+      await receive(store, other, ["other"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 4, 10))).toEqual(["first", "second", "third"]);
+      expect(await store.inbox.due(queue(shop), START + 5, 2)).toEqual([
+        { number: first ?? 0, subject: "first" },
+        { number: second ?? 0, subject: "second" },
+      ]);
+      await store.inbox.postpone(shop.id, [first ?? 0], "no", START + 4);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 5, 10))).toEqual(["second", "third", "first", "late"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop, false), START, 10))).toEqual(["here"]);
+      expect(await store.inbox.due(queue(shop), START - 1, 10)).toEqual([]);
+    });
+
+    test("know the subjects that wait, due or not", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [, b, c] = await receive(store, shop, ["a", "b", "c", "a"]);
+      await receive(store, other, ["d"]);
+      await store.inbox.postpone(shop.id, [b ?? 0], "no", START + 1_000);
+      await store.inbox.postpone(shop.id, [c ?? 0], "no", null);
+      expect(await store.inbox.waitingSubjects(shop.id)).toEqual(new Set(["a", "b"]));
+    });
+  });
+
+  describe(`${engine.name}: inbox items`, () => {
+    test("are read by their numbers, in that order, in their own shop alone", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, b] = await receive(store, shop, ["a", "b", "c"], { body: '{"n":1}', triggeredAt: START - 9, topic: "orders/edited" });
+      const [d] = await receive(store, other, ["d"]);
+      const item = { shopId: shop.id, topic: "orders/edited", body: '{"n":1}', triggeredAt: START - 9, attempts: 0 };
+      expect(await store.inbox.read(shop.id, [b, d, a, 9_999].map(Number))).toEqual([
+        { number: a ?? 0, subject: "a", ...item },
+        { number: b ?? 0, subject: "b", ...item },
+      ]);
+      expect(await store.inbox.read(shop.id, [])).toEqual([]);
+    });
+
+    test("that could not be processed wait for their next attempt, or fail", async () => {
+      const { store, rows } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, b, c] = await receive(store, shop, ["a", "b", "c"]);
+      const [d] = await receive(store, other, ["d"]);
+      await store.inbox.postpone(shop.id, [a, b, d].map(Number), "the platform is down", START + 60);
+      await store.inbox.postpone(shop.id, [Number(b)], "it is unknown", null);
+      const statesOf = (await rows("inbox")).map(({ subject, status, attempts, next_attempt_at, error }) => [
+        subject,
+        status,
+        attempts,
+        next_attempt_at,
+        error,
+      ]);
+      expect(statesOf).toEqual([
+        ["a", "waiting", 1, START + 60, "the platform is down"],
+        ["b", "failed", 2, null, "it is unknown"],
+        ["c", "waiting", 0, START, null],
+        ["d", "waiting", 0, START, null],
+      ]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 59, 10))).toEqual(["c"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 60, 10))).toEqual(["c", "a"]);
+      expect(await store.inbox.read(shop.id, [a, c].map(Number))).toMatchObject([{ attempts: 1 }, { attempts: 0 }]);
+      expect(await store.inbox.count(shop.id)).toEqual({ waiting: 2, failed: 1 });
+      expect(await store.inbox.count(other.id)).toEqual({ waiting: 1, failed: 0 });
+    });
+
+    test("are listed newest first, and by status", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, b] = await receive(store, shop, ["a", "b", "c"]);
+      await receive(store, other, ["d"]);
+      await store.inbox.postpone(shop.id, [a, b].map(Number), "no", null);
+      const listed = async (filter: { limit: number; status?: "waiting" | "failed" }) => subjectsOf(await store.inbox.list(shop.id, filter));
+      expect(await listed({ limit: 10 })).toEqual(["c", "b", "a"]);
+      expect(await listed({ limit: 2 })).toEqual(["c", "b"]);
+      expect(await listed({ limit: 10, status: "failed" })).toEqual(["b", "a"]);
+      expect(await listed({ limit: 1, status: "failed" })).toEqual(["b"]);
+      expect(await listed({ limit: 10, status: "waiting" })).toEqual(["c"]);
+      expect((await store.inbox.list(shop.id, { limit: 10, status: "failed" }))[1]).toEqual({
+        number: a ?? 0,
+        topic: "orders/create",
+        subject: "a",
+        status: "failed",
+        attempts: 1,
+        error: "no",
+        receivedAt: START,
+        nextAttemptAt: null,
+      });
+    });
+  });
+
+  describe(`${engine.name}: retrying inbox items by hand`, () => {
+    test("makes one due now, with its attempts counted anew", async () => {
+      const { store, rows } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, b] = await receive(store, shop, ["a", "b"]);
+      await store.inbox.postpone(shop.id, [a, b].map(Number), "no", null);
+      await store.inbox.retry(shop.id, Number(a), START + 70);
+      expect((await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at])).toEqual([
+        ["waiting", 0, START + 70],
+        ["failed", 1, null],
+      ]);
+      const refused = await failures([store.inbox.retry(other.id, Number(b), START), store.inbox.retry(shop.id, 9_999, START)]);
+      expect(refused).toMatchObject(
+        [Number(b), 9_999].map((number) => ({ code: "not_found", message: `there is nothing with the number ${number} in the inbox` })),
+      );
+      expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
+    });
+
+    test("makes all that failed due now, and leaves those alone that wait for their next attempt", async () => {
+      const { store, rows } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, b, c] = await receive(store, shop, ["a", "b", "c"]);
+      const [d] = await receive(store, other, ["d"]);
+      await store.inbox.postpone(shop.id, [a, b].map(Number), "no", null);
+      await store.inbox.postpone(shop.id, [Number(c)], "no", START + 500);
+      await store.inbox.postpone(other.id, [Number(d)], "no", null);
+      expect(await store.inbox.retryFailed(shop.id, START + 70)).toBe(2);
+      expect((await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at])).toEqual([
+        ["waiting", 0, START + 70],
+        ["waiting", 0, START + 70],
+        ["waiting", 1, START + 500],
+        ["failed", 1, null],
+      ]);
+      expect(await store.inbox.retryFailed(shop.id, START + 70)).toBe(0);
+    });
+  });
+}

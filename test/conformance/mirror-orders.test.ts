@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { customer, gid, order, subscription } from "../support/records.ts";
+import { engines } from "./engines.ts";
+import { addShop, commit } from "./fixtures.ts";
+
+for (const engine of engines()) {
+  describe(`${engine.name}: the orders of a contract`, () => {
+    test("are found by cycle, the checkout as cycle 0, with what is served of them", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await commit(store, shop, [subscription(1), order(1, 0, { source: "checkout" }), order(1, 1), order(1, 2, { status: "FAILED" })]);
+      const orders = await store.mirror.ordersOf(shop, gid.contract(1));
+      expect([...orders].sort(([a], [b]) => a - b)).toMatchObject([
+        [0, { source: "checkout", cycleNumber: 0, shopifyId: gid.order(1000), status: "PAID" }],
+        [1, { source: "recurring", cycleNumber: 1, shopifyId: gid.order(1001) }],
+        [2, { status: "FAILED", totalCents: 1900 }],
+      ]);
+    });
+
+    test("are found however many there are, with up to 12 cycles from one to the next", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const without = [...Array(20).keys()].map((n) => 12 * (n + 1));
+      const many = [...Array(150).keys()].map((n) => n + 1);
+      await commit(store, shop, [subscription(1), subscription(2), ...without.map((cycle) => order(1, cycle)), ...many.map((cycle) => order(2, cycle))]);
+      expect([...(await store.mirror.ordersOf(shop, gid.contract(1))).keys()].sort((a, b) => a - b)).toEqual(without);
+      expect([...(await store.mirror.ordersOf(shop, gid.contract(2))).keys()].sort((a, b) => a - b)).toEqual(many);
+    });
+
+    test("are none for a contract without orders, one that is not in the mirror, and one of another shop", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      await commit(store, alpha, [subscription(1), subscription(2), order(2, 1)]);
+      expect(await store.mirror.ordersOf(alpha, gid.contract(1))).toEqual(new Map());
+      expect(await store.mirror.ordersOf(alpha, gid.contract(9))).toEqual(new Map());
+      expect(await store.mirror.ordersOf(beta, gid.contract(2))).toEqual(new Map());
+      expect(await store.mirror.ordersOf({ ...alpha, id: beta.id }, gid.contract(2))).toEqual(new Map());
+    });
+  });
+
+  test(`${engine.name}: a contract's customer is known by its gid, in its own shop alone`, async () => {
+    const { store } = await engine.open();
+    const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+    await commit(store, alpha, [customer(7), subscription(1, { customer: gid.customer(7) })]);
+    expect(await store.mirror.customerGidOf(alpha, gid.contract(1))).toBe(gid.customer(7));
+    expect(await store.mirror.customerGidOf(alpha, gid.contract(2))).toBeUndefined();
+    expect(await store.mirror.customerGidOf(beta, gid.contract(1))).toBeUndefined();
+    expect(await store.mirror.customerGidOf({ ...alpha, id: beta.id }, gid.contract(1))).toBeUndefined();
+    await commit(store, alpha, [subscription(1, { customer: gid.customer(8) })]);
+    expect(await store.mirror.customerGidOf(alpha, gid.contract(1))).toBe(gid.customer(8));
+  });
+}

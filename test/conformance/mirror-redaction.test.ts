@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { customer, gid, order, reward } from "../support/records.ts";
+import { engines, type TestStore } from "./engines.ts";
+import { addShop, chooseAllEvents, claim, commit, receipt, record, succeeded } from "./fixtures.ts";
+import { TABLE_NAMES } from "./tables.ts";
+
+const ADA = "ada@example.com";
+const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
+const ada = customer(1, { email: ADA, firstName: "Ada", lastName: "Lovelace" });
+const adaWebhook = `{"id":5001,"customer":{"id":1,"email":"${ADA}","first_name":"Ada"},"total":"25.00"}`;
+const grace = `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`;
+
+/** The tables in which a text still stands. */
+async function tablesWith({ rows }: TestStore, text: string): Promise<string[]> {
+  const texts = await Promise.all(TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const));
+  return texts.filter(([, json]) => json.includes(text)).map(([table]) => table);
+}
+
+async function addShopWithEvents(store: Store, name?: string): Promise<ShopRef> {
+  const shop = await addShop(store, name);
+  await chooseAllEvents(store, shop);
+  return shop;
+}
+
+for (const engine of engines()) {
+  describe(`${engine.name}: a redaction`, () => {
+    test("empties what was stored before it: profile, rewards, queued and sent events, and the inbox", async () => {
+      const opened = await engine.open();
+      const { store, rows } = opened;
+      const shop = await addShopWithEvents(store);
+      await commit(store, shop, [ada, reward("r", { contact: ADA, gift: { to: [ADA, "Ada Lovelace"], cents: 5 } })]);
+      const claims = await claim(store, shop);
+      await record(
+        store,
+        claims.map((each) => succeeded(each)),
+      );
+      await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook }), receipt(shop, null, { body: grace })], START);
+      const [failedItem] = await rows("inbox");
+      await store.inbox.postpone(shop.id, [Number(failedItem?.["number"])], "no", null);
+      expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
+
+      expect(await commit(store, shop, [redaction])).toEqual({ accepted: 1, changed: 1, events: 0 });
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+      expect(await tablesWith(opened, "Lovelace")).toEqual([]);
+      expect((await rows("occurrences")).map(({ json }) => json)).toEqual([
+        JSON.stringify(reward("r", { contact: null, gift: { to: [null, null], cents: 5 } })),
+      ]);
+      expect((await rows("inbox")).map(({ body }) => body)).toEqual(['{"id":5001,"customer":{"id":1,"email":null,"first_name":null},"total":"25.00"}', grace]);
+      const [sent] = await rows("deliveries");
+      expect(JSON.parse(String(sent?.["body"]))).toMatchObject({ id: sent?.["id"], data: { contact: null, gift: { to: [null, null], cents: 5 } } });
+    });
+
+    test("empties the reward that the same commit adds, and the event of it", async () => {
+      const opened = await engine.open();
+      const shop = await addShopWithEvents(opened.store);
+      const submissions = [ada, reward("r", { contact: ADA }), redaction].map((each) => ({ shop, records: [each] }));
+      await opened.store.mirror.applyRecords(submissions, START);
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+      expect((await opened.rows("deliveries")).map(({ topic }) => topic)).toEqual(["loyalty.reward_earned", "streak-milestone-reached"]);
+      expect((await opened.rows("occurrences")).map(({ json }) => json)).toEqual([JSON.stringify(reward("r", { contact: null }))]);
+    });
+
+    test("in the same commit also empties what was stored before", async () => {
+      const opened = await engine.open();
+      const shop = await addShopWithEvents(opened.store);
+      await commit(opened.store, shop, [ada, reward("old", { contact: ADA })]);
+      await opened.store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
+      await commit(opened.store, shop, [reward("new", { contact: ADA }), redaction]);
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+      expect(await opened.rows("occurrences")).toHaveLength(2);
+    });
+
+    test("of two people in one commit empties a text that names both", async () => {
+      const opened = await engine.open();
+      const shop = await addShop(opened.store);
+      await commit(opened.store, shop, [ada, customer(2, { firstName: "Grace" })]);
+      await opened.store.inbox.receive([receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })], START);
+      await commit(opened.store, shop, [redaction, { ...redaction, shopifyId: gid.customer(2) }]);
+      expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
+    });
+
+    test("does not reach what comes after it, in its own commit or a later one", async () => {
+      const opened = await engine.open();
+      const shop = await addShopWithEvents(opened.store);
+      await commit(opened.store, shop, [ada, redaction, reward("r1", { contact: "one" })]);
+      await commit(opened.store, shop, [reward("r2", { contact: ADA })]);
+      expect(await tablesWith(opened, ADA)).toEqual(["deliveries", "occurrences"]);
+      expect((await opened.rows("occurrences")).map(({ json }) => JSON.parse(String(json)).contact)).toEqual(["one", ADA]);
+    });
+
+    test("leaves other people and other shops alone", async () => {
+      const opened = await engine.open();
+      const { store, rows } = opened;
+      const [alpha, beta] = [await addShopWithEvents(store, "alpha"), await addShopWithEvents(store, "beta")];
+      await commit(store, alpha, [customer(2, { email: ADA }), reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Ada" })]);
+      await commit(store, beta, [ada, reward("r", { contact: ADA })]);
+      await store.inbox.receive([receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })], START);
+      const tables = ["occurrences", "deliveries", "inbox"] as const;
+      const before = await Promise.all(tables.map(rows));
+      await commit(store, alpha, [ada, redaction]);
+      expect(await Promise.all(tables.map(rows))).toEqual(before);
+      expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
+    });
+
+    test("of a refused submission empties nothing", async () => {
+      const opened = await engine.open();
+      const shop = await addShopWithEvents(opened.store);
+      await commit(opened.store, shop, [ada, reward("r", { contact: ADA })]);
+      await opened.store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
+      const before = await Promise.all(TABLE_NAMES.map(opened.rows));
+      await opened.store.mirror.applyRecords([{ shop, records: [redaction, order(9, 1)] }], START);
+      expect(await Promise.all(TABLE_NAMES.map(opened.rows))).toEqual(before);
+    });
+
+    test("of a person whose number is longer than 2^53 keeps the other numbers of the texts exact", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      const person = gid.customer("9007199254740993");
+      await store.inbox.receive([receipt(shop, "w1", { body: `{"customer":{"id":9007199254740993,"email":"${ADA}"},"order":9007199254740995}` })], START);
+      await commit(store, shop, [{ ...redaction, shopifyId: person }]);
+      expect((await rows("inbox"))[0]?.["body"]).toBe('{"customer":{"id":"9007199254740993","email":null},"order":"9007199254740995"}');
+    });
+
+    test("is remembered: what the platform said of the person before it changes nothing any more", async () => {
+      const opened = await engine.open();
+      const shop = await addShop(opened.store);
+      await commit(opened.store, shop, [redaction]);
+      await commit(opened.store, shop, [{ ...ada, asOf: START }]);
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "bun:test";
+import { customerId } from "../../src/domain/ids.ts";
+import { START } from "../support/app.ts";
+import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import { engines } from "./engines.ts";
+import { addShop, allRows, chooseAllEvents, commit, receipt } from "./fixtures.ts";
+
+for (const engine of engines()) {
+  describe(`${engine.name}: what is stored about a person`, () => {
+    test("is everything that names them, and nothing of another person", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      for (const n of [1, 2, 11]) {
+        await commit(store, shop, [
+          customer(n, { email: `person${n}@example.com` }),
+          subscription(n, { startedAt: "2026-02-01T00:00:00.000Z" }),
+          order(n, 1),
+          order(n, 2, { status: "FAILED" }),
+          reward(`r${n}`, { customer: gid.customer(n) }),
+          cancelFlow(`c${n}`, { subscription: gid.contract(n) }),
+        ]);
+      }
+      const body = '{"customer":{"id":1,"email":"person1@example.com"}}';
+      await store.inbox.receive([receipt(shop, "w1", { body }), receipt(shop, "w2", { body: '{"customer":{"id":11},"count":12}' })], START);
+
+      const person = await store.people.export(shop, gid.customer(1));
+      const id = customerId(shop.domain, gid.customer(1));
+      const own = async (resource: "customers" | "subscriptions" | "orders") =>
+        (await allRows(store, shop, resource)).filter((row) => [row["id"], row["customerId"]].includes(id));
+      const byId = (list: unknown[]) => (list as { id: string }[]).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      expect(person?.customer).toMatchObject({ shopifyId: gid.customer(1), email: "person1@example.com" });
+      expect([person?.customer]).toEqual(await own("customers"));
+      expect(person?.subscriptions).toEqual(byId(await own("subscriptions")));
+      expect(person?.orders).toEqual(byId(await own("orders")));
+      expect(person?.orders).toHaveLength(2);
+      expect(person?.rewards).toEqual([reward("r1")]);
+      expect(person?.cancelFlows).toEqual([cancelFlow("c1")]);
+      expect(person?.inbox).toEqual([{ topic: "orders/create", receivedAt: new Date(START).toISOString(), body }]);
+      expect(person?.deliveries.map(({ topic }) => topic)).toEqual([
+        "subscription.created",
+        "subscription-created",
+        "order.charged",
+        "order.failed",
+        "billing-attempt-failed",
+        "loyalty.reward_earned",
+        "streak-milestone-reached",
+        "cancel_flow.completed",
+      ]);
+      const [queued] = await rows("deliveries");
+      const sent = { id: queued?.["id"], kind: "webhook", topic: "subscription.created", createdAt: new Date(START).toISOString() };
+      expect(person?.deliveries[0]).toEqual({ ...sent, body: JSON.parse(String(queued?.["body"])) } as never);
+      expect(JSON.stringify(person)).not.toContain("person11");
+    });
+
+    test("is the customer alone where a person has no contracts, and nothing where the person is unknown or another shop's", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      await commit(store, shop, [customer(1)]);
+      await commit(store, other, [customer(2)]);
+      const nothing = { subscriptions: [], orders: [], rewards: [], cancelFlows: [], deliveries: [], inbox: [] };
+      expect(await store.people.export(shop, gid.customer(1))).toEqual({ customer: expect.objectContaining({ shopifyId: gid.customer(1) }), ...nothing });
+      expect(await store.people.export(shop, gid.customer(2))).toBeUndefined();
+      expect(await store.people.export(other, gid.customer(1))).toBeUndefined();
+      expect(await store.people.export({ ...shop, id: other.id }, gid.customer(1))).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,49 @@
+/**
+ * The tables that tests may read, each with the columns that order its rows and its columns of true and false. A row comes in one form from every
+ * engine: dates and counts are numbers, flags are booleans, bytes are hexadecimal digits, JSON is the stored text.
+ */
+const TABLES = {
+  admin_links: { order: ["shop_id", "hash"], flags: [] },
+  admin_sessions: { order: ["shop_id", "hash"], flags: [] },
+  api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
+  attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
+  connections: { order: ["shop_id"], flags: [] },
+  customers: { order: ["shop_id", "id"], flags: [] },
+  deliveries: { order: ["number"], flags: ["test"] },
+  inbox: { order: ["number"], flags: ["needs_platform"] },
+  meta: { order: ["name"], flags: [] },
+  occurrences: { order: ["shop_id", "type", "id"], flags: [] },
+  orders: { order: ["shop_id", "id"], flags: ["retries_exhausted", "declined", "charged"] },
+  platform_webhooks: { order: ["shop_id", "id"], flags: [] },
+  shops: { order: ["id"], flags: ["plan_fixed"] },
+  subscriptions: { order: ["shop_id", "id"], flags: ["cycles_given"] },
+  syncs: { order: ["shop_id", "kind"], flags: [] },
+  webhook_endpoints: { order: ["shop_id"], flags: [] },
+  webhook_secrets: { order: ["shop_id", "version"], flags: [] },
+} satisfies Record<string, { order: string[]; flags: string[] }>;
+
+export type Table = keyof typeof TABLES;
+export const TABLE_NAMES = Object.keys(TABLES) as Table[];
+/** Tables with a row or more for each shop, and nothing that belongs to no shop. */
+export const SHOP_TABLES = TABLE_NAMES.filter((table) => table !== "shops" && table !== "meta");
+
+export type Row = Record<string, unknown>;
+
+/** An engine's rows in the one form and order. */
+export function sorted(table: Table, rows: readonly Row[]): Row[] {
+  const { order, flags } = TABLES[table] as { order: string[]; flags: string[] };
+  const normal = rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, normalValue(value, flags.includes(column))])));
+  return normal.sort((a, b) => order.reduce((sum, column) => (sum !== 0 ? sum : compare(a[column], b[column])), 0));
+}
+
+function normalValue(value: unknown, isFlag: boolean): unknown {
+  if (value instanceof Uint8Array) return value.toHex();
+  return isFlag && value !== null ? Boolean(value) : value;
+}
+
+/** Strings by their code units, whatever the engine's collation is. */
+function compare(a: unknown, b: unknown): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  const [left, right] = [String(a), String(b)];
+  return left < right ? -1 : Number(left > right);
+}

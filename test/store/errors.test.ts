@@ -1,0 +1,145 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, spyOn, test } from "bun:test";
+import { truncateSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../../src/store/open-store.ts";
+import type { BusyTimeoutMs } from "../../src/store/sqlite/database.ts";
+import { withStoreErrors } from "../../src/store/sqlite/errors.ts";
+import type { Store } from "../../src/store/store.ts";
+import { StoreError } from "../../src/store/store-error.ts";
+import { addShop, allRows, commit, failures, receipt, TOKENS } from "../conformance/fixtures.ts";
+import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { customer } from "../support/records.ts";
+
+const WAIT_MS: number = 50;
+
+/** A store whose own connection a test can reach, to fill the database up. */
+async function open(folder = temporaryFolder()): Promise<{ store: Store; connection: Database; path: string }> {
+  const spy = spyOn(Database.prototype, "prepare");
+  const options = { folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: WAIT_MS as BusyTimeoutMs, random: randomBytes };
+  const store = await openStore(options);
+  const connection = spy.mock.contexts[0] as unknown as Database;
+  spy.mockRestore();
+  afterTest(() => store.close());
+  return { store, connection, path: join(folder, "sds.db") };
+}
+
+/** Another process's connection. */
+function connect(path: string): Database {
+  const db = new Database(path);
+  afterTest(() => db.close());
+  return db;
+}
+
+/** Why a call failed. Also holds that SQLite shows in the cause alone. */
+async function reasonOf(call: Promise<unknown>): Promise<string> {
+  const [failure] = await failures([call]);
+  expect(failure).toBeInstanceOf(StoreError);
+  const { reason, message, cause } = failure as StoreError;
+  expect(message).not.toMatch(/SQLITE/i);
+  expect(failure).not.toHaveProperty("code");
+  expect(cause).toHaveProperty("code", expect.stringMatching(/^SQLITE_/));
+  return reason;
+}
+
+describe("a failure of the database is reported as", () => {
+  test("busy where another process holds the lock for too long, in every part that writes", async () => {
+    const { store, path } = await open();
+    const shop = await addShop(store);
+    connect(path).run("BEGIN IMMEDIATE");
+    const { id } = shop;
+    const writes = {
+      mirror: () => commit(store, shop, [customer(1)]),
+      shops: () => store.shops.set(shop.domain, { plan: "free" }),
+      keys: () => store.keys.touch(new Map([["key_1", START]])),
+      webhooks: () => store.webhooks.rotateSecret(id, START),
+      deliveries: () => store.deliveries.turn([], new Map([[id, 1]]), START, START, []),
+      inbox: () => store.inbox.receive([receipt(shop, "w1")], START),
+      connections: () => store.connections.connect(id, "token", TOKENS, [], START),
+      syncs: () => store.syncs.complete(id, "full", START, 0, START),
+      sessions: () => store.sessions.noteAddress("http://127.0.0.1:1"),
+      check: () => store.check(),
+    };
+    for (const [part, write] of Object.entries(writes)) expect({ part, reason: await reasonOf(write()) }).toEqual({ part, reason: "busy" });
+    expect(await allRows(store, shop, "customers")).toEqual([]);
+  });
+
+  test("conflict where a write breaks a constraint", async () => {
+    const { store } = await open();
+    const shop = await addShop(store);
+    await store.shops.remove(shop.domain);
+    expect(await reasonOf(store.connections.connect(shop.id, "token", TOKENS, [], START))).toBe("conflict");
+  });
+
+  test("lost where the disk is full, and what was there before can be read", async () => {
+    const { store, connection } = await open();
+    const shop = await addShop(store);
+    connection.run("PRAGMA max_page_count = 1");
+    const many = Array.from({ length: 3_000 }, (_, n) => customer(n + 1, { firstName: "x".repeat(1_000) }));
+    expect(await reasonOf(commit(store, shop, many))).toBe("lost");
+    expect(await store.shops.list()).toEqual([shop]);
+    expect(await allRows(store, shop, "customers")).toEqual([]);
+  });
+
+  test("lost where the file is damaged", async () => {
+    const folder = temporaryFolder();
+    const writer = await open(folder);
+    const shop = await addShop(writer.store);
+    await commit(writer.store, shop, [customer(1)]);
+    await writer.store.checkpoint();
+    // A second connection, for the first has the pages in its cache.
+    const { store, path } = await open(folder);
+    truncateSync(path, 16_384);
+    expect(await reasonOf(allRows(store, shop, "customers"))).toBe("lost");
+    expect(await reasonOf(commit(store, shop, [customer(2)]))).toBe("lost");
+  });
+});
+
+describe("an error that is not a failure of the database passes unchanged", () => {
+  test("for a statement that cannot run, which is a defect of ours", async () => {
+    const { store, path } = await open();
+    const shop = await addShop(store);
+    connect(path).run("DROP TABLE syncs");
+    const [failure] = await failures([store.syncs.unfinished(shop.id, "full")]);
+    expect(failure).not.toBeInstanceOf(StoreError);
+    expect(failure).toMatchObject({ message: "no such table: syncs" });
+  });
+
+  test("for a refusal", async () => {
+    const { store } = await open();
+    expect((await failures([store.shops.settings(1)]))[0]).toMatchObject({ name: "SdsError", code: "not_found" });
+  });
+});
+
+test.each<[code: string, reason: string | undefined]>([
+  ["SQLITE_BUSY", "busy"],
+  ["SQLITE_BUSY_SNAPSHOT", "busy"],
+  ["SQLITE_LOCKED", "busy"],
+  ["SQLITE_LOCKED_SHAREDCACHE", "busy"],
+  ["SQLITE_CONSTRAINT_UNIQUE", "conflict"],
+  ["SQLITE_CONSTRAINT_FOREIGNKEY", "conflict"],
+  ["SQLITE_FULL", "lost"],
+  ["SQLITE_IOERR_WRITE", "lost"],
+  ["SQLITE_CORRUPT", "lost"],
+  ["SQLITE_NOTADB", "lost"],
+  ["SQLITE_READONLY", "lost"],
+  ["SQLITE_CANTOPEN", "lost"],
+  ["SQLITE_ERROR", undefined],
+  ["SQLITE_MISUSE", undefined],
+  ["SQLITE_RANGE", undefined],
+  ["SQLITE_MISMATCH", undefined],
+  ["ENOENT", undefined],
+])("of SQLite's error %s the reason is %p", async (code, reason) => {
+  const thrown = Object.assign(new Error("it failed"), { code });
+  const part = withStoreErrors({
+    async call(argument: number) {
+      throw argument === 1 ? thrown : new Error("the argument was lost");
+    },
+    setting: 5,
+  });
+  expect(part.setting).toBe(5);
+  const [failure] = await failures([part.call(1)]);
+  if (reason === undefined) expect(failure).toBe(thrown);
+  else expect(failure).toMatchObject({ name: "StoreError", message: "it failed", reason, cause: thrown });
+});

@@ -1,0 +1,115 @@
+import { Database } from "bun:sqlite";
+import { expect, spyOn, test } from "bun:test";
+import { join } from "node:path";
+import { openStore } from "../../src/store/open-store.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import type { Store } from "../../src/store/store.ts";
+import { everyOperation } from "../conformance/every-operation.ts";
+import { randomBytes, temporaryFolder } from "../support/app.ts";
+
+/** Tables that can hold millions of rows. With the shop in each condition they can be spread over many databases by it. */
+const GROWING = ["customers", "subscriptions", "orders", "occurrences", "platform_webhooks", "deliveries", "attempts", "inbox"];
+
+/** Parts of statements that need not name the shop, each with its reason. "…" stands for a SELECT in parentheses, which is a part of its own. */
+const EXCEPTIONS: [part: RegExp, reason: string][] = [
+  [/^(UPDATE deliveries SET .*|DELETE FROM deliveries) WHERE number IN …/, "a number is one delivery's alone, and the SELECT that gives it names the shop"],
+];
+
+/** Notes which methods of the port are called. */
+function noting(store: Store, called: Set<string>): Store {
+  const parts = Object.entries(store).map(([name, part]) => [name, typeof part === "function" ? noted(name, part, called) : notingPart(name, part, called)]);
+  return Object.fromEntries(parts) as Store;
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+function notingPart(part: string, methods: Record<string, Method>, called: Set<string>): Record<string, Method> {
+  return Object.fromEntries(Object.entries(methods).map(([name, method]) => [name, noted(`${part}.${name}`, method, called)]));
+}
+
+function noted(name: string, method: Method, called: Set<string>): Method {
+  return (...args) => {
+    called.add(name);
+    return method(...args);
+  };
+}
+
+function namesOf(store: Store): string[] {
+  return Object.entries(store).flatMap(([name, part]) => (typeof part === "function" ? [name] : Object.keys(part).map((method) => `${name}.${method}`)));
+}
+
+/** Every statement that the store gives to SQLite, prepared ones and others, while it is opened and while every operation runs. */
+async function statementsOfEveryOperation(): Promise<{ statements: string[]; uncalled: string[] }> {
+  const spies = (["prepare", "query", "run", "exec"] as const).map((name) => spyOn(Database.prototype, name));
+  try {
+    const folder = temporaryFolder();
+    const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+    const called = new Set<string>();
+    await everyOperation(noting(store, called));
+    const migrations = new Set(MIGRATIONS.map(({ sql }) => sql));
+    const statements = spies.flatMap((spy) => spy.mock.calls.map(([sql]) => sql)).filter((sql) => !migrations.has(sql));
+    return { statements: [...new Set(statements)], uncalled: namesOf(store).filter((name) => !called.has(name)) };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** A SELECT in parentheses that has no other SELECT in it, but may have lists of columns or values. */
+const INNER_SELECT = /\(\s*(SELECT\b(?:(?!\(\s*SELECT)[^()]|\((?!\s*SELECT)[^()]*\))*)\)/i;
+
+/** A statement and the SELECTs in it, each with "…" in the place of the SELECTs in its parentheses. */
+function parts(sql: string): string[] {
+  const found: string[] = [];
+  let rest = sql.replaceAll(/\s+/g, " ").replaceAll('"', "");
+  for (let inner = INNER_SELECT.exec(rest); inner !== null; inner = INNER_SELECT.exec(rest)) {
+    found.push(inner[1] ?? "");
+    rest = rest.replace(inner[0], "…");
+  }
+  return [...found, rest].flatMap((part) => part.split(/\bUNION ALL\b/i));
+}
+
+const ACCESS = new RegExp(`\\b(?:FROM|JOIN|UPDATE|INTO) (${GROWING.join("|")})\\b`, "i");
+const NAMES_SHOP = [
+  /\bshop_id (?:=|>|IN)/i,
+  /\((?:\w+\.)?shop_id, [^)]*\) (?:=|>|<)/i,
+  /^INSERT (?:OR IGNORE )?INTO \w+ \(shop_id\b|^INSERT INTO \w+ \(\w+, shop_id\b/i,
+];
+
+/** The parts of a statement that read or write a table that grows and do not name the shop. */
+function unbound(sql: string): string[] {
+  const isExcepted = (part: string) => EXCEPTIONS.some(([exception]) => exception.test(part));
+  return parts(sql).filter((part) => ACCESS.test(part) && !NAMES_SHOP.some((pattern) => pattern.test(part)) && !isExcepted(part));
+}
+
+const { statements, uncalled } = await statementsOfEveryOperation();
+
+test("the operations of the test are all that the port has: call a new one in every-operation.ts", () => {
+  expect(uncalled).toEqual([]);
+});
+
+test("each statement on a table that grows names the shop, also those that are made when they run", () => {
+  expect(statements.filter((sql) => ACCESS.test(sql)).length).toBeGreaterThan(50);
+  expect(statements.flatMap(unbound)).toEqual([]);
+});
+
+test("a shop's rows are removed in steps from each table that grows; attempts go with their deliveries", () => {
+  const inSteps = GROWING.filter((table) => statements.some((sql) => new RegExp(`^DELETE FROM ${table} WHERE shop_id = .* LIMIT \\d+`).test(sql)));
+  expect(inSteps).toEqual(GROWING.filter((table) => table !== "attempts"));
+});
+
+test.each([
+  ["SELECT json FROM orders WHERE id = ?", true],
+  ["SELECT shop_id AS shopId, json FROM orders WHERE id = ?", true],
+  ["SELECT json FROM orders WHERE shop_id = ? AND id = ?", false],
+  ["DELETE FROM inbox WHERE number IN (SELECT number FROM inbox WHERE shop_id = ? LIMIT 1)", true],
+  ["DELETE FROM inbox WHERE shop_id = ? AND number IN (SELECT number FROM inbox LIMIT 1)", true],
+  ["SELECT * FROM (SELECT id FROM orders WHERE shop_id = ?) UNION ALL SELECT * FROM (SELECT id FROM orders)", true],
+  ["INSERT INTO attempts (delivery, number) VALUES (?, ?)", true],
+  ["INSERT INTO attempts (shop_id, delivery, number) VALUES (?, ?, ?)", false],
+  ["SELECT id FROM shops", false],
+  ["DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE shop_id = ?)", false],
+  ["DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries)", true],
+  ["SELECT id FROM orders WHERE shop_id = ? AND id IN (SELECT value FROM json_each(?))", false],
+])("the search for statements without a shop works: %s", (sql, expected) => {
+  expect(unbound(sql).length > 0).toBe(expected);
+});
