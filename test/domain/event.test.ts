@@ -93,6 +93,17 @@ test("samples have the fields of real events", () => {
   for (const topic of TOPIC_NAMES) expect(Object.keys(sampleEvent(topic).data).slice(0, 3)).toEqual(FIELDS[topic].slice(0, 3));
 });
 
+test("the sample of a recovered order counts the failed attempt before it", () => {
+  expect(sampleEvent("order.charged").data["attempt_count"]).toBe(1);
+  expect(sampleEvent("order.recovered").data["attempt_count"]).toBe(2);
+});
+
+test("a declined renewal without a reason starts its workflow with the reason `unknown`", () => {
+  const [event] = eventsOf(subscription(1), order(1, 1, { status: "FAILED", attemptCount: 1 }));
+  expect(event?.data["reason"]).toBeNull();
+  expect(event?.trigger?.fields).toEqual({ "Contract ID": contract_id, Interval: "1 month", "Decline reason": "unknown", "Attempt count": 1 });
+});
+
 describe("a contract", () => {
   test.each<[string, MirrorRecord[], string[]]>([
     ["seen first", [subscription(1)], ["subscription.created"]],
