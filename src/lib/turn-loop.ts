@@ -86,7 +86,7 @@ export function createTurnLoop({ turn, onFailure, sleep, pauseMs = PAUSE_MS }: T
   async function finish(): Promise<void> {
     // A turn that began before the stop may still start work.
     await turning;
-    while (underWay.size > 0) await Promise.all(underWay);
+    await Promise.all(underWay);
     end.abort();
     await running;
     if (wanted) await makeTurn();

@@ -24,9 +24,11 @@ test("a shop gets no more than its places", () => {
   const limiter = createConcurrencyLimiter(10, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  limiter.take(1);
+  const giveBack = limiter.take(1);
   limiter.take(1);
   expect(shares(limiter, [1])).toEqual({ 1: 2 });
+  giveBack(5, false);
+  expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
 test("all shops together get no more than all places", () => {
@@ -91,6 +93,25 @@ test("quick endpoints get places however many others are slow or untried, and so
   takeAll(limiter, [...slow, ...untried]);
   expect(limiter.free).toBe(4);
   expect(shares(limiter, [1, ...slow, ...untried])).toEqual({ 1: 4 });
+});
+
+test("the last free place goes to a quick endpoint, or else to an untried one, or else to a slow one", () => {
+  const limiter = createConcurrencyLimiter(8, 8);
+  const [slow, quick, untried] = [1, 2, 3];
+  makeSlow(limiter, slow);
+  makeQuick(limiter, quick);
+  for (let n = 0; n < 7; n += 1) limiter.take(quick);
+  expect(shares(limiter, [slow, quick, untried])).toEqual({ [quick]: 1 });
+  expect(shares(limiter, [slow, untried])).toEqual({ [untried]: 1 });
+  expect(shares(limiter, [slow])).toEqual({ [slow]: 1 });
+});
+
+test("a single place is enough for an endpoint of any pace", () => {
+  for (const make of [makeQuick, makeSlow, () => undefined]) {
+    const limiter = createConcurrencyLimiter(1, 4);
+    make(limiter, 1);
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
+  }
 });
 
 test("a place counts for the pace at which it was taken, although the pace changes meanwhile", () => {

@@ -29,7 +29,7 @@ async function delivering() {
     started.push(trigger);
     return { statusCode: 200, error: null, timedOut: false };
   });
-  return { deliver, claim, receiver, secret, shop, webhooks, deliveries, reads, started };
+  return { deliver, claim, receiver, secret, shop, addShop, webhooks, deliveries, reads, started };
 }
 
 test("a webhook is sent with its topic and a signature of its body", async () => {
@@ -56,6 +56,16 @@ test("a secret is read once for many deliveries, and each version by itself", as
   await deliver({ ...claim, secretVersion: 2 });
   expect(reads).toEqual([1, 2]);
   expect(await receiver.allGenuine(rotated)).toBe(true);
+});
+
+test("each shop's webhooks are signed with its own secret", async () => {
+  const { deliver, claim, webhooks, addShop, receiver } = await delivering();
+  await deliver(claim);
+  const { shop: other } = await addShop("beta.myshopify.com");
+  const secret = await webhooks.secret(other.id, START);
+  receiver.received.splice(0);
+  await deliver({ ...claim, shopId: other.id });
+  expect(await receiver.allGenuine(secret)).toBe(true);
 });
 
 test("a secret that cannot be read is read again for the next delivery", async () => {

@@ -281,26 +281,38 @@ describe("stop", () => {
     loop.wake();
     await loop.stop();
     expect(state).toMatchObject({ begun: 1, ended: 1 });
+    await settle();
+    expect(state.begun).toBe(1);
   });
 
-  test("waits for work, and for work that a turn under way still starts", async () => {
-    const begun = Promise.withResolvers<void>();
+  test("waits for all work", async () => {
+    const { loop } = countingLoop();
     const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    for (const { promise } of works) loop.track(promise);
+    const stopped = eventOf(loop.stop());
+    works[0].resolve();
+    await settle();
+    expect(stopped.happened).toBe(false);
+    works[1].resolve();
+    await settle();
+    expect(stopped.happened).toBe(true);
+  });
+
+  test("waits for work that a turn under way still starts", async () => {
+    const begun = Promise.withResolvers<void>();
+    const work = Promise.withResolvers<void>();
     const { loop } = loopWith(async () => {
       if (loop.stopping) return;
       await begun.promise;
-      loop.track(works[1].promise);
+      loop.track(work.promise);
     });
-    loop.track(works[0].promise);
     loop.wake();
     await settle();
     const stopped = eventOf(loop.stop());
     begun.resolve();
     await settle();
-    works[0].resolve();
-    await settle();
     expect(stopped.happened).toBe(false);
-    works[1].resolve();
+    work.resolve();
     await settle();
     expect(stopped.happened).toBe(true);
   });
@@ -345,6 +357,7 @@ describe("stop", () => {
     state.error = new Error("disk is full");
     loop.wake();
     await settle();
+    await loop.stop();
     await loop.stop();
     expect([state.begun, failures.length]).toEqual([2, 2]);
     await settle();

@@ -190,6 +190,9 @@ describe("the most that runs at once is", () => {
     await wake();
     const running = newCalls();
     expect(running).toHaveLength(8);
+    await receive(shop, ["quick"], false);
+    await wake();
+    const [quick] = newCalls();
     clock.ms += 5 * SECOND;
     await running.shift()?.succeed();
     await settle();
@@ -198,7 +201,11 @@ describe("the most that runs at once is", () => {
     clock.ms += 1;
     for (const call of running) await call.succeed();
     await settle();
-    // The second subject still runs, which started last.
+    // The second subject still runs, which started last. How long a subject takes that needs no platform changes nothing.
+    clock.ms -= 5 * SECOND;
+    await quick?.succeed();
+    await settle();
+    clock.ms += 5 * SECOND;
     expect(newCalls()).toEqual([]);
     await second?.succeed();
     await settle();
@@ -249,6 +256,19 @@ describe("webhooks about one subject", () => {
     for (const name of ["a", "b"]) await receive(await addShop(name), ["s"]);
     await wake();
     expect(bySubject(newCalls())).toEqual(["a s", "b s"]);
+  });
+
+  test("are processed one at a time, even if only some of them need the platform", async () => {
+    const { addShop, receive, wake, settle, newCalls } = await processing();
+    const shop = await addShop("a");
+    await receive(shop, ["other", "s"], false);
+    await receive(shop, ["s"]);
+    await wake();
+    const [other, first, ...more] = newCalls();
+    expect([other?.subject, first?.subject, more]).toEqual(["other", "s", []]);
+    await first?.succeed();
+    await settle();
+    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[2]]);
   });
 
   test("are not processed if they left the inbox after they were found", async () => {
@@ -323,11 +343,18 @@ describe("a platform that fails", () => {
   });
 
   test("holds up neither another shop nor what needs no platform", async () => {
-    const { shop, addShop, receive, wake, newCalls } = await failing();
+    const { shop, addShop, receive, wake, settle, newCalls } = await failing();
     await receive(shop, ["quick"], false);
     await receive(await addShop("b"), ["s1"]);
     await wake();
-    expect(bySubject(newCalls())).toEqual(["b s1", "a quick"]);
+    const [other, quick, ...more] = newCalls();
+    expect([other, quick].map((call) => `${call?.domain} ${call?.subject}`)).toEqual(["b s1", "a quick"]);
+    await quick?.succeed();
+    await settle();
+    // The platform did not answer: the shop still waits.
+    await receive(shop, ["s31"]);
+    await wake();
+    expect([more, newCalls()]).toEqual([[], []]);
   });
 
   test("may refuse one subject without a rest for the others", async () => {
@@ -403,6 +430,42 @@ describe("what fails", () => {
     const entries = await store.inbox.list(shop.id, { limit: 20 });
     expect(entries.map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(Array<string>(9).fill("waiting 0"));
   });
+});
+
+test("due webhooks are read 500 at a time", async () => {
+  const { store, addShop, receive, wake } = await processing();
+  await receive(await addShop("a"), numbered("s", 600));
+  const limits: number[] = [];
+  const { due } = store.inbox;
+  store.inbox.due = async (queue, now, limit) => {
+    limits.push(limit);
+    return due(queue, now, limit);
+  };
+  await wake();
+  expect(limits).toEqual([500]);
+});
+
+test("a stop during a turn starts nothing more, and no other turn", async () => {
+  const { store, processor, addShop, receive, wake, settle, newCalls } = await processing();
+  await receive(await addShop("a"), numbered("s", 4));
+  const { due, dueQueues } = store.inbox;
+  let looked = 0;
+  store.inbox.dueQueues = async (now) => {
+    looked += 1;
+    return dueQueues(now);
+  };
+  let stopping: Promise<void> | undefined;
+  store.inbox.due = async (queue, now, limit) => {
+    stopping ??= processor.stop();
+    return due(queue, now, limit);
+  };
+  await wake();
+  const [first, ...more] = newCalls();
+  expect([first?.subject, more]).toEqual(["s1", []]);
+  await first?.succeed();
+  await settle();
+  await stopping;
+  expect([looked, newCalls()]).toEqual([1, []]);
 });
 
 test("stop waits for what is under way", async () => {
