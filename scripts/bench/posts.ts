@@ -1,5 +1,5 @@
 /**
- * The least that sending can cost: signs each delivery of a file and posts it as the sender does, and keeps nothing.
+ * Measures the least that sending can cost: signs and posts each delivery of a file as the sender does, and records nothing.
  * `bun scripts/bench/posts.ts FILE URL IN_FLIGHT`
  */
 import { readFileSync } from "node:fs";
