@@ -54,7 +54,7 @@ function readQuery(url: string): { limit: number; cursor: string | undefined } {
   return { limit: readLimit(query.getAll("limit").at(-1)), cursor: query.getAll("cursor").at(-1) };
 }
 
-/** Anything but a whole number above zero gives the default and never an error (docs/api.md, Pages). */
+/** Anything but a whole number above zero gives the default and never an error (docs/api.md, "Pagination"). */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
   return limit > 0 ? Math.min(limit, MAX_LIMIT) : DEFAULT_LIMIT;
