@@ -67,7 +67,7 @@ const METHODS: Record<string, string> = { min: "max", max: "min", some: "every",
 const LEFT_OUT = new Set(["run", "where", "toSorted", "toReversed", "filter", "slice", "trim", "toLowerCase"]);
 /** Calls that only tell somebody something: a change in them is no defect that a test has to find. */
 const TELLING = /(?:^|\.)log\.(?:debug|info|warn|error)$|^(?:tell|printLine)$|\.(?:description|addHelpText)$/;
-/** From here on a number is a size or a time: one more or less makes no difference that anybody could see. */
+/** Numbers from here on are sizes or times. One more or less would make no visible difference, so they become ten times as large. */
 const LARGE = 100;
 
 /** Every change that is tried in a file. Comments, types, imports, messages (strings with a space) and what is written to the log stay as they are. */

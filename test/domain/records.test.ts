@@ -55,6 +55,7 @@ describe("a record is refused, the field named", () => {
     ],
     ["a missing field", without(subscription(1), "status"), "status: is missing"],
     ["a misspelt field", { ...customer(1), emial: "x" }, "emial: is not a field of this record: did you mean email?"],
+    ["a field with a long name", { ...customer(1), ["x".repeat(300)]: 1 }, `${"x".repeat(100)}: is not a field of this record`],
     ["an internal field", { ...customer(1), asOf: 1 }, "asOf: is not a field of this record"],
     ["a bare number for a gid", customer(1, { shopifyId: "1" }), "shopifyId: must be a gid like gid://shopify/Customer/123"],
     ["another object's gid", customer(1, { shopifyId: gid.order(1) }), "shopifyId: must be a gid like gid://shopify/Customer/123"],
