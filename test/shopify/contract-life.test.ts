@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { connected } from "../support/connected.ts";
+import { contractWebhook } from "../../src/shopify/inbox/payload.ts";
+import { connected, DOMAIN } from "../support/connected.ts";
 import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
 
 test("webhooks bring the whole life of a contract, and each event is queued once", async () => {
@@ -71,6 +72,28 @@ test("a contract without any known customer waits in the inbox", async () => {
   expect(await all.shop.all("subscriptions")).toEqual([]);
   const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
   expect(waiting.map(({ error }) => error).join()).toContain("the platform names no customer for gid://");
+});
+
+test("a contract that the platform does not have changes nothing", async () => {
+  const all = await connected();
+  const { topic, body } = contractWebhook("gid://shopify/SubscriptionContract/1");
+  const id = crypto.randomUUID();
+  const triggeredAt = new Date(all.test.clock.ms).toISOString();
+  await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });
+  await all.processed();
+  expect(operations(all).slice(-2)).toEqual(["ContractWithCycles", "ContractExists"]);
+  expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+  // The platform reports the cycles of a missing contract as an error.
+  expect(all.platform.invalid.splice(0)).toEqual(["ContractWithCycles: Subscription contract does not exist."]);
+});
+
+test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
+  const all = await connected();
+  createContract(all.remote);
+  all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+  await all.deliverAll();
+  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
 });
 
 test("a skipped cycle is read again for 30 days, and not after that", async () => {

@@ -68,6 +68,19 @@ describe("a full sync", () => {
     expect(all.platform.throttled).toBe(0);
   });
 
+  test("costs fewer points for a young contract, and the points of an old one have a limit", async () => {
+    const costOf = async (renewals: number) => {
+      const all = await connected();
+      all.remote.seed({ contracts: 1, renewals });
+      all.test.clock.ms += HOUR_MS;
+      await load(all);
+      return all.platform.requests.find(({ operation }) => operation === "BillingCycles")?.cost ?? 0;
+    };
+    const [young, old, older] = [await costOf(0), await costOf(20), await costOf(40)];
+    expect(young).toBeLessThan(old / 2);
+    expect(older).toBe(old);
+  });
+
   test("changes nothing the second time, and reads no charged order again", async () => {
     const all = await connected();
     const contract = createContract(all.remote);
