@@ -43,6 +43,26 @@ describe("the plan", () => {
   });
 });
 
+test("a plan that the operator sets stays, until the operator sets it to follow the platform", async () => {
+  const program = new Program();
+  const isFixed = async () => {
+    let fixed: boolean | undefined;
+    await onStore(program, async ({ shops }) => {
+      fixed = (await shops.settings((await shops.find(DOMAIN))?.id ?? 0)).planFixed;
+    });
+    return fixed;
+  };
+  await program.json(["shop", "add", DOMAIN]);
+  expect(await isFixed()).toBe(false);
+  await program.json(["shop", "set", DOMAIN, "--plan", "pro"]);
+  expect(await isFixed()).toBe(true);
+  expect(await program.json(["shop", "set", DOMAIN, "--plan", "platform"])).toMatchObject({ plan: "pro" });
+  expect(await isFixed()).toBe(false);
+  await program.run(["shop", "remove", DOMAIN, "--yes"]);
+  await program.json(["shop", "add", DOMAIN, "--plan", "pro"]);
+  expect(await isFixed()).toBe(true);
+});
+
 describe("messages agree with their numbers", () => {
   test("delivery retry --dead counts, and with --yes sends", async () => {
     const program = new Program();
@@ -128,6 +148,14 @@ test("shop connect, sync and shop show tell people how a shop stands with the pl
     retryDays: "1,3,5",
     triggers: "none",
   });
+  await onStore(program, async ({ shops, connections }) => {
+    await connections.setTrouble((await shops.find(DOMAIN))?.id ?? 0, "the platform refuses the token");
+  });
+  expect((await program.json<{ platform: object }>(["shop", "show", DOMAIN])).platform).toMatchObject({
+    connected: false,
+    trouble: "the platform refuses the token",
+  });
+  expect(await shown()).toMatchObject({ platform: "the platform refuses the token" });
   expect((await program.run(["shop", "disconnect", DOMAIN])).stderr).toBe(`Disconnected ${DOMAIN}.\n`);
   expect(await shown()).toMatchObject({ platform: "not connected", syncedAt: expect.stringMatching(ISO) });
   expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual({ status: 3, stdout: "", stderr: `sds: ${DOMAIN} is not connected\n` });
