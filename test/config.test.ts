@@ -20,8 +20,8 @@ test("without flags and environment, the documented defaults hold", () => {
     platformUrl: "https://{shop}",
     platformClientId: null,
     platformSecretFile: null,
-    retryWaits: [120_000, 240_000, 480_000, 960_000],
-    deliveryTimeout: 10_000,
+    retryWaitsMs: [120_000, 240_000, 480_000, 960_000],
+    deliveryTimeoutMs: 10_000,
     deliveryConcurrency: 512,
     deliveryPerShop: 4,
     egressAllow: [],
@@ -39,7 +39,10 @@ test("the least and the largest value of each setting are taken", () => {
   expect(readConfig({ port: "0" }, {}).port).toBe(0);
   expect(readConfig({ port: "65535" }, {}).port).toBe(65_535);
   expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({ deliveryPerShop: 1, deliveryConcurrency: 99_999 });
-  expect(readConfig({}, { SDS_DELIVERY_TIMEOUT: "1ms", SDS_RETRY_WAITS: "24h, 1s" })).toMatchObject({ deliveryTimeout: 1, retryWaits: [86_400_000, 1_000] });
+  expect(readConfig({}, { SDS_DELIVERY_TIMEOUT: "1ms", SDS_RETRY_WAITS: "24h, 1s" })).toMatchObject({
+    deliveryTimeoutMs: 1,
+    retryWaitsMs: [86_400_000, 1_000],
+  });
 });
 
 test("addresses, files and the log level are read", () => {
@@ -74,9 +77,9 @@ test.each<[Record<string, string>, string]>([
   [{ SDS_PORT: "-1" }, 'SDS_PORT is "-1"'],
   [{ SDS_PUBLIC_URL: "https://sds.example.com/path" }, "SDS_PUBLIC_URL is"],
   [{ SDS_PUBLIC_URL: "ftp://sds.example.com" }, "SDS_PUBLIC_URL is"],
-  [{ SDS_RETRY_WAITS: "2m,,4m" }, 'SDS_RETRY_WAITS has ""'],
-  [{ SDS_DELIVERY_TIMEOUT: "0s" }, 'SDS_DELIVERY_TIMEOUT has "0s"'],
-  [{ SDS_DELIVERY_TIMEOUT: "25h" }, 'SDS_DELIVERY_TIMEOUT has "25h"'],
+  [{ SDS_RETRY_WAITS: "2m,,4m" }, 'SDS_RETRY_WAITS contains ""'],
+  [{ SDS_DELIVERY_TIMEOUT: "0s" }, 'SDS_DELIVERY_TIMEOUT contains "0s"'],
+  [{ SDS_DELIVERY_TIMEOUT: "25h" }, 'SDS_DELIVERY_TIMEOUT contains "25h"'],
   [{ SDS_DELIVERY_CONCURRENCY: "0" }, 'SDS_DELIVERY_CONCURRENCY is "0"'],
   [{ SDS_DELIVERY_CONCURRENCY: "100000" }, 'SDS_DELIVERY_CONCURRENCY is "100000"'],
   [{ SDS_DELIVERY_PER_SHOP: "many" }, 'SDS_DELIVERY_PER_SHOP is "many"'],

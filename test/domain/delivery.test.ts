@@ -6,7 +6,7 @@ const WAITS = [2, 4, 8, 16].map((minutes) => minutes * MINUTE);
 const FAILURE = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
 const SUCCESS = { statusCode: 204, error: null };
 
-/** service.md "Webhook delivery transitions" and the backoff table, row by row. */
+/** The table of docs/webhooks.md, "Retries", row by row. */
 test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, DeliveryState["status"], number | null]>([
   ["pending", 0, SUCCESS, "delivered", null],
   ["pending", 0, FAILURE, "retrying", 2],

@@ -19,7 +19,7 @@ function topicsOf(...records: MirrorRecord[]): string[] {
   return eventsOf(...records).map(({ topic }) => topic);
 }
 
-/** service.md "Webhook topics": fields and their order. */
+/** The fields of docs/webhooks.md, "Topics", in their order. */
 const FIELDS = {
   "subscription.created": ["contract_id", "customer_id", "status", "interval", "interval_count", "next_billing_date", "selling_plan_id"],
   "subscription.updated": ["contract_id", "customer_id", "status", "next_billing_date"],
