@@ -1,7 +1,7 @@
+import { requireAccess } from "../actions/access.ts";
 import { formatCursor, parseCursor } from "../domain/cursor.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
-import { hasAccess } from "../domain/shop.ts";
 import type { PageStore } from "../store/pages.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import { respond } from "./respond.ts";
@@ -16,12 +16,7 @@ const BEGIN = '{"data":[';
 export function createListHandler(resource: Resource, pages: PageStore, authenticator: ApiKeyAuthenticator): RouteHandler {
   return async (request) => {
     const owner = await authenticator.authenticate(request.headers.get("authorization"));
-    if (!hasAccess(owner.plan)) {
-      throw new SdsError(
-        "plan_required",
-        "This shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on.",
-      );
-    }
+    requireAccess(owner, "API access");
     const { limit, cursor } = readQuery(request.url);
     const after = cursor === undefined ? null : parseCursor(cursor);
     const page = after === undefined ? undefined : await pages.list(owner.shopId, resource, limit, after);

@@ -1,5 +1,6 @@
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { RESOURCES } from "../domain/resources.ts";
+import { sentence } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import { StoreError } from "../store/store-error.ts";
 
@@ -34,9 +35,9 @@ export function respond(status: number, body: string | Uint8Array<ArrayBuffer>, 
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** Every error has the same form (docs/api.md, Errors). */
+/** Every error has the same form (docs/api.md, "Errors"). The message of a lower part becomes a sentence. */
 export function respondError({ code, message }: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
-  return respond(STATUS[code], JSON.stringify({ error: { code, message } }), { ...ERROR_HEADERS, ...headers }, requestId);
+  return respond(STATUS[code], JSON.stringify({ error: { code, message: sentence(message) } }), { ...ERROR_HEADERS, ...headers }, requestId);
 }
 
 export function respondNotFound(): Response {
