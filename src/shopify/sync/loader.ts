@@ -45,7 +45,6 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
         try {
           records.push(customerRecord(node));
         } catch (thrown) {
-          if (!isBadData(thrown)) throw thrown;
           const fields = { shop: shop.domain, id: node.id, error: messageOf(thrown) };
           log.warn("a customer of the platform cannot be mirrored", fields);
         }

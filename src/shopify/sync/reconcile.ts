@@ -32,11 +32,11 @@ export async function reconcile(dependencies: Dependencies, shop: Shop, since: n
   const { syncs, now } = dependencies;
   const startedAt = now();
   const covered = await coveredUntil(syncs, shop);
-  if (since === undefined && covered === undefined) {
+  const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
+  if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
     throw new SdsError("conflict", message);
   }
-  const from = since ?? (covered ?? 0) - OVERLAP_MS;
   const counts = await repairSince(dependencies, shop, from, onProgress);
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
   const leavesGap = covered === undefined || from > covered;
