@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CUSTOMERS_COUNT } from "../../src/shopify/api/operations/customers.ts";
 import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
-import type { Fault, FaultInfo } from "../support/platform/stand-in.ts";
+import type { Fault, FaultInfo } from "../support/platform/faults.ts";
 
 function ask({ test, shop }: ConnectionResult) {
   return test.app.platform.client.query(shop.shop, CUSTOMERS_COUNT, {});

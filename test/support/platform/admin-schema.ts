@@ -20,7 +20,7 @@ import { SHOP_FIELDS } from "./shop-fields.ts";
 import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
 import { API_VERSION } from "./webhook.ts";
 
-/** What it takes to read a type, or a page of it. */
+/** The access scope of each type, and of its pages. */
 const SCOPE: Record<string, string> = {
   Customer: "read_customers",
   Order: "read_orders",
@@ -35,7 +35,7 @@ const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `Subscript
 
 let loaded: GraphQLSchema | undefined;
 
-/** The platform's own schema, with this stand-in's model behind it. */
+/** The platform's own schema. Its fields read the rows of the stand-in. */
 export function adminSchema(): GraphQLSchema {
   loaded ??= load();
   return loaded;
@@ -76,7 +76,7 @@ function withScope(scope: string, resolve: GraphQLFieldResolver<unknown, Context
   };
 }
 
-/** Fields that nobody described have the model's own name, or are missing here: better a loud error than a false null. */
+/** Resolves a field that has the same name in the model. A missing field is an error, because a null would be wrong. */
 export const plainField: GraphQLFieldResolver<unknown, Context> = (source, _, __, info) => {
   if (typeof source === "object" && source !== null && info.fieldName in source) return (source as Record<string, unknown>)[info.fieldName];
   throw new GraphQLError(`the stand-in has no ${info.parentType.name}.${info.fieldName}`);
@@ -89,7 +89,7 @@ export function typeNameOf(value: unknown): string | undefined {
   return undefined;
 }
 
-/** The schema says of which error a code is. */
+/** The type of error that a code belongs to. */
 export function errorType(code: string): string {
   const schema = adminSchema();
   const found = ERROR_TYPES.find((name) => {

@@ -4,9 +4,9 @@ export interface ThrottleStatus {
   restoreRate: number;
 }
 
-/** A shop's query points. They come back in real time, so that a test's clock that stands still stops no one for ever. */
+/** The query points of a shop. They come back in real time, so a test whose clock stands still can go on. */
 export class Bucket {
-  /** Points that were taken and not given back, in all. */
+  /** All points that were taken and not given back. */
   spent = 0;
   private available: number;
   private filledAt = performance.now();
@@ -26,7 +26,7 @@ export class Bucket {
     return { maximumAvailable: this.maximum, currentlyAvailable: Math.floor(this.available), restoreRate: this.perSecond };
   }
 
-  /** Takes the points, unless there are too few. */
+  /** @returns false if there are too few points; then it takes none */
   take(points: number): boolean {
     if (points > this.status.currentlyAvailable) return false;
     this.available -= points;
@@ -39,7 +39,7 @@ export class Bucket {
     this.available = Math.min(this.maximum, this.available + points);
   }
 
-  /** For tests of throttling: leaves so many points. */
+  /** Leaves this many points, for tests of throttling. */
   drainTo(points: number): void {
     this.available = Math.min(this.status.maximumAvailable, points);
   }

@@ -29,8 +29,9 @@ const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 
 /**
- * What an operation costs by the platform's rules: a scalar nothing, an object 1, a connection 2 and its nodes, a mutation 10, and of several possible
- * types the dearest. Without `data` this is what is requested, with it what was returned.
+ * The cost of an operation by the rules of the platform. A scalar costs nothing, an object 1, a connection 2 plus its
+ * nodes, and a mutation 10. Of several possible types the most expensive one counts. Without `data` this is the
+ * requested cost, and with it the actual cost.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
@@ -71,7 +72,7 @@ export class QueryCost {
     return cost;
   }
 
-  /** A list counts once, as dear as its dearest part; only what is asked for by id counts one by one. */
+  /** A list costs as much as its most expensive part. Only objects that are queried by id count one by one. */
   private list(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: unknown[] | undefined): number {
     const sets = selectionSets(nodes);
     const { ids } = this.argumentsOf(field, nodes);
@@ -83,7 +84,7 @@ export class QueryCost {
   private connection(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: Data | undefined): number {
     const { first, last } = this.argumentsOf(field, nodes);
     const size = Number(first ?? last ?? 0);
-    let dearest = returned === undefined ? size : 0;
+    let highest = returned === undefined ? size : 0;
     for (const [key, sub] of this.collect(type, type.name, selectionSets(nodes))) {
       const { name } = sub.field;
       const part = getNamedType(sub.field.type);
@@ -91,14 +92,14 @@ export class QueryCost {
       const parts = returned?.[key];
       const node = (value: unknown) => Math.max(1, this.node(name, part, selectionSets(sub.nodes), isData(value) ? value : undefined));
       const cost = Array.isArray(parts) ? parts.reduce((sum: number, value) => sum + node(value), 0) : size * node(undefined);
-      dearest = Math.max(dearest, cost);
+      highest = Math.max(highest, cost);
     }
-    return dearest;
+    return highest;
   }
 
   private node(name: string, type: GraphQLCompositeType, sets: readonly SelectionSetNode[], data: Data | undefined): number {
     const cost = this.selection(type, sets, data);
-    // An edge is no object of its own: its node is counted as one already.
+    // An edge does not count as an object, because its node does.
     return name === "nodes" ? 1 + cost : cost;
   }
 
@@ -106,7 +107,7 @@ export class QueryCost {
     return node === undefined ? {} : getArgumentValues(field, node, this.variables);
   }
 
-  /** The fields that an object of the named type is asked for. */
+  /** The fields that are selected of an object of the named type. */
   private collect(type: GraphQLCompositeType, name: string, sets: readonly SelectionSetNode[], into: Fields = new Map()): Fields {
     for (const selection of sets.flatMap(({ selections }) => selections)) {
       if (getDirectiveValues(GraphQLSkipDirective, selection, this.variables)?.["if"] === true) continue;

@@ -43,7 +43,7 @@ const contract: Fields<ContractRow> = {
 };
 
 const contractLine: Fields<ContractLine> = {
-  // The platform's own are UUIDs.
+  // The platform has UUIDs here.
   id: ({ contract: { n }, line: { key } }) => `gid://shopify/SubscriptionLine/00000000-0000-4000-8${hex(key, 3)}-${hex(n, 12)}`,
   title: ({ line }) => line.title,
   variantTitle: ({ line }) => line.variantTitle,

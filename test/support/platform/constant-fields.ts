@@ -1,12 +1,12 @@
 import type { Exact } from "./exact-json.ts";
 
 /*
- * What webhooks carry besides what the model knows, as the platform's own samples have it: numbers and addresses in other places than
- * those that a receiver is after, and the bytes that it has to take.
+ * Fields of webhooks that the model does not have, with the values of the platform's samples. They have numbers and
+ * addresses in places where a receiver must not look, and give webhooks their usual size.
  */
 
-/** Of all orders. */
-export const SAME_OF_ORDERS: { readonly [key: string]: Exact } = {
+/** The same for all orders. */
+export const ORDER_CONSTANTS: { readonly [key: string]: Exact } = {
   browser_ip: null,
   buyer_accepts_marketing: true,
   cart_token: null,
@@ -47,8 +47,8 @@ export const SAME_OF_ORDERS: { readonly [key: string]: Exact } = {
   original_total_duties_set: null,
 };
 
-/** Amounts of an order that are nothing here. */
-export const NOTHING_OF_ORDERS: readonly string[] = [
+/** Amounts of an order that are always zero here. */
+export const ZERO_ORDER_AMOUNTS: readonly string[] = [
   "current_shipping_price_set",
   "current_total_tax_set",
   "total_cash_rounding_payment_adjustment_set",
@@ -57,8 +57,8 @@ export const NOTHING_OF_ORDERS: readonly string[] = [
   "total_tax_set",
 ];
 
-/** Of all lines of an order. */
-export const SAME_OF_LINES: { readonly [key: string]: Exact } = {
+/** The same for all lines of an order. */
+export const LINE_CONSTANTS: { readonly [key: string]: Exact } = {
   fulfillable_quantity: 1,
   fulfillment_service: "manual",
   fulfillment_status: null,
@@ -73,8 +73,8 @@ export const SAME_OF_LINES: { readonly [key: string]: Exact } = {
   duties: [],
 };
 
-/** Of all shops. */
-export const SAME_OF_SHOPS: { readonly [key: string]: Exact } = {
+/** The same for all shops. */
+export const SHOP_CONSTANTS: { readonly [key: string]: Exact } = {
   province: "Tennessee",
   address1: "190 MacLaren Street",
   zip: "37178",
@@ -116,8 +116,8 @@ export const SAME_OF_SHOPS: { readonly [key: string]: Exact } = {
   transactional_sms_disabled: false,
 };
 
-/** Of all addresses. */
-export const SAME_OF_ADDRESSES: { readonly [key: string]: Exact } = {
+/** The same for all addresses. */
+export const ADDRESS_CONSTANTS: { readonly [key: string]: Exact } = {
   first_name: "Bob",
   last_name: "Biller",
   company: null,
