@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
+import { LINE } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
@@ -11,9 +12,8 @@ import { Receiver } from "../support/receiver.ts";
 setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
 
-test("a shop is connected, loaded, changed at the platform, and the change is seen everywhere", async () => {
+test("a shop is connected and loaded, and a change at the platform is seen everywhere", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
   const customer = await platform.tell("createCustomer", { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
@@ -42,7 +42,7 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   const attempt = await platform.tell("startAttempt", { id: contract, index: 1 });
   await platform.tell("failAttempt", { id: attempt, code: "CARD_DECLINED" });
   await platform.tell("cancel", { id: contract });
-  // Deliveries of a shop go out side by side.
+  // The deliveries of a shop are sent at the same time, so their order is open.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
   expect(received.map(({ topic }) => topic)).toEqual(["order.failed", "subscription.cancelled", "subscription.updated"]);
   expect(received[0]?.json.data).toMatchObject({
@@ -67,7 +67,7 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   });
   expect(entries).toMatchObject([{ topic: "subscription-cancelled", attempts: 1, lastStatusCode: 200 }, { topic: "billing-attempt-failed" }]);
 
-  // Webhooks that never came.
+  // From here on, webhooks do not arrive.
   await platform.tell("webhooksTo");
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
@@ -76,8 +76,8 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   expect(await platform.invalid()).toEqual([]);
 });
 
-test("a sync that is killed goes on where it was, and nothing is told of twice", async () => {
-  // Slow enough to be killed within.
+test("a sync that is killed continues where it was, and queues no event twice", async () => {
+  // The platform is so slow that the sync can be killed while it runs.
   const platform = await new PlatformProcess().start("--restore-rate", "2500", "--maximum-available", "1000");
   await platform.tell("addShop");
   await platform.tell("seed", { contracts: 150, linesEach: 1, renewals: 1 });
@@ -86,9 +86,9 @@ test("a sync that is killed goes on where it was, and nothing is told of twice",
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], { env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" } });
   let killed = 0;
-  for (let wait = 400, ended = false; !ended; wait += 200) {
+  for (let runMs = 400, ended = false; !ended; runMs += 200) {
     const { pid, exited } = program.start(["sync", "--events"]);
-    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), wait);
+    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), runMs);
     ended = (await exited) === 0;
     clearTimeout(timer);
     if (!ended) killed += 1;
@@ -99,7 +99,7 @@ test("a sync that is killed goes on where it was, and nothing is told of twice",
   expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([150, 300, 450]);
 });
 
-test("what was acknowledged is processed, though the program is killed over and over", async () => {
+test("every acknowledged webhook is processed, even if the program is killed again and again", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop");
   const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
@@ -123,7 +123,7 @@ test("what was acknowledged is processed, though the program is killed over and 
     const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, { headers: { Authorization: `Bearer ${key}` } });
     return ((await response.json()) as { data: { shopifyId: string }[] }).data.map(({ shopifyId }) => shopifyId);
   });
-  // What no program was there to take, the platform sends again; here it is the reconciling run that finds it.
+  // The platform would repeat webhooks that were not acknowledged. Here reconciling finds their changes.
   const lost = await platform.undelivered();
   if (lost === 0) expect(seen.toSorted()).toEqual(contracts.toSorted());
   await program.json(["sync", "--since", "1h"]);
@@ -132,7 +132,7 @@ test("what was acknowledged is processed, though the program is killed over and 
   expect(entries.filter(({ topic }) => topic === "order.charged")).toHaveLength(contracts.length);
 });
 
-test("the inbox, a person's data and the files for the platform by command", async () => {
+test("commands show the inbox and a person's data, and write the files for the platform", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop");
   const program = new Program(undefined, platform.env);
@@ -171,7 +171,7 @@ test.each([
   [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],
   [["sync", "--since", "1h", "--events"], 2, "--since queues the events that were missed without --events"],
   [["inbox", "retry"], 2, "name one, or say --failed"],
-])("%j ends with %d", async (args, status, message) => {
+])("%j exits with %d", async (args, status, message) => {
   const result = await new Program().run(args);
   expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({ status, stdout: "", stderr: true });
 });

@@ -7,7 +7,7 @@ import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import type { Webhook } from "./platform/webhook.ts";
 
-const SECRET = "the-app-client-secret";
+export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 
 /** A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not answer. */
