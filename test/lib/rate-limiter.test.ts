@@ -29,6 +29,7 @@ test("before the first response nothing waits", async () => {
 test.each([
   ["enough points need no wait", FEW, 40, []],
   ["one missing point is waited for", FEW, 41, [20]],
+  ["points that come back slowly are waited for", { ...FEW, restoreRate: 1 }, 41, [1000]],
   ["the wait is as long as the missing points take", FEW, 100, [1200]],
   ["a part of a millisecond counts as one", { ...FEW, restoreRate: 70 }, 100, [858]],
   ["no wait is longer than a minute", FEW, 100_000, [60_000]],

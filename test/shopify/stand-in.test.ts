@@ -5,7 +5,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import { StandIn, type StandInOptions } from "../support/platform/stand-in.ts";
-import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, CYCLE, CYCLES, FLOW, INSTALLATION, ORDER } from "./stand-in-operations.ts";
+import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, COUNT_AND_ATTEMPTS, CYCLE, CYCLES, FLOW, INSTALLATION, NODES, ORDER } from "./stand-in-operations.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const PATH = "admin/api/2026-07/graphql.json";
@@ -59,8 +59,8 @@ test("the queries of an app are answered with the real schema", async () => {
     await query(ATTEMPT, { id: challenged }),
     await query(CONTRACTS_SINCE, { q: "updated_at:>='2026-02-01T00:00:00Z' AND updated_at:<2027-01-01" }),
     await query(INSTALLATION),
-    await query("query Nodes($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Order { name } ... on Customer { firstName } } }", { ids: [id, order] }),
-    await query("query More { customersCount { count } subscriptionBillingAttempts(first: 1, query: \"created_at:>='2026-01-01'\") { nodes { id } } }"),
+    await query(NODES, { ids: [id, order] }),
+    await query(COUNT_AND_ATTEMPTS),
   ];
   expect(answers.map(({ errors }) => errors)).toEqual(answers.map(() => undefined));
   expect(standIn.invalid).toEqual([]);
@@ -68,7 +68,7 @@ test("the queries of an app are answered with the real schema", async () => {
     subscriptionBillingCycle: { cycleIndex: 1, cycleEndAt: "2026-04-01T12:00:00Z", billingAttemptExpectedDate: "2026-04-01T12:00:00Z", status: "BILLED" },
   });
   expect(answers[4]?.data).toMatchObject({ subscriptionBillingAttempt: { state: { error: { __typename: "SubscriptionBillingAttemptPaymentError" } } } });
-  expect(standIn.requests.at(-1)).toMatchObject({ operation: "More", outcome: "ok", shop: DOMAIN });
+  expect(standIn.requests.at(-1)).toMatchObject({ operation: "CountAndAttempts", outcome: "ok", shop: DOMAIN });
 });
 
 test("the cycles of a range come in both directions, and have no end of their own", async () => {

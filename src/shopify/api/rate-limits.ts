@@ -9,7 +9,7 @@ export interface RateLimits {
   reserve(shopId: number, operationName: string): Promise<(cost: QueryCost | undefined) => void>;
 }
 
-/** The points of each shop. What an operation costs is known from its last response, and free before the first one. */
+/** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
   const costs = new Map<string, number>();

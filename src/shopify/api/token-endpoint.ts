@@ -22,7 +22,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** The longest life of a token that is believed, in seconds. */
+/** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
 
 export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now }: Dependencies): TokenEndpoint {

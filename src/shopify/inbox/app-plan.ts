@@ -14,7 +14,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** The app subscription that a webhook tells of. */
+/** The app subscription in a webhook. */
 interface AppSubscriptionWebhook {
   topic: string;
   name: string;

@@ -47,7 +47,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
     } catch (thrown) {
       if (stopping) return;
       notBefore.set(shopId, now() + RETRY_WAIT_MS);
-      const message = "cannot reconcile a mirror with the platform; the next attempt is in five minutes";
+      const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
       log.warn(message, { shopId, error: messageOf(thrown) });
     }
   }

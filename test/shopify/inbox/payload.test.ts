@@ -11,6 +11,11 @@ function read(topic: string, text: string): Intent {
   return readWebhook({ topic, text, triggeredAt: SENT_AT });
 }
 
+function merge(gone: string): string {
+  const [kept, deleted] = ["admin_graphql_api_customer_kept_id", "admin_graphql_api_customer_deleted_id"];
+  return `{"${kept}":"${CUSTOMER}","${deleted}":"${gone}"}`;
+}
+
 const NO_CONTRACT: Intent = { do: "ignore", reason: "the payload names no SubscriptionContract" };
 const NO_CUSTOMER: Intent = { do: "ignore", reason: "the payload names no Customer" };
 
@@ -40,16 +45,8 @@ test.each<[string, string, Intent]>([
   ["app_subscriptions/update", '{"app_subscription":{"name":"Pro"}}', { do: "ignore", reason: "the payload names no plan" }],
   ["app_subscriptions/update", '{"app_subscription":{"status":"ACTIVE"}}', { do: "ignore", reason: "the payload names no plan" }],
   ["app_subscriptions/update", "{}", { do: "ignore", reason: "the payload names no plan" }],
-  [
-    "customers/merge",
-    `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","admin_graphql_api_customer_deleted_id":"gid://shopify/Customer/2"}`,
-    { do: "merge_customers", kept: CUSTOMER, gone: "gid://shopify/Customer/2" },
-  ],
-  [
-    "customers/merge",
-    `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","admin_graphql_api_customer_deleted_id":"gid://shopify/Order/2"}`,
-    { do: "merge_customers", kept: CUSTOMER, gone: undefined },
-  ],
+  ["customers/merge", merge("gid://shopify/Customer/2"), { do: "merge_customers", kept: CUSTOMER, gone: "gid://shopify/Customer/2" }],
+  ["customers/merge", merge("gid://shopify/Order/2"), { do: "merge_customers", kept: CUSTOMER, gone: undefined }],
   ["customers/merge", `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","status":"failed"}`, { do: "ignore", reason: "the merge failed" }],
   ["customers/merge", "{}", NO_CUSTOMER],
   ["customers/delete", '{"id":7}', { do: "apply", record: { type: "redaction", shopifyId: "gid://shopify/Customer/7", asOf: SENT_AT } }],

@@ -6,7 +6,7 @@ export interface Operation<Variables, Data> {
   types?: { variables: Variables; data: Data };
 }
 
-/** Makes an operation of its text. The name is read from the text. */
+/** Makes an operation from its text, which contains its name. */
 export function operation<Variables, Data>(text: string): Operation<Variables, Data> {
   const name = /(?:query|mutation) (\w+)/.exec(text)?.[1] ?? "";
   return { name, text: text.replaceAll(/\s+/g, " ").trim() };
