@@ -97,11 +97,12 @@ function Remark({ count, mirror: { hasConnection, loadedAt, inbox, domain } }: {
   if (!count.complete) return <p id="counting">Still counting; the numbers grow by themselves.</p>;
   const rows = Object.values(count.counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
+    const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
     return (
       <Empty id="empty-mirror">
-        The mirror is empty. Whoever runs this service can {hasConnection ? "load the shop with " : "connect the shop with "}
+        The mirror is empty. Whoever runs this service can {verb} the shop with{" "}
         <code>
-          sds {hasConnection ? "sync" : "shop connect"} {domain}
+          sds {command} {domain}
         </code>
         , or import its records.
       </Empty>
