@@ -9,6 +9,13 @@ test.each([
 });
 
 test.each([
+  [0.5, 0.5, "████████████░░░░░░░░░░░░ 50%  0 records"],
+  [0.75, 0.5, "██████████████████░░░░░░ 75%  0 records, 2s left"],
+])("the time left at %p is measured from %p on", (done, from, line) => {
+  expect(progressLine(done, "0 records", 2, from)).toBe(line);
+});
+
+test.each([
   [0, 0, "0 records"],
   [0.5, 2, "████████████░░░░░░░░░░░░ 50%  0 records, 2s left"],
   [0.01, 1, "░░░░░░░░░░░░░░░░░░░░░░░░ 1%  0 records, 1m 39s left"],

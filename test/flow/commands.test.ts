@@ -141,6 +141,10 @@ describe("usage", () => {
     [["key", "create", "--label", " "], "the label must have 1 to 200 characters and no control or invisible characters"],
     [["key", "create", "--label", "a\u001b[31m"], "the label must have 1 to 200 characters and no control or invisible characters"],
     [["key", "import", "--label", "A", "--legacy"], "the key must be cad_pk_ and 48 lower-case hexadecimal digits"],
+    [
+      ["shop", "connect", DOMAIN, "--client-credentials", "--token-stdin"],
+      "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
+    ],
     [["delivery", "retry"], "name one delivery by its id, or use --dead"],
     [["delivery", "retry", "whd_x", "--dead"], "name one delivery by its id, or use --dead"],
     [["delivery", "retry", "whd_x", "--since", "1h"], "--since and --yes can only be used with --dead"],

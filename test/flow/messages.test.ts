@@ -63,6 +63,16 @@ test("a plan that the operator sets stays, until the operator sets it to follow 
   expect(await isFixed()).toBe(true);
 });
 
+test("webhook set says what is still missing before anything is sent", async () => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const set = async (...args: string[]) => (await program.run(["webhook", "set", ...args])).stderr;
+  expect(await set("--all-topics")).toBe("Nothing is sent yet: set a URL with `sds webhook set --url ...`.\n");
+  expect(await set("--url", "https://93.184.215.14/")).toBe("");
+  expect(await program.run(["webhook", "clear"])).toEqual({ status: 0, stdout: "", stderr: "Webhooks are off.\n" });
+  expect(await set("--url", "https://93.184.215.14/")).toBe("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.\n");
+});
+
 describe("messages agree with their numbers", () => {
   test("delivery retry --dead counts, and with --yes sends", async () => {
     const program = new Program();
@@ -125,7 +135,11 @@ test("shop connect, sync and shop show tell people how a shop stands with the pl
     stdout: "",
     stderr: `Connected ${DOMAIN} (EUR, plan pro). Load it with \`sds sync ${DOMAIN}\`.\n`,
   });
-  expect((await program.run(["sync"])).stdout).toMatch(/^read 1 customer, 1 subscription, 1 order in \d+ s; changed \d, events 0\n$/);
+  expect(await program.run(["sync"])).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^read 1 customer, 1 subscription, 1 order in \d+ s; changed \d, events 0\n$/),
+    stderr: "",
+  });
   const { platform: entry } = await program.json<{ platform: object }>(["shop", "show", DOMAIN]);
   expect(Object.keys(entry)).toEqual(["connected", "trouble", "syncedAt", "reconciledAt", "repairs", "inbox", "retryDays", "creditTitle", "triggers"]);
   expect(entry).toMatchObject({

@@ -76,7 +76,7 @@ test("wrong sign-in links that arrive together are all counted, and a network of
   const wrong = (forwarded: string) => all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
   const limited = async (addresses: string[]) => (await Promise.all(addresses.map(wrong))).filter(({ status }) => status === 429).length;
   expect(await limited(Array.from({ length: 8 }, () => "192.0.2.7"))).toBe(3);
-  expect(await limited(Array.from({ length: 8 }, (_, n) => `2001:db8::${n}`))).toBe(3);
+  expect(await limited(Array.from({ length: 8 }, (_, n) => `2001:db8:0:0:${n}::1`))).toBe(3);
   expect(await limited(Array.from({ length: 8 }, (_, n) => `nonsense ${n}`))).toBe(3);
   expect(all.logged.filter((line) => line.includes("sign-in link") && line.includes("192.0.2.7"))).toHaveLength(8);
 });

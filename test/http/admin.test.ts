@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES, type Topic } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
-import type { Plan } from "../../src/domain/shop.ts";
 import { verify } from "../../src/domain/signature.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
-import { apply, START, type TestApp, testApp } from "../support/app.ts";
+import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";
 import { Receiver } from "../support/receiver.ts";
 import { customer, order, subscription } from "../support/records.ts";
+import { led, signedIn } from "../support/signed-in.ts";
 import { visit } from "../support/visitor.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
@@ -18,24 +17,9 @@ const KEY = /cad_pk_[0-9a-f]{48}/;
 const REFUSED_PLAN =
   /<p id="refusal">This shop's plan has no [\w ]+: (it comes|they come) with the Pro plan, and with the Free plan through the API and webhooks add-on\.</;
 
-async function opened(env: Record<string, string> = {}, plan: Plan = "pro") {
-  const all = await testApp(env);
-  const { shop, keyId } = await all.addShop("alpha.myshopify.com", plan);
-  return { all, store: all.app.store, shop, keyId, ...(await visit(all, shop)) };
-}
-
-/** The status of a form's answer, and where it leads; a refusal leads nowhere. */
-function led(answer: Response): [number, string | null] {
-  return [answer.status, answer.headers.get("location")];
-}
-
-async function endpoint(all: TestApp, shopId: number, url: string, topics: Topic[] = TOPIC_NAMES): Promise<void> {
-  await all.app.store.webhooks.set(shopId, { url, topics }, START);
-}
-
 describe("API keys", () => {
   test("a new key is shown once and works, until it is revoked: then the next request with it is refused", async () => {
-    const { all, html, post, store, shop } = await opened();
+    const { all, html, post, store, shop } = await signedIn();
     expect(led(await post("/admin/keys", { label: "  Warehouse " }))).toEqual([303, "/admin/keys"]);
     const first = await html("/admin/keys");
     const key = KEY.exec(first)?.[0] ?? "";
@@ -57,7 +41,7 @@ describe("API keys", () => {
   });
 
   test("a new key is shown only on the page of keys, in the session that created it", async () => {
-    const { all, html, post, get, shop } = await opened();
+    const { all, html, post, get, shop } = await signedIn();
     const other = await visit(all, shop);
     await post("/admin/keys", { label: "Warehouse" });
     expect(await html("/admin/webhooks")).not.toMatch(KEY);
@@ -66,14 +50,14 @@ describe("API keys", () => {
   });
 
   test("a new key that is not shown within five minutes is dropped", async () => {
-    const { all, html, post } = await opened();
+    const { all, html, post } = await signedIn();
     await post("/admin/keys", { label: "Warehouse" });
     all.clock.ms += 5 * 60_000;
     expect(await html("/admin/keys")).not.toMatch(KEY);
   });
 
   test.each(["", "   ", "x".repeat(201), "a\nb"])("the label %p is refused, with a message at its field", async (label) => {
-    const { post } = await opened();
+    const { post } = await signedIn();
     const answer = await post("/admin/keys", { label });
     const html = await answer.text();
     expect(answer.status).toBe(422);
@@ -82,7 +66,7 @@ describe("API keys", () => {
   });
 
   test("a refused label stays in its field, and a script in a label is shown as text", async () => {
-    const { post, html } = await opened();
+    const { post, html } = await signedIn();
     const label = `${SCRIPT}"'${"x".repeat(200)}`;
     expect(await (await post("/admin/keys", { label })).text()).toContain(`value="${SHOWN_SCRIPT}&quot;'xxx`);
     await post("/admin/keys", { label: SCRIPT });
@@ -91,7 +75,7 @@ describe("API keys", () => {
   });
 
   test("a legacy key has a badge, and the page says what to do", async () => {
-    const { store, shop, html } = await opened();
+    const { store, shop, html } = await signedIn();
     expect(await html("/admin/keys")).not.toContain("Legacy, rotate");
     const entry = { id: "key_old", label: "Old CRM", fingerprint: "cad_pk_abababab", createdAt: START, lastUsedAt: START, legacy: true };
     await store.keys.add(shop.id, entry, hashKey(`cad_pk_${"ab".repeat(24)}`));
@@ -104,7 +88,7 @@ describe("API keys", () => {
 
 describe("webhooks", () => {
   test("the URL and the topics are saved together", async () => {
-    const { html, post, store, shop } = await opened();
+    const { html, post, store, shop } = await signedIn();
     expect(await html("/admin/webhooks")).toContain('id="no-endpoint"');
     const saved = await post("/admin/webhooks", { url: " https://93.184.216.34/hooks ", topics: ["order.failed", "order.charged"] });
     expect(led(saved)).toEqual([303, "/admin/webhooks"]);
@@ -118,7 +102,7 @@ describe("webhooks", () => {
   });
 
   test("a URL whose name does not resolve is saved with a warning", async () => {
-    const { html, post } = await opened();
+    const { html, post } = await signedIn();
     await post("/admin/webhooks", { url: "https://hooks.example.com/", topics: TOPIC_NAMES });
     expect(await html("/admin/webhooks")).toContain("The name hooks.example.com does not resolve at present; the URL is kept.");
   });
@@ -131,7 +115,7 @@ describe("webhooks", () => {
     ["https://u:p@example.com/", "This URL is not accepted: the URL has a user name or password in it."],
   ];
   test.each(refused)("the URL %p is refused, with a message at its field and everything that was typed", async (url, message) => {
-    const { post, store, shop } = await opened();
+    const { post, store, shop } = await signedIn();
     const answer = await post("/admin/webhooks", { url, topics: ["order.failed"] });
     const html = await answer.text();
     expect(answer.status).toBe(422);
@@ -143,13 +127,13 @@ describe("webhooks", () => {
   });
 
   test("a script in the URL is shown as text, and an unknown topic is refused", async () => {
-    const { post } = await opened();
+    const { post } = await signedIn();
     expect(await (await post("/admin/webhooks", { url: `https://a.example/"${SCRIPT}` })).text()).not.toContain(SCRIPT);
     expect((await post("/admin/webhooks", { url: "https://93.184.216.34/", topics: ["nothing"] })).status).toBe(422);
   });
 
   test("the signing secret is hidden until it is asked for, and rotated only after a question", async () => {
-    const { html, post, store, shop } = await opened();
+    const { html, post, store, shop } = await signedIn();
     const secret = await store.webhooks.secret(shop.id, START);
     expect(await html("/admin/webhooks")).not.toContain("whsec_");
     expect(await (await post("/admin/webhooks/secret")).text()).toContain(secret.replaceAll("&", "&amp;"));
@@ -163,22 +147,22 @@ describe("webhooks", () => {
   });
 
   test("the endpoint is removed only after a question", async () => {
-    const { all, html, post, store, shop } = await opened();
-    await endpoint(all, shop.id, "https://hooks.example.com/a");
+    const { html, post, store, shop } = await signedIn();
+    await store.webhooks.set(shop.id, { url: "https://hooks.example.com/a", topics: TOPIC_NAMES }, START);
     expect(await html("/admin/webhooks/clear")).toContain("<strong>https://hooks.example.com/a</strong>");
     expect(led(await post("/admin/webhooks/clear"))).toEqual([303, "/admin/webhooks"]);
     expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
   });
 
   test("the address of a form that is not a page leads to its section", async () => {
-    const { get } = await opened();
+    const { get } = await signedIn();
     for (const path of ["/admin/webhooks/secret", "/admin/webhooks/test"]) expect(led(await get(path))).toEqual([303, "/admin/webhooks"]);
     expect(led(await get("/admin/sign-out"))).toEqual([303, "/admin/keys"]);
     expect((await get("/admin")).status).toBe(303);
   });
 
   test("a test event is sent, and its page says that it is on its way until there is a result", async () => {
-    const { all, html, post, store, shop } = await opened(LOCAL);
+    const { html, post, store, shop } = await signedIn(LOCAL);
     const refused = await post("/admin/webhooks/test", { topic: "order.failed" });
     expect([refused.status, (await refused.text()).includes(">There is no endpoint yet: set its URL first.<")]).toEqual([422, true]);
     const receiver = new Receiver();
@@ -187,7 +171,7 @@ describe("webhooks", () => {
       await released;
       return new Response();
     };
-    await endpoint(all, shop.id, receiver.url, []);
+    await store.webhooks.set(shop.id, { url: receiver.url, topics: [] }, START);
     const answer = await post("/admin/webhooks/test", { topic: "order.failed" });
     const path = answer.headers.get("location") ?? "";
     expect(answer.status).toBe(303);
@@ -210,100 +194,9 @@ describe("webhooks", () => {
   });
 });
 
-describe("the delivery log", () => {
-  test("lists the last 20 deliveries, and all dead ones in a second list with their number", async () => {
-    const { html, shop, store } = await opened();
-    expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
-    const old = await deadDelivery(store, shop);
-    for (let index = 0; index < 25; index += 1) await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START + 1 + index);
-    const page = await html("/admin/deliveries");
-    expect(page.match(/<tr id="last-/g)?.length).toBe(20);
-    expect(page).not.toContain(`id="last-${old}"`);
-    expect(page).toContain(`id="dead-${old}"`);
-    expect(page).toContain('<span id="dead-count">(1)</span>');
-    expect(page).toContain("The endpoint responded with HTTP 500.");
-  });
-
-  test("sends one delivery again, from the list or from its page", async () => {
-    const { html, post, shop, store } = await opened();
-    const [one, two] = [await deadDelivery(store, shop), await deadDelivery(store, shop)];
-    expect(led(await post(`/admin/deliveries/${one}/retry`, { back: "log" }))).toEqual([303, "/admin/deliveries"]);
-    expect(await html("/admin/deliveries")).toContain(`order.failed (${one}) is sent again now.`);
-    expect(led(await post(`/admin/deliveries/${two}/retry`, { back: "details" }))).toEqual([303, `/admin/deliveries/${two}`]);
-    // Without an endpoint the second attempt fails too.
-    for (const id of [one, two]) await eventually(async () => (await store.deliveries.show(shop.id, id)).history.length === 2);
-  });
-
-  test("sends all dead deliveries again, after a question that says how many", async () => {
-    const { html, post, shop, store } = await opened();
-    expect(await html("/admin/deliveries/retry-dead")).toContain("There are no dead deliveries.");
-    for (let index = 0; index < 3; index += 1) await deadDelivery(store, shop);
-    expect(await html("/admin/deliveries/retry-dead")).toContain('<strong id="count">3 deliveries</strong>');
-    expect(await store.deliveries.countDead(shop.id, 0)).toBe(3);
-    expect(led(await post("/admin/deliveries/retry-dead"))).toEqual([303, "/admin/deliveries"]);
-    expect(await store.deliveries.countDead(shop.id, 0)).toBe(0);
-    expect(await html("/admin/deliveries")).toContain("3 deliveries are sent again now.");
-  });
-
-  test("shows a script in an error or a body as text", async () => {
-    const { html, shop, store } = await opened();
-    const id = await deadDelivery(store, shop, { error: `It said ${SCRIPT}` });
-    const body = await store.deliveries.queueTest(shop, { topic: "order.failed", data: { note: SCRIPT } }, START);
-    for (const path of ["/admin/deliveries", `/admin/deliveries/${id}`, `/admin/deliveries/${body}`]) {
-      const page = await html(path);
-      expect(page).not.toContain(SCRIPT);
-      expect(page).toContain(SHOWN_SCRIPT);
-    }
-  });
-
-  test("answers the script with the live part of the same page", async () => {
-    const { html, get, store, shop } = await opened();
-    await deadDelivery(store, shop);
-    const part = await get("/admin/deliveries", { "X-Part": "live" });
-    const text = await part.text();
-    expect(part.headers.get("cache-control")).toBe("no-store");
-    expect(await html("/admin/deliveries")).toContain(text);
-  });
-});
-
-describe("workflow triggers", () => {
-  test("are switched on and off, all together and one by one", async () => {
-    const { html, post, store, shop } = await opened();
-    expect(await html("/admin/triggers")).toContain(`sds shop connect ${shop.domain}`);
-    expect(led(await post("/admin/triggers", { triggers: ["streak-milestone-reached", "subscription-created"] }))).toEqual([303, "/admin/triggers"]);
-    expect((await store.shops.settings(shop.id)).triggers).toEqual(["subscription-created", "streak-milestone-reached"]);
-    const page = await html("/admin/triggers");
-    expect(page).toContain("On: Subscription created, Streak milestone reached.");
-    expect(page.match(/name="triggers" value="[\w-]+" checked/g)?.length).toBe(2);
-    await post("/admin/triggers", { triggers: [...TRIGGER_HANDLES] });
-    expect((await store.shops.settings(shop.id)).triggers).toEqual(TRIGGER_HANDLES);
-    await post("/admin/triggers");
-    expect((await store.shops.settings(shop.id)).triggers).toEqual([]);
-    expect((await post("/admin/triggers", { triggers: "nothing" })).status).toBe(400);
-    expect((await post("/admin/triggers", { triggers: "all" })).status).toBe(400);
-  });
-
-  test("have a log of their own, without webhooks", async () => {
-    const { all, html, post, store, shop } = await opened();
-    await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
-    await store.connections.connect(shop.id, "token", { accessToken: "t", refreshToken: null, expiresAt: null }, [], START);
-    await apply(all.app, shop, [subscription(1)]);
-    const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
-    expect(queued?.kind).toBe("trigger");
-    const page = await html("/admin/triggers");
-    expect(page).not.toContain('id="connection"');
-    expect(page).toContain(`id="last-${queued?.id}"`);
-    expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
-    const details = await html(`/admin/deliveries/${queued?.id}`);
-    expect(details).toContain("Workflow start: subscription-created");
-    expect(details).not.toContain("X-Service-Signature");
-    expect(led(await post(`/admin/deliveries/${queued?.id}/retry`, { back: "log" }))).toEqual([303, "/admin/triggers"]);
-  });
-});
-
 describe("the page of plan and mirror", () => {
   test("counts the rows of the mirror, and says what to do while it is empty", async () => {
-    const { all, html, shop } = await opened();
+    const { all, html, shop } = await signedIn();
     expect(await html("/admin/plan")).toContain(`sds shop connect ${shop.domain}`);
     await apply(all.app, shop, [customer(1), customer(2), subscription(1), order(1, 1)]);
     const page = await html("/admin/plan");
@@ -313,8 +206,28 @@ describe("the page of plan and mirror", () => {
     expect(page).toContain('<strong id="plan">Pro</strong>');
   });
 
+  test("says what to do next: connect, load, or look into the inbox", async () => {
+    const { all, html, store, shop } = await signedIn();
+    const shows = async () => (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
+    expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
+    expect(await html("/admin/plan")).toContain("Whoever runs this service can connect the shop with <code>");
+    await store.connections.connect(shop.id, "token", { accessToken: "t", refreshToken: null, expiresAt: null }, [], START);
+    expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds sync alpha"]);
+    await apply(all.app, shop, [customer(1)]);
+    expect(await shows()).toEqual(['id="not-loaded"', "<code>sds sync alpha"]);
+    await store.syncs.complete(shop.id, "full", START, 1, START);
+    expect(await shows()).toBeNull();
+    const receipt = { shopId: shop.id, webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START };
+    await store.inbox.receive([receipt], START);
+    const [entry] = await store.inbox.list(shop.id, { limit: 1 });
+    await store.inbox.postpone(await store.inbox.read([entry?.number ?? 0]), "It failed.", null);
+    expect(await shows()).toEqual(['id="inbox-failed"', "<code>sds inbox list --status failed"]);
+    await store.connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
+    expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>not connected</dd>");
+  });
+
   test("shows the last platform webhook, the last reconciliation and what waits in the inbox", async () => {
-    const { html, store, shop } = await opened();
+    const { html, store, shop } = await signedIn();
     await store.inbox.receive(
       [{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START }],
       START,
@@ -329,12 +242,12 @@ describe("the page of plan and mirror", () => {
   });
 
   test("without access every page says so, and a form that needs access is refused", async () => {
-    const { all, html, post, store, shop, keyId } = await opened({}, "free");
+    const { html, post, store, shop, keyId } = await signedIn({}, "free");
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/deliveries", "/admin/triggers", "/admin/plan"]) {
       expect(await html(path)).toContain('id="plan-notice"');
     }
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"]) expect(await html(path)).toContain("<fieldset disabled");
-    await endpoint(all, shop.id, "https://hooks.example.com/a");
+    await store.webhooks.set(shop.id, { url: "https://hooks.example.com/a", topics: TOPIC_NAMES }, START);
     const refused: [string, Record<string, string>][] = [
       ["/admin/keys", { label: "A" }],
       ["/admin/webhooks", { url: "https://93.184.216.34/" }],
@@ -351,14 +264,14 @@ describe("the page of plan and mirror", () => {
   });
 
   test.each(["pro", "free+addon"] as const)("on the plan %s everything is included", async (plan) => {
-    const { html } = await opened({}, plan);
+    const { html } = await signedIn({}, plan);
     expect(await html("/admin/keys")).not.toContain('id="plan-notice"');
     expect(await html("/admin/plan")).toContain("<dt>API access</dt><dd>included</dd>");
   });
 });
 
 test("another shop's keys and deliveries do not exist, and its sessions are of no use", async () => {
-  const { all, get, post, html, csrf } = await opened();
+  const { all, get, post, html, csrf } = await signedIn();
   const beta = await all.addShop("beta.myshopify.com");
   const theirs = await visit(all, beta.shop);
   const id = await deadDelivery(all.app.store, beta.shop);

@@ -92,11 +92,12 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
 function Remark({ counts, mirror: { hasConnection, loadedAt, inbox, domain } }: { counts: ResourceCounts; mirror: Mirror }) {
   const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
+    const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
     return (
       <Empty id="empty-mirror">
-        The mirror is empty. Whoever runs this service can {hasConnection ? "load the shop with " : "connect the shop with "}
+        The mirror is empty. Whoever runs this service can {verb} the shop with{" "}
         <code>
-          sds {hasConnection ? "sync" : "shop connect"} {domain}
+          sds {command} {domain}
         </code>
         , or import its records.
       </Empty>
