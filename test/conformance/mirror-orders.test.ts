@@ -41,7 +41,13 @@ for (const engine of engines()) {
   test(`${engine.name}: a contract's customer is known by its gid, in its own shop alone`, async () => {
     const { store } = await engine.open();
     const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-    await commit(store, alpha, [customer(7), subscription(1, { customer: gid.customer(7) })]);
+    for (const shop of [alpha, beta])
+      await commit(
+        store,
+        shop,
+        [1, 2, 7, 8, 9].map((n) => customer(n)),
+      );
+    await commit(store, alpha, [subscription(1, { customer: gid.customer(7) })]);
     expect(await store.mirror.customerGidOf(alpha, gid.contract(1))).toBe(gid.customer(7));
     expect(await store.mirror.customerGidOf(alpha, gid.contract(2))).toBeUndefined();
     expect(await store.mirror.customerGidOf(beta, gid.contract(1))).toBeUndefined();

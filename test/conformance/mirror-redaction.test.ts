@@ -97,13 +97,22 @@ for (const engine of engines()) {
       const { store, rows } = opened;
       const [alpha, beta] = [await addShopWithEvents(store, "alpha"), await addShopWithEvents(store, "beta")];
       await commit(store, alpha, [customer(2, { email: ADA }), reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Ada" })]);
-      await commit(store, beta, [ada, reward("r", { contact: ADA })]);
+      await commit(store, beta, [ada, reward("r", { contact: ADA, milestone: 7 })]);
       await store.inbox.receive([receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })], START);
       const tables = ["occurrences", "deliveries", "inbox"] as const;
       const before = await Promise.all(tables.map(rows));
       await commit(store, alpha, [ada, redaction]);
       expect(await Promise.all(tables.map(rows))).toEqual(before);
       expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
+
+      // The same ids in both shops are different rewards.
+      await commit(store, alpha, [reward("r", { contact: "Ada@Example.com" })]);
+      await commit(store, alpha, [{ ...ada, firstName: "Countess" }, redaction]);
+      const rewards = (await rows("occurrences")).filter(({ id }) => id === "r").map(({ shop_id, json }) => [shop_id, json]);
+      expect(rewards).toEqual([
+        [alpha.id, JSON.stringify(reward("r", { contact: null }))],
+        [beta.id, JSON.stringify(reward("r", { contact: ADA, milestone: 7 }))],
+      ]);
     });
 
     test("of a refused submission empties nothing", async () => {

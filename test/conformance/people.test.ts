@@ -1,28 +1,35 @@
 import { describe, expect, test } from "bun:test";
 import { customerId } from "../../src/domain/ids.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
 import { addShop, allRows, chooseAllEvents, commit, receipt } from "./fixtures.ts";
 
+/** A person with a contract, its orders, a reward and a cancellation flow. */
+function recordsOf(n: number): MirrorRecord[] {
+  return [
+    customer(n, { email: `person${n}@example.com` }),
+    subscription(n, { startedAt: "2026-02-01T00:00:00.000Z" }),
+    order(n, 1),
+    order(n, 2, { status: "FAILED" }),
+    reward(`r${n}`, { customer: gid.customer(n) }),
+    cancelFlow(`c${n}`, { subscription: gid.contract(n) }),
+  ];
+}
+
 for (const engine of engines()) {
   describe(`${engine.name}: what is stored about a person`, () => {
     test("is everything that names them, and nothing of another person", async () => {
       const { store, rows } = await engine.open();
-      const shop = await addShop(store);
-      await chooseAllEvents(store, shop);
-      for (const n of [1, 2, 11]) {
-        await commit(store, shop, [
-          customer(n, { email: `person${n}@example.com` }),
-          subscription(n, { startedAt: "2026-02-01T00:00:00.000Z" }),
-          order(n, 1),
-          order(n, 2, { status: "FAILED" }),
-          reward(`r${n}`, { customer: gid.customer(n) }),
-          cancelFlow(`c${n}`, { subscription: gid.contract(n) }),
-        ]);
-      }
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const body = '{"customer":{"id":1,"email":"person1@example.com"}}';
-      await store.inbox.receive([receipt(shop, "w1", { body }), receipt(shop, "w2", { body: '{"customer":{"id":11},"count":12}' })], START);
+      for (const each of [shop, other]) {
+        await chooseAllEvents(store, each);
+        for (const n of [1, 2, 11]) await commit(store, each, recordsOf(n));
+        const unnamed = receipt(each, null, { body: '{"customer":{"id":11},"count":12}' });
+        await store.inbox.receive([receipt(each, null, { topic: "orders/paid", body }), unnamed, receipt(each, null, { topic: "orders/create", body })], START);
+      }
 
       const person = await store.people.export(shop, gid.customer(1));
       const id = customerId(shop.domain, gid.customer(1));
@@ -36,7 +43,7 @@ for (const engine of engines()) {
       expect(person?.orders).toHaveLength(2);
       expect(person?.rewards).toEqual([reward("r1")]);
       expect(person?.cancelFlows).toEqual([cancelFlow("c1")]);
-      expect(person?.inbox).toEqual([{ topic: "orders/create", receivedAt: new Date(START).toISOString(), body }]);
+      expect(person?.inbox).toEqual(["orders/paid", "orders/create"].map((topic) => ({ topic, receivedAt: new Date(START).toISOString(), body })));
       expect(person?.deliveries.map(({ topic }) => topic)).toEqual([
         "subscription.created",
         "subscription-created",
