@@ -220,7 +220,7 @@ describe("the page of plan and mirror", () => {
     const receipt = { shopId: shop.id, webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START };
     await store.inbox.receive([receipt], START);
     const [entry] = await store.inbox.list(shop.id, { limit: 1 });
-    await store.inbox.postpone(await store.inbox.read([entry?.number ?? 0]), "It failed.", null);
+    await store.inbox.postpone(shop.id, [entry?.number ?? 0], "It failed.", null);
     expect(await shows()).toEqual(['id="inbox-failed"', "<code>sds inbox list --status failed"]);
     await store.connections.disconnect(shop.id, Number.MAX_SAFE_INTEGER);
     expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>not connected</dd>");
