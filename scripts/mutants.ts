@@ -27,14 +27,23 @@ const { values } = parseArgs({
 });
 
 const root = process.cwd();
-const paths = [...new Glob("src/**/*.{ts,tsx}").scanSync(root)].filter((path) => !path.endsWith(".d.ts") && values.only.some((only) => isIn(path, only)));
+const paths = [...new Glob("src/**/*.{ts,tsx}").scanSync(root)].filter(
+  (path) => !path.endsWith(".d.ts") && values.only.some((only) => isIn(path, only)),
+);
 if (paths.length === 0) throw new Error(`there is no source file in ${values.only.join(", ")}`);
-const texts = new Map(await Promise.all(paths.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)));
+const texts = new Map(
+  await Promise.all(paths.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)),
+);
 const candidates = (await candidatesOf(root, paths.toSorted())).filter((mutant) => {
   const text = texts.get(mutant.path) ?? "";
   return isDifferentProgram(text, apply(text, mutant), mutant.path);
 });
-const chosen = sample(candidates, Number(values.count), Number(values.seed), ({ path, start, end }) => `${path} ${start} ${end}`);
+const chosen = sample(
+  candidates,
+  Number(values.count),
+  Number(values.seed),
+  ({ path, start, end }) => `${path} ${start} ${end}`,
+);
 say(`${chosen.length} of ${candidates.length} changes in ${paths.length} files, seed ${values.seed}`);
 if (values.list) for (const mutant of chosen) say(describe(mutant));
 else process.exitCode = await judge();
@@ -55,12 +64,16 @@ async function judge(): Promise<number> {
         mutant,
         all.filter(({ passed }) => passed),
       );
-      say(`${String(index + 1).padStart(3)}  ${by === undefined ? "SURVIVED" : "killed  "}  ${describe(mutant)}${by === undefined ? "" : `  (${by})`}`);
+      say(
+        `${String(index + 1).padStart(3)}  ${by === undefined ? "SURVIVED" : "killed  "}  ${describe(mutant)}${by === undefined ? "" : `  (${by})`}`,
+      );
       if (by === undefined) survivors.push(mutant);
     }
     const killed = chosen.length - survivors.length;
     const percent = (killed / chosen.length) * 100;
-    say(`\n${killed} of ${chosen.length} changes were found, ${percent.toFixed(1)} %${survivors.length === 0 ? "" : ". These were not:"}`);
+    say(
+      `\n${killed} of ${chosen.length} changes were found, ${percent.toFixed(1)} %${survivors.length === 0 ? "" : ". These were not:"}`,
+    );
     for (const mutant of survivors) say(describe(mutant));
     return percent >= WANTED_PERCENT ? 0 : 1;
   } finally {
@@ -98,7 +111,10 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
   }
 }
 
-/** Runs the files. A failure counts if the file that failed does so again by itself: some tests fail by chance on a busy machine. */
+/**
+ * Runs the files. A failure counts if the file that failed does so again by itself: some tests fail by chance on a busy
+ * machine.
+ */
 async function failureOf(folder: string, files: readonly TestFile[]): Promise<string | undefined> {
   if (files.length === 0) return undefined;
   const run = (some: readonly TestFile[]) => {

@@ -1,4 +1,7 @@
-/** Preloaded into the program by scripts/store-database: its clock runs CLOCK_SHIFT_MS milliseconds ahead, or behind where that is negative. */
+/**
+ * Preloaded into the program by scripts/store-database: its clock runs CLOCK_SHIFT_MS milliseconds ahead, or behind
+ * where that is negative.
+ */
 const shiftMs = Number(process.env["CLOCK_SHIFT_MS"] ?? "0");
 const RealDate = Date;
 

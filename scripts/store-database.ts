@@ -19,7 +19,12 @@ const { values } = parseArgs({
 
 const folder = mkdtempSync(join(tmpdir(), "sds-store-database-"));
 const clock = clockAt(BEGINNING);
-const platform = await StandIn.start({ clientSecret: PLATFORM_SECRET, restoreRate: 100_000, maximumAvailable: 100_000, now: () => clock.now() });
+const platform = await StandIn.start({
+  clientSecret: PLATFORM_SECRET,
+  restoreRate: 100_000,
+  maximumAvailable: 100_000,
+  now: () => clock.now(),
+});
 const receiver: WebhookReceiver = { url: "", answer: () => new Response() };
 const listener = Bun.serve({
   hostname: "127.0.0.1",
@@ -60,12 +65,18 @@ try {
 
 /** A table without a row would not be tested. @throws Error that names the tables */
 function checkFilled(data: string): void {
-  if (existsSync(join(data, "sds.db-wal"))) throw new Error("the database has a write-ahead log: a program has it open still");
+  if (existsSync(join(data, "sds.db-wal")))
+    throw new Error("the database has a write-ahead log: a program has it open still");
   const db = new Database(join(data, "sds.db"), { readonly: true });
-  const tables = db.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
+  const tables = db
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    .all();
   const empty = tables.filter(({ name }) => db.query(`SELECT 1 FROM "${name}" LIMIT 1`).get() === null);
   db.close();
-  if (empty.length > 0) throw new Error(`nothing is in ${empty.map(({ name }) => name).join(", ")}: let scripts/databases/life.ts fill them`);
+  if (empty.length > 0)
+    throw new Error(
+      `nothing is in ${empty.map(({ name }) => name).join(", ")}: let scripts/databases/life.ts fill them`,
+    );
 }
 
 /** Asks a copy, so that the asking leaves no trace in what is stored, and nothing that is queued there is sent. */
@@ -80,5 +91,12 @@ async function ask(program: OldProgram, { revokedKey, ...remembered }: Remembere
   const requests = (await Promise.all(keys.map((key) => askPages(server, key)))).flat();
   await server.stop();
   const storedAt = new Date(clock.now()).toISOString();
-  return { program: await copy.run(["version", "--json"]), storedAt, ...remembered, commands, requests, platformSecret: PLATFORM_SECRET };
+  return {
+    program: await copy.run(["version", "--json"]),
+    storedAt,
+    ...remembered,
+    commands,
+    requests,
+    platformSecret: PLATFORM_SECRET,
+  };
 }

@@ -48,26 +48,53 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and is at times a day late. */
+/**
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and is at times
+ * a day late.
+ */
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
 /** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
 const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
-/** Puts the program together. @throws SdsError `failed` with what is wrong with the folder, the database or the master key */
+/**
+ * Puts the program together.
+ * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
+ */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
   const { now, random, fetch, resolve, sleep, log } = dependencies;
-  const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeoutMs: 2_000, random });
-  const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
+  const store = await openStore({
+    folder: config.data,
+    masterKeyFile: config.masterKeyFile,
+    busyTimeoutMs: 2_000,
+    random,
+  });
+  const {
+    deliveryConcurrency: concurrency,
+    deliveryPerShop: perShop,
+    deliveryTimeoutMs: timeoutMs,
+    retryWaitsMs: waitsMs,
+  } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
-  const attempt = createDeliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeoutMs }, startWorkflow);
+  const attempt = createDeliverer(
+    store.webhooks,
+    { fetch, resolve, allow: config.egressAllow, timeoutMs },
+    startWorkflow,
+  );
   const { deliveries, inbox, shops, connections, syncs } = store;
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
   const { handler } = platform;
-  const processor = createInboxProcessor({ inbox, shops, handle: (shop, items) => handler.handle(shop, items), now, sleep, log });
+  const processor = createInboxProcessor({
+    inbox,
+    shops,
+    handle: (shop, items) => handler.handle(shop, items),
+    now,
+    sleep,
+    log,
+  });
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
   const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
   const authenticator = createApiKeyAuthenticator(store.keys, now, log);
@@ -75,8 +102,23 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator),
     intake: createIntakeHandler(store.shops, recordWriter),
-    platformWebhook: createPlatformWebhookHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
-    admin: adminRoutes({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
+    platformWebhook: createPlatformWebhookHandler(
+      createVerifier(config.platformSecretFile),
+      store.shops,
+      inboxWriter,
+      log,
+      now,
+    ),
+    admin: adminRoutes({
+      store,
+      now,
+      random,
+      resolve,
+      allow: config.egressAllow,
+      publicUrl: config.publicUrl,
+      wake: () => sender.wake(),
+      log,
+    }),
     notReady: () => readiness.reason(),
   });
   const server = createHttpApp(routes, log);
@@ -87,7 +129,12 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),
     job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
     job("0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS), log),
-    job("0 0 * * * *", "forget the ids of old platform webhooks", () => store.inbox.forgetReceipts(now() - RECEIPT_RETENTION_MS), log),
+    job(
+      "0 0 * * * *",
+      "forget the ids of old platform webhooks",
+      () => store.inbox.forgetReceipts(now() - RECEIPT_RETENTION_MS),
+      log,
+    ),
   ];
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
@@ -122,7 +169,9 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {
-        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, { cause: thrown });
+        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, {
+          cause: thrown,
+        });
       }
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
@@ -136,7 +185,10 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   };
 }
 
-/** A job that never runs twice at once. What it throws is logged and does not end the program; the next tick tries again. */
+/**
+ * A job that never runs twice at once. What it throws is logged and does not end the program; the next tick tries
+ * again.
+ */
 function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {
   const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
   return new Cron(pattern, { paused: true, protect: true, catch: report }, run);

@@ -16,7 +16,9 @@ export interface Config {
   /** Base address of the platform, with `{shop}` where a shop's domain goes. */
   platformUrl: string;
   platformClientId: string | null;
-  /** File with the client secrets of the platform's app, one on each line, newest first; null if no platform is used. */
+  /**
+   * File with the client secrets of the platform's app, one on each line, newest first; null if no platform is used.
+   */
   platformSecretFile: string | null;
   /** Waits after each attempt of a delivery but the last. */
   retryWaitsMs: readonly number[];
@@ -37,7 +39,10 @@ export interface Flags {
 
 type Environment = Record<string, string | undefined>;
 
-/** Reads the settings: a flag wins over the environment, the environment over the default. @throws SdsError `invalid` naming the setting */
+/**
+ * Reads the settings: a flag wins over the environment, the environment over the default.
+ * @throws SdsError `invalid` naming the setting
+ */
 export function readConfig(flags: Flags, env: Environment): Config {
   const data = resolve(nonEmpty("--data", flags.data) ?? nonEmpty("SDS_DATA", env["SDS_DATA"]) ?? "./data");
   return Object.freeze({
@@ -49,7 +54,9 @@ export function readConfig(flags: Flags, env: Environment): Config {
     platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
     platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
     platformSecretFile: readSecretFile(env),
-    retryWaitsMs: Object.freeze((env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim()))),
+    retryWaitsMs: Object.freeze(
+      (env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim())),
+    ),
     deliveryTimeoutMs: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
     deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
@@ -82,8 +89,16 @@ export function httpAddress(host: string, port: number | undefined): string {
 function readPublicUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
-  if (url !== null && ["https:", "http:"].includes(url.protocol) && text.replace(/\/$/, "").toLowerCase() === url.origin) return url.origin;
-  throw new SdsError("invalid", `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
+  if (
+    url !== null &&
+    ["https:", "http:"].includes(url.protocol) &&
+    text.replace(/\/$/, "").toLowerCase() === url.origin
+  )
+    return url.origin;
+  throw new SdsError(
+    "invalid",
+    `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`,
+  );
 }
 
 const MAX_DURATION_MS = 86_400_000;
@@ -91,7 +106,10 @@ const MAX_DURATION_MS = 86_400_000;
 function readDuration(name: string, text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined && durationMs > 0 && durationMs <= MAX_DURATION_MS) return durationMs;
-  throw new SdsError("invalid", `${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`);
+  throw new SdsError(
+    "invalid",
+    `${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`,
+  );
 }
 
 function readCount(name: string, text: string): number {
@@ -103,7 +121,11 @@ function readEgressAllow(text: string): EgressAllow {
   try {
     return parseEgressAllow(text);
   } catch (thrown) {
-    throw new SdsError("invalid", `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, { cause: thrown });
+    throw new SdsError(
+      "invalid",
+      `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`,
+      { cause: thrown },
+    );
   }
 }
 
@@ -117,10 +139,18 @@ function readLogLevel(env: Environment): LogLevel {
 /** The address must be valid with a shop's domain in it. */
 function readPlatformUrl(text: string): string {
   const url = URL.parse(text.replaceAll("{shop}", "shop.example.com"));
-  const plain = url !== null && ["https:", "http:"].includes(url.protocol) && url.username === "" && /^[\x21-\x7e]+$/.test(text) && !/[?#\\]/.test(text);
+  const plain =
+    url !== null &&
+    ["https:", "http:"].includes(url.protocol) &&
+    url.username === "" &&
+    /^[\x21-\x7e]+$/.test(text) &&
+    !/[?#\\]/.test(text);
   if (plain) return text;
   // The message does not repeat the text, for it may hold a password.
-  throw new SdsError("invalid", "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment");
+  throw new SdsError(
+    "invalid",
+    "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment",
+  );
 }
 
 function readSecretFile(env: Environment): string | null {
@@ -131,5 +161,8 @@ function readSecretFile(env: Environment): string | null {
   } catch (thrown) {
     throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
   }
-  throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`);
+  throw new SdsError(
+    "invalid",
+    `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`,
+  );
 }

@@ -30,9 +30,18 @@ export function createLog(level: LogLevel, target: LogTarget, now: () => number)
     (message: string, fields: Fields = {}) => {
       if (LOG_LEVELS.indexOf(at) < least) return;
       const time = new Date(now()).toISOString();
-      const entry = Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const);
+      const entry = Object.entries(fields).map(
+        ([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const,
+      );
       const line = target.isTTY
-        ? printable([time.slice(11, 23), at.padEnd(5), redact(message), ...entry.map(([name, value]) => `${name}=${value}`)].join(" "))
+        ? printable(
+            [
+              time.slice(11, 23),
+              at.padEnd(5),
+              redact(message),
+              ...entry.map(([name, value]) => `${name}=${value}`),
+            ].join(" "),
+          )
         : JSON.stringify({ time, level: at, message: redact(message), ...Object.fromEntries(entry) });
       target.write(`${line}\n`);
     };

@@ -31,14 +31,27 @@ test("without flags and environment, the documented defaults hold", () => {
 
 test("a flag wins over the environment", () => {
   const env = { SDS_DATA: "/env", SDS_HOST: "0.0.0.0", SDS_PORT: "1" };
-  expect(readConfig({}, env)).toMatchObject({ data: "/env", masterKeyFile: "/env/master.key", host: "0.0.0.0", port: 1 });
-  expect(readConfig({ data: "/flag", host: "::1", port: "2" }, env)).toMatchObject({ data: "/flag", masterKeyFile: "/flag/master.key", host: "::1", port: 2 });
+  expect(readConfig({}, env)).toMatchObject({
+    data: "/env",
+    masterKeyFile: "/env/master.key",
+    host: "0.0.0.0",
+    port: 1,
+  });
+  expect(readConfig({ data: "/flag", host: "::1", port: "2" }, env)).toMatchObject({
+    data: "/flag",
+    masterKeyFile: "/flag/master.key",
+    host: "::1",
+    port: 2,
+  });
 });
 
 test("the least and the largest value of each setting are taken", () => {
   expect(readConfig({ port: "0" }, {}).port).toBe(0);
   expect(readConfig({ port: "65535" }, {}).port).toBe(65_535);
-  expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({ deliveryPerShop: 1, deliveryConcurrency: 99_999 });
+  expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({
+    deliveryPerShop: 1,
+    deliveryConcurrency: 99_999,
+  });
   expect(readConfig({}, { SDS_DELIVERY_TIMEOUT: "1ms", SDS_RETRY_WAITS: "24h, 1s" })).toMatchObject({
     deliveryTimeoutMs: 1,
     retryWaitsMs: [86_400_000, 1_000],
@@ -100,7 +113,9 @@ test("a platform address with a password is refused without repeating it", () =>
 });
 
 test("an empty secret file is refused", () => {
-  expect(() => readConfig({}, { SDS_PLATFORM_SECRET_FILE: fileWith("\n") })).toThrow("is empty: it must hold the app's client secret");
+  expect(() => readConfig({}, { SDS_PLATFORM_SECRET_FILE: fileWith("\n") })).toThrow(
+    "is empty: it must hold the app's client secret",
+  );
 });
 
 test("an IPv6 host stands in brackets in an address", () => {

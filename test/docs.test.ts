@@ -89,42 +89,57 @@ test("every relative link leads to a file that exists, and to a heading in it", 
 });
 
 /** Where the program's own files are named without `src/` in front. */
-const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+);
 const FILES = new Set([...new Glob("{src,test,scripts}/**/*").scanSync(TOP)].map((path) => basename(path)));
 
 /** The paths that a page names, from the top of the repository; code marks stand around those without `src/`. */
 function namedPaths(text: string): string[] {
   const whole = [...text.matchAll(/(?<![\w./-])(?:src|test|scripts)\/[\w./*-]*[\w/*]/g)].map(([path]) => path);
-  const short = [...text.matchAll(/`([\w-]+)\/[\w./*-]*`/g)].filter(([, folder = ""]) => FOLDERS.includes(folder)).map(([path]) => `src/${path.slice(1, -1)}`);
+  const short = [...text.matchAll(/`([\w-]+)\/[\w./*-]*`/g)]
+    .filter(([, folder = ""]) => FOLDERS.includes(folder))
+    .map(([path]) => `src/${path.slice(1, -1)}`);
   return [...whole, ...short];
 }
 
 test("every path of the repository that a page names exists", () => {
-  const exists = (path: string) => (path.includes("*") ? !new Glob(path).scanSync(TOP).next().done : existsSync(join(TOP, path)));
+  const exists = (path: string) =>
+    path.includes("*") ? !new Glob(path).scanSync(TOP).next().done : existsSync(join(TOP, path));
   const missing = [...PAGES].flatMap(([path, text]) =>
     namedPaths(text)
       .filter((named) => !exists(named))
       .map((named) => `${path}: ${named}`),
   );
   const missingFiles = [...PAGES].flatMap(([path, text]) =>
-    [...text.matchAll(/`([\w-]+\.(?:tsx?|sql))`/g)].filter(([, name = ""]) => !FILES.has(name)).map(([name]) => `${path}: ${name}`),
+    [...text.matchAll(/`([\w-]+\.(?:tsx?|sql))`/g)]
+      .filter(([, name = ""]) => !FILES.has(name))
+      .map(([name]) => `${path}: ${name}`),
   );
   expect([...missing, ...missingFiles]).toEqual([]);
 });
 
 test("nothing cites a document that is not in the repository", async () => {
   // Put together, so that this file does not cite them.
-  const outside = new RegExp([...["contract", "service"].map((name) => `\\b${name}\\.md`), `\\.\\./${"shared"}`].join("|"));
+  const outside = new RegExp(
+    [...["contract", "service"].map((name) => `\\b${name}\\.md`), `\\.\\./${"shared"}`].join("|"),
+  );
   const top = readdirSync(TOP).filter((name) => !["node_modules", "dist", "data", "coverage", ".git"].includes(name));
   const files = top
-    .flatMap((name) => (statSync(join(TOP, name)).isDirectory() ? [...new Glob(`${name}/**/*`).scanSync({ cwd: TOP, dot: true })] : [name]))
+    .flatMap((name) =>
+      statSync(join(TOP, name)).isDirectory()
+        ? [...new Glob(`${name}/**/*`).scanSync({ cwd: TOP, dot: true })]
+        : [name],
+    )
     .filter((path) => !path.includes("/node_modules/"));
   const citing = await Promise.all(files.map(async (path) => (outside.test(await read(path)) ? [path] : [])));
   expect(citing.flat().sort()).toEqual([]);
 });
 
 test("the pages and headings that the code cites exist", async () => {
-  const sources = ["src", "test", "scripts"].flatMap((folder) => [...new Glob(`${folder}/**/*.{ts,tsx,sql}`).scanSync(TOP)]);
+  const sources = ["src", "test", "scripts"].flatMap((folder) => [
+    ...new Glob(`${folder}/**/*.{ts,tsx,sql}`).scanSync(TOP),
+  ]);
   const wrong = sources
     .filter((path) => !path.includes("/node_modules/"))
     .map(async (path) => {
@@ -177,7 +192,9 @@ test("every error that the API and the intake can answer with is in docs/api.md,
   const statuses = [...table.matchAll(/(\w+): (\d+)/g)].map(([, code = "", status = ""]) => [status, code]);
   expect(statuses).not.toBeEmpty();
   const documented = rows(section("src/docs/api.md", "### Errors")).map(([status, code]) => [status, code]);
-  expect(documented.toSorted()).toEqual(expect.arrayContaining(statuses.filter(([, code = ""]) => !NOT_ANSWERED.includes(code)).toSorted()));
+  expect(documented.toSorted()).toEqual(
+    expect.arrayContaining(statuses.filter(([, code = ""]) => !NOT_ANSWERED.includes(code)).toSorted()),
+  );
 });
 
 describe("docs/api.md", () => {
@@ -195,7 +212,10 @@ describe("docs/api.md", () => {
 describe("docs/webhooks.md", () => {
   test("has every topic with the keys of its data, in their order", () => {
     const [topics = ""] = section("src/docs/webhooks.md", "## Topics").split("\n| field |");
-    const documented = rows(topics).map(([topic, _when, data = ""]) => ({ topic, keys: data.replace(/, and the reward.*/, "").split(", ") }));
+    const documented = rows(topics).map(([topic, _when, data = ""]) => ({
+      topic,
+      keys: data.replace(/, and the reward.*/, "").split(", "),
+    }));
     const sent = TOPIC_NAMES.map((topic) => {
       const keys = Object.keys(sampleEvent(topic).data);
       return { topic, keys: topic === "loyalty.reward_earned" ? keys.slice(0, 2) : keys };
@@ -204,8 +224,14 @@ describe("docs/webhooks.md", () => {
   });
 
   test("has every workflow trigger with its fields", () => {
-    const documented = rows(section("src/docs/webhooks.md", "## Workflow triggers")).map(([name, handle, _when, fields]) => ({ name, handle, fields }));
-    const known = TRIGGER_HANDLES.map((handle) => ({ name: TRIGGERS[handle].name, handle, fields: Object.keys(TRIGGERS[handle].fields).join(", ") }));
+    const documented = rows(section("src/docs/webhooks.md", "## Workflow triggers")).map(
+      ([name, handle, _when, fields]) => ({ name, handle, fields }),
+    );
+    const known = TRIGGER_HANDLES.map((handle) => ({
+      name: TRIGGERS[handle].name,
+      handle,
+      fields: Object.keys(TRIGGERS[handle].fields).join(", "),
+    }));
     expect(documented as unknown).toEqual(known);
   });
 });
@@ -214,21 +240,26 @@ describe("docs/records.md", () => {
   const shown = [...ALL.matchAll(/^\{"type":.*\}$/gm)].map(([text]) => JSON.parse(text) as Record<string, unknown>);
 
   test("shows a record of every type, and they are taken, here and in the other pages", () => {
-    expect(new Set(shown.map(({ type }) => type))).toEqual(new Set(["customer", "subscription", "order", "reward", "cancel_flow"]));
+    expect(new Set(shown.map(({ type }) => type))).toEqual(
+      new Set(["customer", "subscription", "order", "reward", "cancel_flow"]),
+    );
     expect(shown.map(parseRecord).filter((result) => "refused" in result)).toEqual([]);
   });
 
-  test.each(["customer", "subscription", "order", "reward", "cancel_flow"])("has the fields of %s, and says which are optional", (type) => {
-    const example = shown.find((record) => record["type"] === type) ?? {};
-    const fields = rows(section("src/docs/records.md", `### ${type}`)).filter(([field = ""]) => !field.includes(" "));
-    for (const [field = "", kind] of fields) {
-      const { [field]: _, ...without } = example;
-      expect({ field, result: parseRecord(kind === "optional" ? { ...without, [field]: null } : without) }).toEqual({
-        field,
-        result: kind === "optional" ? { record: expect.anything() } : { refused: { field, reason: "is missing" } },
-      });
-    }
-  });
+  test.each(["customer", "subscription", "order", "reward", "cancel_flow"])(
+    "has the fields of %s, and says which are optional",
+    (type) => {
+      const example = shown.find((record) => record["type"] === type) ?? {};
+      const fields = rows(section("src/docs/records.md", `### ${type}`)).filter(([field = ""]) => !field.includes(" "));
+      for (const [field = "", kind] of fields) {
+        const { [field]: _, ...without } = example;
+        expect({ field, result: parseRecord(kind === "optional" ? { ...without, [field]: null } : without) }).toEqual({
+          field,
+          result: kind === "optional" ? { record: expect.anything() } : { refused: { field, reason: "is missing" } },
+        });
+      }
+    },
+  );
 });
 
 test.skipIf(Bun.which("sqlite3") === null)(
@@ -253,7 +284,9 @@ test.skipIf(Bun.which("sqlite3") === null)(
       mkdirSync(restored);
       copyFileSync(join(folder, "backups", copy), join(restored, "sds.db"));
       copyFileSync(join(program.data, "master.key"), join(restored, "master.key"));
-      expect(await new Program(restored).json<unknown[]>(["shop", "list"])).toMatchObject([{ domain: "alpha.myshopify.com" }]);
+      expect(await new Program(restored).json<unknown[]>(["shop", "list"])).toMatchObject([
+        { domain: "alpha.myshopify.com" },
+      ]);
     }
   },
 );

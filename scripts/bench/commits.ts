@@ -1,8 +1,7 @@
 /**
- * Measures the least that an intake can cost: takes the rows that an intake wrote, and inserts them into the same tables
- * of another database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own pragmas.
- * Prints the seconds.
- * `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
+ * Measures the least that an intake can cost: takes the rows that an intake wrote, and inserts them into the same
+ * tables of another database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own
+ * pragmas. Prints the seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -11,9 +10,15 @@ const [source = "", target = "", eventsPerCommit = ""] = process.argv.slice(2);
 const from = new Database(source, { readonly: true });
 const into = openDatabase(target, 30_000);
 
-const tables = ["subscriptions ORDER BY change_number", "customers ORDER BY change_number", "deliveries ORDER BY number"].map((ordered) => {
+const tables = [
+  "subscriptions ORDER BY change_number",
+  "customers ORDER BY change_number",
+  "deliveries ORDER BY number",
+].map((ordered) => {
   const read = from.prepare<unknown, []>(`SELECT * FROM ${ordered}`);
-  const insert = into.prepare<unknown, SQLQueryBindings[]>(`INSERT INTO ${ordered.split(" ", 1)} VALUES (${read.columnNames.map(() => "?")})`);
+  const insert = into.prepare<unknown, SQLQueryBindings[]>(
+    `INSERT INTO ${ordered.split(" ", 1)} VALUES (${read.columnNames.map(() => "?")})`,
+  );
   return { rows: read.values() as SQLQueryBindings[][], insert };
 });
 const events = tables.at(-1)?.rows.length ?? 0;

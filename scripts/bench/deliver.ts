@@ -53,7 +53,8 @@ async function run(command: string[], env: Record<string, string> = {}): Promise
     killSignal: "SIGKILL",
   });
   const printed = await new Response(program.stdout).text();
-  if ((await program.exited) !== 0) throw new Error(`${command.join(" ")} ended with ${program.exitCode ?? program.signalCode}`);
+  if ((await program.exited) !== 0)
+    throw new Error(`${command.join(" ")} ended with ${program.exitCode ?? program.signalCode}`);
   return { seconds: (performance.now() - start) / 1_000, printed };
 }
 
@@ -69,7 +70,10 @@ async function waitUntil(met: () => boolean, intervalMs: number): Promise<void> 
   }
 }
 
-/** Lets sds send everything that is queued, in a copy of the folder. @returns deliveries per second, from its start to the last record */
+/**
+ * Lets sds send everything that is queued, in a copy of the folder.
+ * @returns deliveries per second, from its start to the last record
+ */
 async function drain(template: string): Promise<number> {
   const folder = queued.copyOf(template);
   const start = performance.now();
@@ -91,7 +95,10 @@ async function drainSome(folder: string, count: number): Promise<{ perSecond: nu
 }
 
 function delivered(db: Database): number {
-  return db.query<{ count: number }, []>("SELECT count(*) AS count FROM deliveries WHERE status = 'delivered'").get()?.count ?? 0;
+  return (
+    db.query<{ count: number }, []>("SELECT count(*) AS count FROM deliveries WHERE status = 'delivered'").get()
+      ?.count ?? 0
+  );
 }
 
 /** Runs the loop that only signs and posts. @returns deliveries per second, from its start to its end */
@@ -100,20 +107,49 @@ async function post(file: string, count: number, endpoint: string): Promise<numb
   return count / (await run(["bun", join(BENCH, "posts.ts"), file, endpoint, String(IN_FLIGHT)], env)).seconds;
 }
 
-/** Runs BullMQ, with a Redis that syncs each completed job to the disk. @returns deliveries per second, from the worker's start to its end */
+/**
+ * Runs BullMQ, with a Redis that syncs each completed job to the disk.
+ * @returns deliveries per second, from the worker's start to its end
+ */
 async function work(file: string, count: number, endpoint: string, connections: "keep" | "close"): Promise<number> {
   const folder = join(queued.FOLDER, "redis");
   await $`rm -rf ${folder} && mkdir -p ${folder}`;
   const socket = join(folder, "redis.sock");
-  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--auto-aof-rewrite-percentage", "0"];
+  const durable = [
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--save",
+    "",
+    "--auto-aof-rewrite-percentage",
+    "0",
+  ];
   const redis = Bun.spawn(
-    ["taskset", "-c", "0", "setpriv", "--pdeathsig", "SIGKILL", "redis-server", "--port", "0", "--dir", folder, "--unixsocket", "redis.sock", ...durable],
+    [
+      "taskset",
+      "-c",
+      "0",
+      "setpriv",
+      "--pdeathsig",
+      "SIGKILL",
+      "redis-server",
+      "--port",
+      "0",
+      "--dir",
+      folder,
+      "--unixsocket",
+      "redis.sock",
+      ...durable,
+    ],
     { stdin: "ignore", stdout: "ignore" },
   );
   try {
     const queue = join(BASELINE, "queue.js");
     await run(["node", queue, "add", socket, file]);
-    return count / (await run(["node", queue, "work", socket, endpoint, String(QUEUE_CONCURRENCY), connections])).seconds;
+    return (
+      count / (await run(["node", queue, "work", socket, endpoint, String(QUEUE_CONCURRENCY), connections])).seconds
+    );
   } finally {
     redis.kill();
     await redis.exited;
@@ -122,18 +158,40 @@ async function work(file: string, count: number, endpoint: string, connections: 
 
 async function measureThroughput(endpoint: string): Promise<void> {
   const count = SHOPS * EVENTS_PER_SHOP;
-  const folder = await queued.makeFolder("backlog", [{ name: "shop", count: SHOPS, endpoint, events: EVENTS_PER_SHOP }]);
+  const folder = await queued.makeFolder("backlog", [
+    { name: "shop", count: SHOPS, endpoint, events: EVENTS_PER_SHOP },
+  ]);
   const file = await queued.sentFile(folder);
-  const speeds: Record<"sds" | "bare" | "closing" | "keeping", number[]> = { sds: [], bare: [], closing: [], keeping: [] };
+  const speeds: Record<"sds" | "bare" | "closing" | "keeping", number[]> = {
+    sds: [],
+    bare: [],
+    closing: [],
+    keeping: [],
+  };
   for (let round = 0; round < ROUNDS; round += 1) {
     speeds.sds.push(await drain(folder));
     speeds.bare.push(await post(file, count, endpoint));
     speeds.closing.push(await work(file, count, endpoint, "close"));
     speeds.keeping.push(await work(file, count, endpoint, "keep"));
   }
-  const [sds, bare, closing, keeping] = [median(speeds.sds), median(speeds.bare), median(speeds.closing), median(speeds.keeping)];
-  table.addRatio("Queued to recorded as delivered, against a loop that signs and posts", `${rate(sds)}, loop ${rate(bare)}`, sds / bare, 0.35);
-  table.addRatio("The same against BullMQ on Redis with appendfsync always", `${rate(sds)}, BullMQ ${rate(closing)}`, sds / closing, 2);
+  const [sds, bare, closing, keeping] = [
+    median(speeds.sds),
+    median(speeds.bare),
+    median(speeds.closing),
+    median(speeds.keeping),
+  ];
+  table.addRatio(
+    "Queued to recorded as delivered, against a loop that signs and posts",
+    `${rate(sds)}, loop ${rate(bare)}`,
+    sds / bare,
+    0.35,
+  );
+  table.addRatio(
+    "The same against BullMQ on Redis with appendfsync always",
+    `${rate(sds)}, BullMQ ${rate(closing)}`,
+    sds / closing,
+    2,
+  );
   table.addRatio(
     "The same against BullMQ with a worker that keeps its connections, which sds must not do",
     `${rate(sds)}, BullMQ ${rate(keeping)}`,
@@ -156,7 +214,12 @@ async function measureLarge(endpoint: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) speeds.push(await drain(few));
   const { perSecond, memory } = await drainSome(many, SENT_OF_MANY);
   const speed = median(speeds);
-  table.addRatio(`${name} (the first ${SENT_OF_MANY.toLocaleString("en")})`, `${rate(perSecond)}, 10,000 ${rate(speed)}`, perSecond / speed, 0.8);
+  table.addRatio(
+    `${name} (the first ${SENT_OF_MANY.toLocaleString("en")})`,
+    `${rate(perSecond)}, 10,000 ${rate(speed)}`,
+    perSecond / speed,
+    0.8,
+  );
   table.addBound("Memory during that, without mapped files", memory / 1e6, 250, "MB");
 }
 
@@ -171,7 +234,13 @@ async function postedRecords(folder: string, domain: string, count: number): Pro
   return Promise.all(
     Array.from(subscriptionRecords(count, "random"), async (record) => {
       const body = JSON.stringify(record);
-      return { body, headers: { "X-Service-Shop": domain, "X-Service-Signature": await signBody(key, Uint8Array.from(Buffer.from(body))) } };
+      return {
+        body,
+        headers: {
+          "X-Service-Shop": domain,
+          "X-Service-Signature": await signBody(key, Uint8Array.from(Buffer.from(body))),
+        },
+      };
     }),
   );
 }
@@ -240,7 +309,10 @@ async function measureIdle(): Promise<void> {
   const records = await postedRecords(folder, "shop0.myshopify.com", IDLE_EVENTS);
   await using server = await startSds(folder);
   const measured = await latencies(server, receiver, records);
-  const [fromAnswer, fromRequest] = [measured.map((each) => each.fromAnswerMs), measured.map((each) => each.fromRequestMs)];
+  const [fromAnswer, fromRequest] = [
+    measured.map((each) => each.fromAnswerMs),
+    measured.map((each) => each.fromRequestMs),
+  ];
   const beside = (share: number) => ` (${rounded(percentile(fromRequest, share))} ms from the request)`;
   table.addBound("Commit (the 202) to receipt, idle queue, median", percentile(fromAnswer, 0.5), 10, "ms", beside(0.5));
   table.addBound("The same, 99th percentile", percentile(fromAnswer, 0.99), 50, "ms", beside(0.99));
@@ -263,7 +335,10 @@ async function takeAll(server: Server, records: Posted[]): Promise<number> {
   return records.length / ((performance.now() - start) / 1_000);
 }
 
-/** Measures the intake first with an endpoint that hangs, so that sending takes no part of the core, then with one that answers. */
+/**
+ * Measures the intake first with an endpoint that hangs, so that sending takes no part of the core, then with one that
+ * answers.
+ */
 async function measureIntake(endpoint: string): Promise<void> {
   using hanging = startHanging();
   const quiet = await queued.makeFolder("intake", [{ name: "shop", count: 1, endpoint: hanging.url, events: 0 }]);
@@ -280,13 +355,24 @@ async function measureIntake(endpoint: string): Promise<void> {
     const { folder, perSecond } = await taken(quiet, quietRecords);
     speeds.intake.push(perSecond);
     await $`rm -rf ${queued.FOLDER}/commits && cp -r ${quiet} ${queued.FOLDER}/commits`;
-    const command = ["bun", join(BENCH, "commits.ts"), queued.databaseOf(folder), join(queued.FOLDER, "commits/sds.db"), String(CONNECTIONS)];
+    const command = [
+      "bun",
+      join(BENCH, "commits.ts"),
+      queued.databaseOf(folder),
+      join(queued.FOLDER, "commits/sds.db"),
+      String(CONNECTIONS),
+    ];
     speeds.bare.push(TAKEN_EVENTS / Number((await run(command)).printed));
     speeds.sending.push((await taken(sending, sendingRecords)).perSecond);
   }
   const [intake, bare] = [median(speeds.intake), median(speeds.bare)];
   const measured = `${rate(intake)}, bare ${rate(bare)}`;
-  table.addRatio(`Intake of single events, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} events' rows`, measured, intake / bare, 0.5);
+  table.addRatio(
+    `Intake of single events, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} events' rows`,
+    measured,
+    intake / bare,
+    0.5,
+  );
   table.addRemark("Intake while the same core sends what it queues", rate(median(speeds.sending)));
 }
 
@@ -295,7 +381,10 @@ async function measureHanging(): Promise<void> {
   using hanging = startHanging();
   const healthy = { name: "healthy", count: 1, endpoint: receiver.url, events: 0 };
   const alone = await queued.makeFolder("alone", [healthy]);
-  const among = await queued.makeFolder("among", [healthy, { name: "hanging", count: HANGING_SHOPS, endpoint: hanging.url, events: 50 }]);
+  const among = await queued.makeFolder("among", [
+    healthy,
+    { name: "hanging", count: HANGING_SHOPS, endpoint: hanging.url, events: 50 },
+  ]);
   const aloneRecords = await postedRecords(alone, "healthy0.myshopify.com", HEALTHY_EVENTS);
   const amongRecords = await postedRecords(among, "healthy0.myshopify.com", HEALTHY_EVENTS);
   await using aloneServer = await startSds(alone);
@@ -303,7 +392,9 @@ async function measureHanging(): Promise<void> {
   const measured: Record<"alone" | "among", number[]> = { alone: [], among: [] };
   for (let start = 0; start < HEALTHY_EVENTS; start += BLOCK) {
     const block = async (server: Server, records: Posted[]) =>
-      (await latencies(server, receiver, records.slice(start, start + BLOCK))).map(({ fromRequestMs }) => fromRequestMs);
+      (await latencies(server, receiver, records.slice(start, start + BLOCK))).map(
+        ({ fromRequestMs }) => fromRequestMs,
+      );
     measured.alone.push(...(await block(aloneServer, aloneRecords)));
     measured.among.push(...(await block(amongServer, amongRecords)));
   }
@@ -313,13 +404,22 @@ async function measureHanging(): Promise<void> {
   ] as const) {
     const [without, beside] = [percentile(measured.alone, share), percentile(measured.among, share)];
     const values = `${rounded(beside)} ms, without ${rounded(without)} ms`;
-    table.addRatioBelow(`Event sent to receipt beside ${HANGING_SHOPS} shops whose endpoints hang, ${name}`, values, beside / without, 2);
+    table.addRatioBelow(
+      `Event sent to receipt beside ${HANGING_SHOPS} shops whose endpoints hang, ${name}`,
+      values,
+      beside / without,
+      2,
+    );
   }
 }
 
 async function installBaseline(): Promise<void> {
   const installed = Bun.file(join(BASELINE, "node_modules/.package-lock.json"));
-  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(BASELINE, "package-lock.json")).lastModified) return;
+  if (
+    (await installed.exists()) &&
+    installed.lastModified >= Bun.file(join(BASELINE, "package-lock.json")).lastModified
+  )
+    return;
   tell("Installing BullMQ, once ...");
   await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(BASELINE).quiet();
 }

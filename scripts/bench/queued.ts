@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import type { SubscriptionRecord } from "../../src/domain/records.ts";
+import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { subscriptionRecords } from "./records.ts";
@@ -32,13 +32,18 @@ export async function makeFolder(name: string, groups: ShopGroup[]): Promise<str
   rmSync(folder, { recursive: true, force: true });
   await withStore(folder, async (store) => {
     for (const group of groups) {
-      for (let index = 0; index < group.count; index += 1) await addShop(store, `${group.name}${index}.myshopify.com`, group);
+      for (let index = 0; index < group.count; index += 1)
+        await addShop(store, `${group.name}${index}.myshopify.com`, group);
     }
   });
   return folder;
 }
 
-async function addShop({ shops, webhooks, mirror }: Store, domain: string, { endpoint, events }: ShopGroup): Promise<void> {
+async function addShop(
+  { shops, webhooks, mirror }: Store,
+  domain: string,
+  { endpoint, events }: ShopGroup,
+): Promise<void> {
   const shop = await shops.add({ domain, plan: "pro", currency: "USD" }, Date.now());
   await webhooks.set(shop.id, { url: endpoint, topics: TOPIC_NAMES }, Date.now());
   let records: SubscriptionRecord[] = [];
@@ -83,7 +88,8 @@ export async function sentFile(folder: string): Promise<string> {
       "SELECT topic, body, shop_id AS shopId FROM deliveries ORDER BY row_number() OVER (PARTITION BY shop_id ORDER BY number), shop_id",
     );
     const deliveries: Sent[] = [];
-    for (const { topic, body, shopId } of queued.all()) deliveries.push({ topic, body, secret: await webhooks.secret(shopId, Date.now()) });
+    for (const { topic, body, shopId } of queued.all())
+      deliveries.push({ topic, body, secret: await webhooks.secret(shopId, Date.now()) });
     db.close();
     await Bun.write(file, `${deliveries.map((sent) => JSON.stringify(sent)).join("\n")}\n`);
   });

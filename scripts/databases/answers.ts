@@ -41,7 +41,8 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
     const shown = [...alike.values()].flatMap((group) => group.slice(0, SHOWN_PER_STATUS));
     const rewards = deliveries.filter(({ topic }) => topic === "loyalty.reward_earned");
     for (const { id } of new Set([...shown, ...rewards])) await ask("delivery", "show", id, ...shop);
-    for (const number of ["1", "100", "103"]) await ask("customer", "export", `gid://shopify/Customer/${number}`, ...shop);
+    for (const number of ["1", "100", "103"])
+      await ask("customer", "export", `gid://shopify/Customer/${number}`, ...shop);
   }
   return answers;
 }
@@ -61,7 +62,10 @@ async function walk(server: Server, key: string, resource: string, limit: string
     const body = await response.text();
     answers.push({ key, path, status: response.status, body });
     const cursor = response.ok ? (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor : null;
-    next = cursor === null ? null : `/api/v1/${resource}?${limit === "" ? "" : `${limit}&`}cursor=${encodeURIComponent(cursor)}`;
+    next =
+      cursor === null
+        ? null
+        : `/api/v1/${resource}?${limit === "" ? "" : `${limit}&`}cursor=${encodeURIComponent(cursor)}`;
   }
   return answers;
 }

@@ -49,7 +49,19 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   beta.seed({ contracts: 3, linesEach: 1, renewals: 1 });
   await program.run(["shop", "connect", ALPHA, "--client-credentials"]);
   await program.run(["shop", "connect", BETA, "--refresh-token-stdin"], beta.issuePair().refreshToken);
-  await program.run(["shop", "set", ALPHA, "--plan", "pro", "--triggers", "all", "--retry-days", "2,4,6", "--credit-title", "Guthaben"]);
+  await program.run([
+    "shop",
+    "set",
+    ALPHA,
+    "--plan",
+    "pro",
+    "--triggers",
+    "all",
+    "--retry-days",
+    "2,4,6",
+    "--credit-title",
+    "Guthaben",
+  ]);
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
   await program.run(["sync", ALPHA]);
   await program.run(["sync", ALPHA, "--since", "1h"]);
@@ -69,13 +81,31 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
 
   await program.run(["webhook", "set", "--shop", ALPHA, "--url", receiver.url, "--all-topics"]);
-  await program.run(["webhook", "set", "--shop", BETA, "--url", receiver.url, "--topics", "order.failed,order.charged"]);
-  const create = async (shop: string, label: string) => (await program.json<{ key: string }>(["key", "create", "--shop", shop, "--label", label])).key;
-  const [warehouse, revokedKey, other] = [await create(ALPHA, "Warehouse"), await create(ALPHA, "Gone"), await create(BETA, "Žlutý kůň")];
+  await program.run([
+    "webhook",
+    "set",
+    "--shop",
+    BETA,
+    "--url",
+    receiver.url,
+    "--topics",
+    "order.failed,order.charged",
+  ]);
+  const create = async (shop: string, label: string) =>
+    (await program.json<{ key: string }>(["key", "create", "--shop", shop, "--label", label])).key;
+  const [warehouse, revokedKey, other] = [
+    await create(ALPHA, "Warehouse"),
+    await create(ALPHA, "Gone"),
+    await create(BETA, "Žlutý kůň"),
+  ];
   await program.run(["key", "revoke", revokedKey.slice(0, 15), "--shop", ALPHA]);
-  await program.run(["key", "import", "--shop", ALPHA, "--label", "Old CRM", "--legacy"], `cad_pk_${"0123456789abcdef".repeat(3)}`);
+  await program.run(
+    ["key", "import", "--shop", ALPHA, "--label", "Old CRM", "--legacy"],
+    `cad_pk_${"0123456789abcdef".repeat(3)}`,
+  );
 
-  const secretOf = async (shop: string) => (await program.json<{ secret: string }>(["intake", "secret", "--shop", shop])).secret;
+  const secretOf = async (shop: string) =>
+    (await program.json<{ secret: string }>(["intake", "secret", "--shop", shop])).secret;
   const shops = [
     { domain: ALPHA, key: warehouse, intakeSecret: await secretOf(ALPHA) },
     { domain: BETA, key: other, intakeSecret: await secretOf(BETA) },
@@ -83,7 +113,10 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   return { shops, taken: [], sessionCookie: "", signInPath: "", revokedKey };
 }
 
-/** Everything that is queued comes to its end: delivered, dead after five attempts, or delivered when it is sent again by hand. */
+/**
+ * Everything that is queued comes to its end: delivered, dead after five attempts, or delivered when it is sent again
+ * by hand.
+ */
 async function serveAndEnd({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve(QUICK);
   receiver.answer = (topic) => new Response(null, { status: topic === "order.failed" ? 500 : 200 });
@@ -99,7 +132,13 @@ async function serveAndEnd({ program, platform, receiver }: World, remembered: R
   alpha.cancel(contract);
   alpha.failAttempt(alpha.startAttempt(contracts[1] ?? "", 3));
   alpha.updateCustomer(another, { email: "another@example.com", lastName: "Changed" });
-  const known = { type: "reward", source: "loyalty", customer: person, e_mail: "customer-0@example.com", said: "thank you, Ada" };
+  const known = {
+    type: "reward",
+    source: "loyalty",
+    customer: person,
+    e_mail: "customer-0@example.com",
+    said: "thank you, Ada",
+  };
   remembered.taken.push(await intake(server, remembered, ALPHA, [{ ...known, id: "of-a-person" }]));
   alpha.redactCustomer(person);
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
@@ -131,11 +170,14 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
   }
 }
 
-/** What fails once and is tried again later: a webhook, a trigger, and what waits in the inbox. And somebody signs in. */
+/**
+ * What fails once and is tried again later: a webhook, a trigger, and what waits in the inbox. And somebody signs in.
+ */
 async function serveAndFail({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve();
   receiver.answer = () => new Response(null, { status: 503 });
-  platform.fault = ({ operation }) => (operation === "FlowTrigger" || operation === "ContractWithCycles" ? { status: 502 } : undefined);
+  platform.fault = ({ operation }) =>
+    operation === "FlowTrigger" || operation === "ContractWithCycles" ? { status: 502 } : undefined;
   await intake(server, remembered, ALPHA, news(101));
   remembered.taken.push(await intake(server, remembered, ALPHA, occurrences(101)));
   const alpha = platform.shop(ALPHA);
@@ -144,7 +186,8 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   const signedIn = await fetch(url, { redirect: "manual" });
   remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
-  for (const { key } of remembered.shops) await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
+  for (const { key } of remembered.shops)
+    await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
   await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"), PATIENCE_MS);
   await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0), PATIENCE_MS);
   await server.stop();
@@ -166,25 +209,39 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
 
 /** Queued while nobody serves. */
 async function leaveWaiting({ program }: World): Promise<void> {
-  for (const shop of [ALPHA, BETA]) await program.run(["import", "-", "--events", "--shop", shop], ndjson([...news(103), ...occurrences(103)]));
+  for (const shop of [ALPHA, BETA])
+    await program.run(["import", "-", "--events", "--shop", shop], ndjson([...news(103), ...occurrences(103)]));
 }
 
 async function intake(server: Server, { shops }: Remembered, domain: string, records: object[]): Promise<SignedPost> {
   const body = JSON.stringify(records);
   const secret = shops.find((shop) => shop.domain === domain)?.intakeSecret ?? "";
   const signature = new Bun.CryptoHasher("sha256", secret).update(body).digest("hex");
-  return post(server, { path: "/intake", body, headers: { "X-Service-Shop": domain, "X-Service-Signature": `sha256=${signature}` } });
+  return post(server, {
+    path: "/intake",
+    body,
+    headers: { "X-Service-Shop": domain, "X-Service-Signature": `sha256=${signature}` },
+  });
 }
 
 /** Hands over what the platform has to say. */
-async function sendAll({ platform }: Pick<World, "platform">, shop: PlatformShop, server: Server): Promise<SignedPost[]> {
+async function sendAll(
+  { platform }: Pick<World, "platform">,
+  shop: PlatformShop,
+  server: Server,
+): Promise<SignedPost[]> {
   const sent: SignedPost[] = [];
-  for (const webhook of shop.outgoing.splice(0)) sent.push(await post(server, { path: "/platform/webhooks", ...platform.signed(webhook) }));
+  for (const webhook of shop.outgoing.splice(0))
+    sent.push(await post(server, { path: "/platform/webhooks", ...platform.signed(webhook) }));
   return sent;
 }
 
 async function post(server: Server, request: SignedPost): Promise<SignedPost> {
-  const response = await fetch(server.url + request.path, { method: "POST", body: request.body, headers: request.headers });
+  const response = await fetch(server.url + request.path, {
+    method: "POST",
+    body: request.body,
+    headers: request.headers,
+  });
   if (!response.ok) throw new Error(`${request.path} answered ${response.status}: ${await response.text()}`);
   return request;
 }
@@ -194,7 +251,10 @@ function deliveries(program: OldProgram): Promise<{ id: string; kind: string; st
 }
 
 function ended(program: OldProgram): Promise<boolean> {
-  return eventually(async () => (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"), PATIENCE_MS);
+  return eventually(
+    async () => (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
+    PATIENCE_MS,
+  );
 }
 
 function inbox(program: OldProgram): Promise<{ attempts: number }[]> {

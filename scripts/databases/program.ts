@@ -1,7 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** A clock that the real time moves, and that can be set forward. Shared by the program and the stand-in of the platform. */
+/**
+ * A clock that the real time moves, and that can be set forward. Shared by the program and the stand-in of the
+ * platform.
+ */
 export interface ShiftedClock {
   shiftMs: number;
   now(): number;
@@ -36,13 +39,28 @@ export interface OldProgram {
 
 export function oldProgram(source: string, data: string, env: Record<string, string>, clock: ShiftedClock): OldProgram {
   mkdirSync(data, { recursive: true });
-  const command = [process.execPath, "--preload", join(import.meta.dir, "../shifted-clock.ts"), join(source, "src/main.ts")];
+  const command = [
+    process.execPath,
+    "--preload",
+    join(import.meta.dir, "../shifted-clock.ts"),
+    join(source, "src/main.ts"),
+  ];
   // The limit on requests is set here because the program would otherwise restart itself, without the clock.
   const fixed = { PATH: process.env["PATH"] ?? "", SDS_DATA: data, BUN_CONFIG_MAX_HTTP_REQUESTS: "1000", ...env };
-  const environment = (more: Record<string, string> = {}) => ({ ...fixed, CLOCK_SHIFT_MS: String(clock.shiftMs), ...more });
+  const environment = (more: Record<string, string> = {}) => ({
+    ...fixed,
+    CLOCK_SHIFT_MS: String(clock.shiftMs),
+    ...more,
+  });
 
   async function start(args: string[], stdin: string) {
-    const child = Bun.spawn([...command, ...args], { env: environment(), cwd: data, stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn([...command, ...args], {
+      env: environment(),
+      cwd: data,
+      stdin: Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     return { stdout, stderr, status };
   }
@@ -63,7 +81,13 @@ export function oldProgram(source: string, data: string, env: Record<string, str
       return JSON.parse(await run([...args, "--json"], stdin)) as T;
     },
     async serve(more) {
-      const child = Bun.spawn([...command, "serve", "--port", "0"], { env: environment(more), cwd: data, stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+      const child = Bun.spawn([...command, "serve", "--port", "0"], {
+        env: environment(more),
+        cwd: data,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      });
       return {
         url: await addressIn(child.stderr),
         async stop(signal = "SIGTERM") {

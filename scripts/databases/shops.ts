@@ -60,7 +60,11 @@ function orders(count: number) {
         status,
         billedAt: day(10 + cycle),
         shopifyId: failed || status === "SKIPPED" || status === "PENDING" ? null : gid.order(n * 1000 + cycle),
-        ...(failed && { attemptCount: cycle + 1, reason: "card_declined", nextRetryAt: status === "FAILED" ? day(20) : null }),
+        ...(failed && {
+          attemptCount: cycle + 1,
+          reason: "card_declined",
+          nextRetryAt: status === "FAILED" ? day(20) : null,
+        }),
         ...(failed && { retriesExhausted: status === "UNCOLLECTIBLE" }),
       });
     }),
@@ -78,7 +82,13 @@ export function news(first: number): object[] {
     customer(first, { email: `news-${first}@example.com`, firstName: "News" }),
     subscription(first, { status: "ACTIVE", startedAt: day(20), nextBillingDate: day(27) }),
     order(first, 0, { source: "checkout", billedAt: day(20) }),
-    order(first, 1, { status: "FAILED", billedAt: day(21), attemptCount: 1, reason: "insufficient_funds", shopifyId: null }),
+    order(first, 1, {
+      status: "FAILED",
+      billedAt: day(21),
+      attemptCount: 1,
+      reason: "insufficient_funds",
+      shopifyId: null,
+    }),
     order(first, 1, { status: "RECOVERED", billedAt: day(21), attemptCount: 2 }),
     order(first, 2, { status: "FAILED", billedAt: day(22), attemptCount: 1, reason: "card_declined", shopifyId: null }),
     subscription(first, { status: "CANCELLED", startedAt: day(20), nextBillingDate: null, cancelledAt: day(23) }),

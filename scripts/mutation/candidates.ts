@@ -62,15 +62,28 @@ const OPERATORS: Record<string, string[]> = {
   "-=": ["+="],
 };
 /** Methods that become another one. */
-const METHODS: Record<string, string> = { min: "max", max: "min", some: "every", every: "some", startsWith: "endsWith", endsWith: "startsWith" };
+const METHODS: Record<string, string> = {
+  min: "max",
+  max: "min",
+  some: "every",
+  every: "some",
+  startsWith: "endsWith",
+  endsWith: "startsWith",
+};
 /** Methods whose call is left out of a chain. */
 const LEFT_OUT = new Set(["run", "where", "toSorted", "toReversed", "filter", "slice", "trim", "toLowerCase"]);
 /** Calls that only tell somebody something: a change in them is no defect that a test has to find. */
 const TELLING = /(?:^|\.)log\.(?:debug|info|warn|error)$|^(?:tell|printLine)$|\.(?:description|addHelpText)$/;
-/** Numbers from here on are sizes or times. One more or less would make no visible difference, so they become ten times as large. */
+/**
+ * Numbers from here on are sizes or times. One more or less would make no visible difference, so they become ten times
+ * as large.
+ */
 const LARGE = 100;
 
-/** Every change that is tried in a file. Comments, types, imports, messages (strings with a space) and what is written to the log stay as they are. */
+/**
+ * Every change that is tried in a file. Comments, types, imports, messages (strings with a space) and what is written
+ * to the log stay as they are.
+ */
 export function candidatesIn(source: SourceFile, path: string): Mutant[] {
   const { text } = source;
   const found: Mutant[] = [];
@@ -78,7 +91,8 @@ export function candidatesIn(source: SourceFile, path: string): Mutant[] {
   function add(node: Node, ...afters: string[]): void {
     const start = node.getStart(source);
     const line = text.slice(0, start).split("\n").length;
-    for (const after of afters) found.push({ path, line, start, end: node.end, before: text.slice(start, node.end), after });
+    for (const after of afters)
+      found.push({ path, line, start, end: node.end, before: text.slice(start, node.end), after });
   }
 
   function visit(node: Node): void {
@@ -88,7 +102,8 @@ export function candidatesIn(source: SourceFile, path: string): Mutant[] {
     else if (isIfStatement(node)) addIf(node);
     else if (isConditionalExpression(node)) add(node.condition, `!(${node.condition.getText(source)})`);
     else if (isExpressionStatement(node) && isCall(node.expression)) add(node, ";");
-    else if (isPrefixUnaryExpression(node) && node.operator === SyntaxKind.ExclamationToken) add(node, `(${node.operand.getText(source)})`);
+    else if (isPrefixUnaryExpression(node) && node.operator === SyntaxKind.ExclamationToken)
+      add(node, `(${node.operand.getText(source)})`);
     else if (node.kind === SyntaxKind.TrueKeyword) add(node, "false");
     else if (node.kind === SyntaxKind.FalseKeyword) add(node, "true");
     else if (isNumericLiteral(node)) add(node, ...otherNumbers(node.getText(source)));
@@ -121,7 +136,14 @@ export function candidatesIn(source: SourceFile, path: string): Mutant[] {
 }
 
 function isSkipped(node: Node): boolean {
-  if (isTypeNode(node) || isImportDeclaration(node) || isExportDeclaration(node) || isInterfaceDeclaration(node) || isTypeAliasDeclaration(node)) return true;
+  if (
+    isTypeNode(node) ||
+    isImportDeclaration(node) ||
+    isExportDeclaration(node) ||
+    isInterfaceDeclaration(node) ||
+    isTypeAliasDeclaration(node)
+  )
+    return true;
   if (isJsxAttribute(node)) return node.initializer !== undefined && isStringLiteral(node.initializer);
   const call = isExpressionStatement(node) ? node.expression : node;
   return isCallExpression(call) && TELLING.test(call.expression.getText());
@@ -134,7 +156,10 @@ function isCall(expression: Expression): boolean {
 /** Whether a statement ends what is around it: an early exit. */
 function leaves(statement: Statement): boolean {
   const last = isBlock(statement) ? statement.statements.at(-1) : statement;
-  return last !== undefined && (isReturnStatement(last) || isThrowStatement(last) || isContinueStatement(last) || isBreakStatement(last));
+  return (
+    last !== undefined &&
+    (isReturnStatement(last) || isThrowStatement(last) || isContinueStatement(last) || isBreakStatement(last))
+  );
 }
 
 function otherNumbers(text: string): string[] {

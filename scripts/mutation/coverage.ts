@@ -16,7 +16,11 @@ export interface TestFile {
 const LIMIT_MS = 300_000;
 
 /** Runs every test file of the folder once. The result is kept in `cache` until a file changes. */
-export async function measureTests(folder: string, cache: string, onFile: (done: number, all: number) => void): Promise<TestFile[]> {
+export async function measureTests(
+  folder: string,
+  cache: string,
+  onFile: (done: number, all: number) => void,
+): Promise<TestFile[]> {
   const kept = join(cache, `${digestOf(folder)}.json`);
   if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8")) as TestFile[];
   const paths = testFilesIn(folder);
@@ -53,8 +57,15 @@ export function readLcov(text: string): Record<string, number[]> {
   return lines;
 }
 
-/** Test files in the order in which they are likely to find a change: the file's own tests, then those that run the line, the quickest first; then the others. */
-export function orderTests(files: readonly TestFile[], path: string, line: number): { likely: TestFile[]; others: TestFile[] } {
+/**
+ * Test files in the order in which they are likely to find a change: the file's own tests, then those that run the
+ * line, the quickest first; then the others.
+ */
+export function orderTests(
+  files: readonly TestFile[],
+  path: string,
+  line: number,
+): { likely: TestFile[]; others: TestFile[] } {
   const own = path.replace(/^src\//, "test/").replace(/\.tsx?$/, ".test.ts");
   const rank = (file: TestFile) => (file.path === own ? 0 : 1);
   const likely = files

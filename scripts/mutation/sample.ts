@@ -11,7 +11,10 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-/** @returns up to `count` of the items, the same ones in the same order for the same seed; at most one that `placeOf` gives the same place */
+/**
+ * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one that `placeOf`
+ *   gives the same place
+ */
 export function sample<T>(items: readonly T[], count: number, seed: number, placeOf: (item: T) => string): T[] {
   const random = randomFrom(seed);
   const shuffled = items.map((item) => ({ item, at: random() })).toSorted((a, b) => a.at - b.at);

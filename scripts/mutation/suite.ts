@@ -4,7 +4,12 @@ import { Glob } from "bun";
 export type Verdict = { passed: true } | { passed: false; file: string | undefined; why: "failed" | "time limit" };
 
 /** Runs test files of a folder until the first failure. @param limitMs after which the run counts as hanging */
-export async function runTests(folder: string, files: readonly string[], limitMs: number, options: readonly string[] = []): Promise<Verdict> {
+export async function runTests(
+  folder: string,
+  files: readonly string[],
+  limitMs: number,
+  options: readonly string[] = [],
+): Promise<Verdict> {
   const { SDS_BINARY: _, ...env } = process.env;
   const paths = files.map((file) => `./${file}`);
   // A process group of its own: a hanging test may have started programs.
@@ -50,5 +55,8 @@ export function testFilesIn(folder: string): string[] {
 /** Whether the folder passes the type check. */
 export async function hasRightTypes(folder: string): Promise<boolean> {
   const tsc = join(folder, "node_modules/.bin/tsc");
-  return (await Bun.spawn([process.execPath, tsc, "--project", "."], { cwd: folder, stdout: "ignore", stderr: "ignore" }).exited) === 0;
+  return (
+    (await Bun.spawn([process.execPath, tsc, "--project", "."], { cwd: folder, stdout: "ignore", stderr: "ignore" })
+      .exited) === 0
+  );
 }

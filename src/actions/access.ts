@@ -14,7 +14,9 @@ const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
 /** Which plans include everything, as the end of "it comes ...". */
 const PLANS = `with ${PRO}, and with ${FREE_WITH_ADDON}`;
-export const PLANS_WITH_PRICES = `with ${PRO} (39 per month, 30 days of trial), and with ${FREE_WITH_ADDON} (19.99 per month)`;
+const PRO_PRICE = "39 per month, 30 days of trial";
+const ADDON_PRICE = "19.99 per month";
+export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WITH_ADDON} (${ADDON_PRICE})`;
 
 /** Why a plan does not allow something: the same words in the API, on the command line and on the settings page. */
 export function noAccess(feature: Feature): string {

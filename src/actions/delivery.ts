@@ -13,13 +13,22 @@ interface SignedDelivery {
 }
 
 /** One delivery with its body, signature and attempts. @throws SdsError `not_found` */
-export async function findDelivery({ deliveries, webhooks }: DeliveryStores, shop: Shop, id: string): Promise<SignedDelivery> {
+export async function findDelivery(
+  { deliveries, webhooks }: DeliveryStores,
+  shop: Shop,
+  id: string,
+): Promise<SignedDelivery> {
   const delivery = await deliveries.show(shop.id, id);
   return { delivery, signature: await signatureOf(webhooks, shop.id, delivery) };
 }
 
 /** Makes a delivery due now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
-export async function retryDelivery(store: DeliveryStores, shop: Shop, id: string, now: number): Promise<SignedDelivery> {
+export async function retryDelivery(
+  store: DeliveryStores,
+  shop: Shop,
+  id: string,
+  now: number,
+): Promise<SignedDelivery> {
   await store.deliveries.retry(shop.id, id, now);
   return findDelivery(store, shop, id);
 }
@@ -30,12 +39,21 @@ interface DeadFilter {
   kind?: DeliveryKind;
 }
 
-export async function countDeadDeliveries({ deliveries }: Pick<Store, "deliveries">, shop: Shop, { since, kind }: DeadFilter): Promise<number> {
+export async function countDeadDeliveries(
+  { deliveries }: Pick<Store, "deliveries">,
+  shop: Shop,
+  { since, kind }: DeadFilter,
+): Promise<number> {
   return deliveries.countDead(shop.id, since, kind);
 }
 
 /** Makes dead deliveries due now. @returns how many */
-export async function retryDeadDeliveries({ deliveries }: Pick<Store, "deliveries">, shop: Shop, { since, kind }: DeadFilter, now: number): Promise<number> {
+export async function retryDeadDeliveries(
+  { deliveries }: Pick<Store, "deliveries">,
+  shop: Shop,
+  { since, kind }: DeadFilter,
+  now: number,
+): Promise<number> {
   return deliveries.retryDead(shop.id, since, now, kind);
 }
 

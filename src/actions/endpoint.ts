@@ -35,7 +35,11 @@ export async function saveEndpoint(
   const topics = change.topics === undefined ? undefined : parseTopics(change.topics);
   if (url === "") throw new SdsError("invalid", "enter the URL of the endpoint");
   const unresolved = url === undefined ? undefined : await acceptEndpoint(url, resolve, allow);
-  const settings = await store.webhooks.set(shop.id, { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) }, now);
+  const settings = await store.webhooks.set(
+    shop.id,
+    { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) },
+    now,
+  );
   return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
 }
 
@@ -50,6 +54,10 @@ export async function signingSecret({ webhooks }: Pick<Store, "webhooks">, shop:
 }
 
 /** Makes a new signing secret for what is queued from now on; older deliveries keep theirs. @returns the new secret */
-export async function rotateSigningSecret({ webhooks }: Pick<Store, "webhooks">, shop: Shop, now: number): Promise<string> {
+export async function rotateSigningSecret(
+  { webhooks }: Pick<Store, "webhooks">,
+  shop: Shop,
+  now: number,
+): Promise<string> {
   return webhooks.rotateSecret(shop.id, now);
 }

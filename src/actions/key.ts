@@ -24,7 +24,11 @@ interface AddedKey {
  * Creates a key. Only its hash is stored, so that it can be shown only now.
  * @throws SdsError `plan_required` for a merchant, `invalid` for the label
  */
-export async function createKey(dependencies: KeyDependencies, request: KeyRequest, now: number): Promise<AddedKey & { plaintext: string }> {
+export async function createKey(
+  dependencies: KeyDependencies,
+  request: KeyRequest,
+  now: number,
+): Promise<AddedKey & { plaintext: string }> {
   const plaintext = generateKey(dependencies.random);
   return { ...(await addKey(dependencies, request, { plaintext, legacy: false }, now)), plaintext };
 }
@@ -39,7 +43,11 @@ export function parseKey(text: string): string {
  * Stores a key of an older system and marks it as legacy, because that system kept it in plain text.
  * @throws SdsError `invalid` for the key or the label, `conflict` if the key was stored before
  */
-export async function importLegacyKey(dependencies: KeyDependencies, request: KeyRequest & { plaintext: string }, now: number): Promise<AddedKey> {
+export async function importLegacyKey(
+  dependencies: KeyDependencies,
+  request: KeyRequest & { plaintext: string },
+  now: number,
+): Promise<AddedKey> {
   return addKey(dependencies, request, { plaintext: parseKey(request.plaintext), legacy: true }, now);
 }
 
@@ -65,11 +73,19 @@ export async function findKey({ keys }: Pick<Store, "keys">, shop: Shop, which: 
   const [key, ...others] = found;
   if (key === undefined) throw new SdsError("not_found", `there is no key ${which}, or it is revoked already`);
   if (others.length === 0) return key;
-  throw new SdsError("invalid", `several keys begin with ${which}: name one by its id (${found.map(({ id }) => id).join(", ")})`);
+  throw new SdsError(
+    "invalid",
+    `several keys begin with ${which}: name one by its id (${found.map(({ id }) => id).join(", ")})`,
+  );
 }
 
 /** Revokes a key: the next request with it is refused. Parameters and errors are those of `findKey`. */
-export async function revokeKey(store: Pick<Store, "keys">, shop: Shop, which: string, now: number): Promise<{ entry: ApiKey; revokedAt: number }> {
+export async function revokeKey(
+  store: Pick<Store, "keys">,
+  shop: Shop,
+  which: string,
+  now: number,
+): Promise<{ entry: ApiKey; revokedAt: number }> {
   const entry = await findKey(store, shop, which);
   const { revokedAt } = await store.keys.revoke(shop.id, entry.id, now);
   return { entry, revokedAt };

@@ -24,13 +24,22 @@ export function addConnectionCommands(shop: Command): void {
   shop
     .command("connect <domain>")
     .description("connect a shop to the platform; adds the shop if it does not exist")
-    .option("--client-credentials", "use the app's own client id (SDS_PLATFORM_CLIENT_ID) and secret (SDS_PLATFORM_SECRET_FILE)")
+    .option(
+      "--client-credentials",
+      "use the app's own client id (SDS_PLATFORM_CLIENT_ID) and secret (SDS_PLATFORM_SECRET_FILE)",
+    )
     .option("--token-stdin", "use an access token that does not expire, read from stdin")
-    .option("--refresh-token-stdin", "use a refresh token, read from stdin; it is exchanged for an access token and a new refresh token")
+    .option(
+      "--refresh-token-stdin",
+      "use a refresh token, read from stdin; it is exchanged for an access token and a new refresh token",
+    )
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
-      example("sds shop connect alpha.myshopify.com --client-credentials", "sds shop connect alpha.myshopify.com --token-stdin < token.txt"),
+      example(
+        "sds shop connect alpha.myshopify.com --client-credentials",
+        "sds shop connect alpha.myshopify.com --token-stdin < token.txt",
+      ),
     )
     .action(connectShop);
 
@@ -39,7 +48,9 @@ export function addConnectionCommands(shop: Command): void {
     .description("delete a shop's tokens for the platform; its mirror stays")
     .addHelpText("after", example("sds shop disconnect alpha.myshopify.com"))
     .action(async (domain: string, _options: object, command: Command) => {
-      const hadTokens = await withStore(command, async (store) => store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER));
+      const hadTokens = await withStore(command, async (store) =>
+        store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER),
+      );
       if (!hadTokens) throw new SdsError("not_found", `${domain} is not connected`);
       tell(`Disconnected ${domain}.`);
     });
@@ -49,7 +60,9 @@ async function connectShop(text: string, options: Options, command: Command): Pr
   const domain = parseDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
-  const { shop, scopes, kind } = await withStore(command, (store) => platformOf(config, store).connect(domain, credentials));
+  const { shop, scopes, kind } = await withStore(command, (store) =>
+    platformOf(config, store).connect(domain, credentials),
+  );
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
   else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
 }
@@ -63,10 +76,19 @@ export function platformOf(config: Config, store: Store): Platform {
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
 }
 
-async function readCredentials({ clientCredentials = false, tokenStdin = false, refreshTokenStdin = false }: Options): Promise<Credentials> {
+async function readCredentials({
+  clientCredentials = false,
+  tokenStdin = false,
+  refreshTokenStdin = false,
+}: Options): Promise<Credentials> {
   if (Number(clientCredentials) + Number(tokenStdin) + Number(refreshTokenStdin) !== 1) {
-    throw new SdsError("invalid", "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin");
+    throw new SdsError(
+      "invalid",
+      "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
+    );
   }
   if (clientCredentials) return { kind: "client_credentials" };
-  return tokenStdin ? { kind: "token", token: await readSecret("token") } : { kind: "refresh", refreshToken: await readSecret("refresh token") };
+  return tokenStdin
+    ? { kind: "token", token: await readSecret("token") }
+    : { kind: "refresh", refreshToken: await readSecret("refresh token") };
 }

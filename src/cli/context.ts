@@ -45,8 +45,13 @@ export async function findShop(store: Store, domain: string): Promise<Shop> {
 export async function chooseShop(store: Store, domain: string | undefined): Promise<Shop> {
   if (domain !== undefined) return findShop(store, domain);
   const [shop, ...others] = await store.shops.list();
-  if (shop === undefined) throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");
-  if (others.length > 0) throw new SdsError("invalid", `there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`);
+  if (shop === undefined)
+    throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");
+  if (others.length > 0)
+    throw new SdsError(
+      "invalid",
+      `there are ${others.length + 1} shops: say which with --shop, for instance --shop ${shop.domain}`,
+    );
   return shop;
 }
 

@@ -5,10 +5,19 @@ import { addNoun, onShop } from "./options.ts";
 import { printLine } from "./print.ts";
 
 export function addCustomerCommands(program: Command): void {
-  const customer = addNoun(program, "customer", "export what is stored about a customer", "sds customer export gid://shopify/Customer/7");
+  const customer = addNoun(
+    program,
+    "customer",
+    "export what is stored about a customer",
+    "sds customer export gid://shopify/Customer/7",
+  );
 
   onShop(
-    customer.command("export <gid>").description("print everything that is stored about a customer, always as JSON, to answer the customer's request for it"),
+    customer
+      .command("export <gid>")
+      .description(
+        "print everything that is stored about a customer, always as JSON, to answer the customer's request for it",
+      ),
     "sds customer export gid://shopify/Customer/7 > customer-7.json",
   ).action(async (text: string, _options: object, command: Command) => {
     const gid = parseGid(text);

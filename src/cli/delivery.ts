@@ -1,5 +1,12 @@
 import type { Command } from "commander";
-import { countDeadDeliveries, countedDeliveries, findDelivery, retryDeadDeliveries, retryDelivery, sentAgain } from "../actions/delivery.ts";
+import {
+  countDeadDeliveries,
+  countedDeliveries,
+  findDelivery,
+  retryDeadDeliveries,
+  retryDelivery,
+  sentAgain,
+} from "../actions/delivery.ts";
 import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
@@ -25,7 +32,12 @@ interface RetryOptions extends Options {
 }
 
 export function addDeliveryCommands(program: Command): void {
-  const delivery = addNoun(program, "delivery", "show the delivery log, and send deliveries again", "sds delivery list");
+  const delivery = addNoun(
+    program,
+    "delivery",
+    "show the delivery log, and send deliveries again",
+    "sds delivery list",
+  );
 
   onShop(
     delivery
@@ -37,23 +49,29 @@ export function addDeliveryCommands(program: Command): void {
     "sds delivery list --status dead --limit 100",
   ).action(list);
 
-  onShop(delivery.command("show <id>").description("show one delivery with its body, its signature and every attempt"), "sds delivery show whd_abc").action(
-    show,
-  );
+  onShop(
+    delivery.command("show <id>").description("show one delivery with its body, its signature and every attempt"),
+    "sds delivery show whd_abc",
+  ).action(show);
 
   onShop(
     delivery
       .command("retry [id]")
       .description("send one delivery again now, or with --dead all dead ones")
       .option("--dead", "all dead deliveries; without --yes, only count them")
-      .option("--since <time>", "with --dead: only deliveries queued since then, an ISO date in UTC or an age like 2h or 7d")
+      .option(
+        "--since <time>",
+        "with --dead: only deliveries queued since then, an ISO date in UTC or an age like 2h or 7d",
+      )
       .option("--yes", "with --dead: send them again"),
     "sds delivery retry whd_abc",
     "sds delivery retry --dead --since 24h --yes",
   ).action(async (id: string | undefined, options: RetryOptions, command: Command) => {
-    if ((id === undefined) !== (options.dead === true)) throw new SdsError("invalid", "name one delivery by its id, or use --dead");
+    if ((id === undefined) !== (options.dead === true))
+      throw new SdsError("invalid", "name one delivery by its id, or use --dead");
     if (id === undefined) return retryDead(options, command);
-    if (options.since !== undefined || options.yes === true) throw new SdsError("invalid", "--since and --yes can only be used with --dead");
+    if (options.since !== undefined || options.yes === true)
+      throw new SdsError("invalid", "--since and --yes can only be used with --dead");
     await retryOne(id, options, command);
   });
 }
@@ -84,7 +102,8 @@ async function list({ limit, status, kind, json }: ListOptions, command: Command
 
 async function show(id: string, { json }: Options, command: Command): Promise<void> {
   const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id));
-  if (json) printJson({ ...listed(delivery), body: delivery.body, signature, history: delivery.history.map(attempted) });
+  if (json)
+    printJson({ ...listed(delivery), body: delivery.body, signature, history: delivery.history.map(attempted) });
   else printDelivery(delivery, signature);
 }
 
@@ -103,11 +122,27 @@ async function retryDead({ since: text, yes = false, json }: RetryOptions, comma
   if (json) printJson({ dead, retried });
   else if (yes) tell(sentAgain(retried));
   else if (dead === 0) tell("There are no dead deliveries.");
-  else tell(`${countedDeliveries(dead)} ${dead === 1 ? "is dead. Add --yes to send it again." : "are dead. Add --yes to send them again."}`);
+  else
+    tell(
+      dead === 1
+        ? "1 delivery is dead. Add --yes to send it again."
+        : `${countedDeliveries(dead)} are dead. Add --yes to send them again.`,
+    );
 }
 
 /** `test` is there only for a test event. */
-function listed({ id, kind, topic, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, test }: Delivery) {
+function listed({
+  id,
+  kind,
+  topic,
+  status,
+  attempts,
+  lastStatusCode,
+  error,
+  createdAt,
+  nextAttemptAt,
+  test,
+}: Delivery) {
   const times = { createdAt: isoUtc(createdAt), nextAttemptAt: nextAttemptAt === null ? null : isoUtc(nextAttemptAt) };
   return { id, kind, topic, status, attempts, lastStatusCode, error, ...times, ...(test && { test }) };
 }
@@ -139,6 +174,12 @@ function printDelivery(delivery: DeliveryDetails, signature: string | null): voi
   printLine("");
   printTable(
     ["ATTEMPT", "STARTED", "TOOK", "HTTP", "ERROR"],
-    history.map((each) => [String(each.number), isoUtc(each.startedAt), `${each.duration} ms`, String(each.statusCode ?? ""), each.error ?? ""]),
+    history.map((each) => [
+      String(each.number),
+      isoUtc(each.startedAt),
+      `${each.duration} ms`,
+      String(each.statusCode ?? ""),
+      each.error ?? "",
+    ]),
   );
 }

@@ -23,7 +23,14 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 /** The real clock, network and randomness. */
 export function dependencies(config: Config): Dependencies {
-  return { now: Date.now, random: randomBytes, fetch, resolve: resolveName, sleep, log: createLog(config.logLevel, process.stderr, Date.now) };
+  return {
+    now: Date.now,
+    random: randomBytes,
+    fetch,
+    resolve: resolveName,
+    sleep,
+    log: createLog(config.logLevel, process.stderr, Date.now),
+  };
 }
 
 /** Bun's own limit on concurrent fetches, if the environment does not set another. */
@@ -42,5 +49,8 @@ export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const wanted = deliveryConcurrency + SPARE_FETCHES;
   if (Number(process.env[name] ?? DEFAULT_FETCHES) >= wanted) return;
   const source = Bun.main.includes("$bunfs") ? [] : [Bun.main];
-  process.execve?.(process.execPath, [process.execPath, ...source, ...process.argv.slice(2)], { ...process.env, [name]: String(wanted) });
+  process.execve?.(process.execPath, [process.execPath, ...source, ...process.argv.slice(2)], {
+    ...process.env,
+    [name]: String(wanted),
+  });
 }

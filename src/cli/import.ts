@@ -1,7 +1,9 @@
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/commit.ts";
 import { SdsError } from "../domain/error.ts";
-import { type IncomingRecord, parseRecordText, type Refusal } from "../domain/records.ts";
+import type { IncomingRecord } from "../domain/record-schemas.ts";
+import { parseRecordText } from "../domain/records.ts";
+import type { Refusal } from "../domain/refusal.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import { withShop } from "./context.ts";
 import { type Line, readLines } from "./line-reader.ts";
@@ -34,7 +36,9 @@ export function addImportCommand(program: Command): void {
     const input = await openInput(file);
     const counts = await withShop(command, async (store, shop) => {
       const recordWriter = createRecordWriter(store.mirror, Date.now);
-      return importLines(input, (records) => recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }));
+      return importLines(input, (records) =>
+        recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
+      );
     });
     if (json) printJson(counts);
     else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
@@ -56,7 +60,10 @@ async function openInput(file: string): Promise<Input> {
   return { stream: handle.stream(), size: stat.isFile() ? stat.size : undefined };
 }
 
-async function importLines({ stream, size }: Input, apply: (records: IncomingRecord[]) => Promise<CommitResult>): Promise<ImportCounts> {
+async function importLines(
+  { stream, size }: Input,
+  apply: (records: IncomingRecord[]) => Promise<CommitResult>,
+): Promise<ImportCounts> {
   const progress = createProgressBar(process.stderr);
   const counts: ImportCounts = { read: 0, changed: 0, events: 0 };
   const startedAt = performance.now();
@@ -69,7 +76,10 @@ async function importLines({ stream, size }: Input, apply: (records: IncomingRec
     counts.changed += changed;
     counts.events += events;
     batch = [];
-    progress.update(size === undefined ? undefined : bytes / size, rateText(counts.read, (performance.now() - startedAt) / 1000));
+    progress.update(
+      size === undefined ? undefined : bytes / size,
+      rateText(counts.read, (performance.now() - startedAt) / 1000),
+    );
   }
 
   try {
@@ -93,12 +103,18 @@ async function importLines({ stream, size }: Input, apply: (records: IncomingRec
  * Applies all lines but empty ones.
  * @throws SdsError `bad_record` naming the line that is wrong; then none is applied
  */
-async function applyBatch(batch: readonly Line[], apply: (records: IncomingRecord[]) => Promise<CommitResult>): Promise<ImportCounts> {
+async function applyBatch(
+  batch: readonly Line[],
+  apply: (records: IncomingRecord[]) => Promise<CommitResult>,
+): Promise<ImportCounts> {
   const lines = batch.filter(({ text }) => text?.trim() !== "");
   const refuse = (line: Line | undefined, { field, reason }: Refusal) => {
     const before = (batch[0]?.number ?? 1) - 1;
     const kept = before === 0 ? "nothing was imported" : `lines 1 to ${before} were imported, the rest was not`;
-    return new SdsError("bad_record", `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`);
+    return new SdsError(
+      "bad_record",
+      `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`,
+    );
   };
   const records = lines.map((line) => {
     if (line.text === undefined) throw refuse(line, { field: "", reason: "is not UTF-8" });

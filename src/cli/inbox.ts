@@ -44,19 +44,36 @@ export function addInboxCommands(program: Command): void {
 }
 
 async function list({ limit, status, json }: ListOptions, command: Command): Promise<void> {
-  const filter = { limit: parseLimit(limit), ...(status !== undefined && { status: parseChoice("--status", status, INBOX_STATUSES) }) };
+  const filter = {
+    limit: parseLimit(limit),
+    ...(status !== undefined && { status: parseChoice("--status", status, INBOX_STATUSES) }),
+  };
   const entries = (await withShop(command, (store, shop) => store.inbox.list(shop.id, filter))).map(listed);
   if (json) return printJson(entries);
   if (entries.length === 0) return tell(`There are no ${status ?? "waiting or failed"} platform webhooks.`);
   printTable(
     ["ID", "TOPIC", "ABOUT", "STATUS", "ATTEMPTS", "RECEIVED", "ERROR"],
-    entries.map(({ id, topic, subject, status, attempts, receivedAt, error }) => [id, topic, subject, status, String(attempts), receivedAt, error ?? ""]),
+    entries.map(({ id, topic, subject, status, attempts, receivedAt, error }) => [
+      id,
+      topic,
+      subject,
+      status,
+      String(attempts),
+      receivedAt,
+      error ?? "",
+    ]),
   );
 }
 
-async function retry(id: string | undefined, { failed = false, json }: Options & { failed?: boolean }, command: Command): Promise<void> {
-  if ((id === undefined) !== failed) throw new SdsError("invalid", "name one platform webhook by its id, or use --failed");
-  if (id !== undefined && !/^\d{1,15}$/.test(id)) throw new SdsError("not_found", `there is nothing with the id ${id} in the inbox`);
+async function retry(
+  id: string | undefined,
+  { failed = false, json }: Options & { failed?: boolean },
+  command: Command,
+): Promise<void> {
+  if ((id === undefined) !== failed)
+    throw new SdsError("invalid", "name one platform webhook by its id, or use --failed");
+  if (id !== undefined && !/^\d{1,15}$/.test(id))
+    throw new SdsError("not_found", `there is nothing with the id ${id} in the inbox`);
   const retried = await withShop(command, async (store, shop) => {
     if (id === undefined) return store.inbox.retryFailed(shop.id, Date.now());
     await store.inbox.retry(shop.id, Number(id), Date.now());
@@ -64,10 +81,14 @@ async function retry(id: string | undefined, { failed = false, json }: Options &
   });
   if (json) printJson({ retried });
   else if (retried === 0) tell("There are no failed platform webhooks.");
-  else tell(`A running \`sds serve\` processes ${counted(retried, "platform webhook", "platform webhooks")} again now.`);
+  else
+    tell(`A running \`sds serve\` processes ${counted(retried, "platform webhook", "platform webhooks")} again now.`);
 }
 
 function listed({ number, topic, subject, status, attempts, error, receivedAt, nextAttemptAt }: InboxEntry) {
-  const times = { receivedAt: isoUtc(receivedAt), nextAttemptAt: nextAttemptAt === null ? null : isoUtc(nextAttemptAt) };
+  const times = {
+    receivedAt: isoUtc(receivedAt),
+    nextAttemptAt: nextAttemptAt === null ? null : isoUtc(nextAttemptAt),
+  };
   return { id: String(number), topic, subject, status, attempts, error, ...times };
 }

@@ -5,7 +5,12 @@ import { addNoun, onShop } from "./options.ts";
 import { printSecret } from "./print.ts";
 
 export function addIntakeCommands(program: Command): void {
-  const intake = addNoun(program, "intake", "show what the billing system needs to post records to /intake", "sds intake secret");
+  const intake = addNoun(
+    program,
+    "intake",
+    "show what the billing system needs to post records to /intake",
+    "sds intake secret",
+  );
 
   onShop(
     intake.command("secret").description("print the shop's intake secret, which signs every post to /intake"),

@@ -40,7 +40,9 @@ export function addKeyCommands(program: Command): void {
   onShop(key.command("list").description("list the keys that are not revoked"), "sds key list").action(list);
 
   onShop(
-    key.command("revoke <id>").description("revoke a key by its id or fingerprint; the next request with it is refused"),
+    key
+      .command("revoke <id>")
+      .description("revoke a key by its id or fingerprint; the next request with it is refused"),
     "sds key revoke cad_pk_1a2b3c4d",
   ).action(revoke);
 }
@@ -75,7 +77,14 @@ async function list(options: Options, command: Command): Promise<void> {
   if (keys.length === 0) return tell("There is no key yet. Create one with `sds key create --label Warehouse`.");
   printTable(
     ["ID", "LABEL", "FINGERPRINT", "CREATED", "LAST USED", ""],
-    keys.map((key) => [key.id, key.label, key.fingerprint, key.createdAt, key.lastUsedAt ?? "never", key.legacy ? "Legacy-rotate" : ""]),
+    keys.map((key) => [
+      key.id,
+      key.label,
+      key.fingerprint,
+      key.createdAt,
+      key.lastUsedAt ?? "never",
+      key.legacy ? "Legacy-rotate" : "",
+    ]),
   );
 }
 

@@ -17,7 +17,10 @@ export interface Line {
  * @param onBytes is called with the number of bytes of each chunk
  * @throws SdsError `bad_record` naming the line, if one is too long
  */
-export async function* readLines(stream: AsyncIterable<Uint8Array>, onBytes: (n: number) => void): AsyncGenerator<Line[]> {
+export async function* readLines(
+  stream: AsyncIterable<Uint8Array>,
+  onBytes: (n: number) => void,
+): AsyncGenerator<Line[]> {
   let rest: Uint8Array = new Uint8Array();
   let number = 0;
   const decode = (bytes: Uint8Array) => {
@@ -30,7 +33,8 @@ export async function* readLines(stream: AsyncIterable<Uint8Array>, onBytes: (n:
     const end = chunk.lastIndexOf(0x0a) + 1;
     if (end > 0) yield decode(Buffer.concat([rest, chunk.subarray(0, end)]));
     rest = end > 0 ? chunk.slice(end) : Buffer.concat([rest, chunk]);
-    if (rest.length > MAX_LINE_BYTES) throw new SdsError("bad_record", `line ${number + 1} is longer than ${MAX_LINE_BYTES} bytes`);
+    if (rest.length > MAX_LINE_BYTES)
+      throw new SdsError("bad_record", `line ${number + 1} is longer than ${MAX_LINE_BYTES} bytes`);
   }
   if (rest.length > 0) yield decode(rest);
 }

@@ -25,13 +25,20 @@ export function addListenCommand(program: Command): void {
 }
 
 async function listen({ port, forward: forwardTo }: Options, command: Command): Promise<void> {
-  if (forwardTo !== undefined && !URL.canParse(forwardTo)) throw new SdsError("invalid", `--forward is "${forwardTo}": it must be a URL`);
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new SdsError("invalid", `--port is "${port}": it must be a port from 0 to 65535`);
+  if (forwardTo !== undefined && !URL.canParse(forwardTo))
+    throw new SdsError("invalid", `--forward is "${forwardTo}": it must be a URL`);
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new SdsError("invalid", `--port is "${port}": it must be a port from 0 to 65535`);
   const stop = untilSignal();
   await withShop(command, async (store, shop) => {
     // A shop's first secret is made when it is asked for.
     await signingSecret(store, shop, Date.now());
-    const receiver = startReceiver({ port: Number(port), secrets: () => store.webhooks.secrets(shop.id), onReceived: print, forwardTo });
+    const receiver = startReceiver({
+      port: Number(port),
+      secrets: () => store.webhooks.secrets(shop.id),
+      onReceived: print,
+      forwardTo,
+    });
     tell(`listening on ${receiver.url}`);
     tell(`To get the webhooks of ${shop.domain}, run: sds webhook set --url ${receiver.url} --all-topics`);
     tell("Set SDS_EGRESS_ALLOW=127.0.0.0/8 for that command and for `sds serve`.");

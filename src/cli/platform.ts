@@ -23,7 +23,10 @@ export function addPlatformCommands(program: Command): void {
 
   platform
     .command("files <dir>")
-    .description("write the app's platform webhooks and workflow triggers into a folder, as files for the platform's own command-line tool")
+    .description(
+      "write the app's platform webhooks and workflow triggers into a folder, " +
+        "as files for the platform's own command-line tool",
+    )
     .option("--url <url>", "the address at which the platform reaches this service", "https://sds.example.com")
     .option("--force", "overwrite files that exist")
     .option(...JSON_OPTION)
@@ -36,7 +39,8 @@ function writeAppFiles(dir: string, { url, force = false, json }: Options, comma
   const files = appFiles(parseUrl(url), configOf(command).platformClientId);
   const paths = Object.keys(files).map((path) => join(dir, path));
   const existing = force ? undefined : paths.find((path) => existsSync(path));
-  if (existing !== undefined) throw new SdsError("conflict", `${existing} exists already: add --force to overwrite it; nothing was written`);
+  if (existing !== undefined)
+    throw new SdsError("conflict", `${existing} exists already: add --force to overwrite it; nothing was written`);
   try {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(dir, path)), { recursive: true });
@@ -50,7 +54,8 @@ function writeAppFiles(dir: string, { url, force = false, json }: Options, comma
     return;
   }
   for (const path of paths) printLine(path);
-  if (command.getOptionValueSource("url") === "default") tell(`The address in these files is only an example, ${url}. Set yours with --url.`);
+  if (command.getOptionValueSource("url") === "default")
+    tell(`The address in these files is only an example, ${url}. Set yours with --url.`);
   else tell("Now run `shopify app deploy` in that folder.");
 }
 

@@ -26,7 +26,9 @@ export function warn(warnings: readonly string[]): void {
 
 /** Prints a table with headings, each column as wide as its longest value. */
 export function printTable(headings: string[], rows: string[][]): void {
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (cells: string[]) =>
     cells
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -38,11 +38,15 @@ export async function run(argv: readonly string[]): Promise<number> {
 function buildProgram(): Command {
   const program = new Command("sds")
     .description(
-      "Subscription Data Service: a read-only API, signed webhooks and workflow triggers over a local mirror of a shop's customers, subscriptions and orders.",
+      "Subscription Data Service: a read-only API, signed webhooks and workflow triggers " +
+        "over a local mirror of a shop's customers, subscriptions and orders.",
     )
     .version(version, "--version", "print the version")
     .option("--data <dir>", "folder of the database and the master key (env SDS_DATA, default ./data)")
-    .addHelpText("after", example("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve"))
+    .addHelpText(
+      "after",
+      example("sds demo", "sds shop add alpha.myshopify.com", "sds key create --label Warehouse", "sds serve"),
+    )
     .exitOverride()
     .configureOutput({ outputError: (text) => tell(oneLine(text)) });
   addServeCommand(program);

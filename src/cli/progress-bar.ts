@@ -57,5 +57,6 @@ function bar(part: number): string {
 
 /** @param elapsed seconds */
 export function rateText(records: number, elapsed: number): string {
-  return `${counted(records, "record", "records")}, ${Math.round(records / Math.max(elapsed, 0.001)).toLocaleString("en")}/s`;
+  const perSecond = Math.round(records / Math.max(elapsed, 0.001));
+  return `${counted(records, "record", "records")}, ${perSecond.toLocaleString("en")}/s`;
 }

@@ -21,7 +21,8 @@ export function addServeCommand(program: Command): void {
       const app = await openApp(config, { log, ...rest });
       try {
         const address = await app.start();
-        if (config.egressAllow.length > 0) log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
+        if (config.egressAllow.length > 0)
+          log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
         tell(`listening on ${address}`);
         log.info(`stopping on ${await stop}`);
       } finally {

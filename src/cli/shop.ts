@@ -2,7 +2,15 @@ import type { Command } from "commander";
 import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
 import { SdsError } from "../domain/error.ts";
 import { DEFAULT_RETRY_DAYS, parseRetryDays } from "../domain/retry-plan.ts";
-import { DEFAULT_CREDIT_TITLE, PLANS, parseCreditTitle, parseCurrency, parseDomain, parsePlan, type Shop } from "../domain/shop.ts";
+import {
+  DEFAULT_CREDIT_TITLE,
+  PLANS,
+  parseCreditTitle,
+  parseCurrency,
+  parseDomain,
+  parsePlan,
+  type Shop,
+} from "../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
 import { addConnectionCommands } from "./connection.ts";
@@ -32,7 +40,12 @@ const PLAN_HELP = `one of ${PLANS.join(", ")}`;
 const FOLLOW = "platform";
 
 export function addShopCommands(program: Command): void {
-  const shop = addNoun(program, "shop", "add, list, change, connect and remove shops", "sds shop add alpha.myshopify.com");
+  const shop = addNoun(
+    program,
+    "shop",
+    "add, list, change, connect and remove shops",
+    "sds shop add alpha.myshopify.com",
+  );
 
   shop
     .command("add <domain>")
@@ -62,11 +75,23 @@ export function addShopCommands(program: Command): void {
     .description("change the settings of a shop")
     .option("--plan <plan>", `${PLAN_HELP}; or ${FOLLOW}, to follow the shop's subscription to the app`)
     .option("--currency <code>", "the shop's currency, an ISO 4217 code")
-    .option("--retry-days <days>", "days to wait after each declined billing attempt before the next one, like 1,3,5; or none")
+    .option(
+      "--retry-days <days>",
+      "days to wait after each declined billing attempt before the next one, like 1,3,5; or none",
+    )
     .option("--credit-title <title>", "the title of the discount that is store credit")
-    .option("--triggers <handles>", `workflow triggers to switch on, separated by commas: ${TRIGGER_HANDLES.join(", ")}; or all, or none`)
+    .option(
+      "--triggers <handles>",
+      `workflow triggers to switch on, separated by commas: ${TRIGGER_HANDLES.join(", ")}; or all, or none`,
+    )
     .option(...JSON_OPTION)
-    .addHelpText("after", example("sds shop set alpha.myshopify.com --plan free", "sds shop set alpha.myshopify.com --triggers all --retry-days 2,4"))
+    .addHelpText(
+      "after",
+      example(
+        "sds shop set alpha.myshopify.com --plan free",
+        "sds shop set alpha.myshopify.com --triggers all --retry-days 2,4",
+      ),
+    )
     .action(set);
 
   addConnectionCommands(shop);
@@ -110,7 +135,11 @@ async function show(domain: string, { json }: Options, command: Command): Promis
   else printFields({ ...shown(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
 }
 
-async function set(domain: string, { plan, currency, retryDays, creditTitle, triggers, json }: SetOptions, command: Command): Promise<void> {
+async function set(
+  domain: string,
+  { plan, currency, retryDays, creditTitle, triggers, json }: SetOptions,
+  command: Command,
+): Promise<void> {
   const change = {
     ...(plan !== undefined && (plan === FOLLOW ? { planFixed: false } : { plan: parsePlan(plan), planFixed: true })),
     ...(currency !== undefined && { currency: parseCurrency(currency) }),
@@ -121,7 +150,9 @@ async function set(domain: string, { plan, currency, retryDays, creditTitle, tri
   if (Object.keys(change).length === 0) {
     throw new SdsError("invalid", "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
   }
-  const { shop, warnings } = await withStore(command, async (store) => changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }));
+  const { shop, warnings } = await withStore(command, async (store) =>
+    changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }),
+  );
   print(shop, { json });
   warn(warnings);
 }
@@ -129,7 +160,11 @@ async function set(domain: string, { plan, currency, retryDays, creditTitle, tri
 async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
   await withStore(command, async (store) => {
     const shop = await findShop(store, domain);
-    if (!yes) throw new SdsError("invalid", `this removes ${shop.domain} with its keys, its deliveries and its mirror: add --yes to do it`);
+    if (!yes)
+      throw new SdsError(
+        "invalid",
+        `this removes ${shop.domain} with its keys, its deliveries and its mirror: add --yes to do it`,
+      );
     await store.shops.remove(shop.domain);
   });
   tell(`Removed ${domain}.`);
@@ -146,11 +181,22 @@ function print(shop: Shop, { json }: { json: boolean | undefined }): void {
 
 /** Whether the shop never had to do with the platform, and nothing is set of it. */
 function isUntouched({ hasConnection, loadedAt, triggers, creditTitle, retryDays }: ShopStatus): boolean {
-  const isDefault = triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
+  const isDefault =
+    triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
   return !hasConnection && loadedAt === null && isDefault;
 }
 
-function platformEntry({ hasConnection, trouble, loadedAt, reconciledAt, reconciledRows, inbox, retryDays, creditTitle, triggers }: ShopStatus) {
+function platformEntry({
+  hasConnection,
+  trouble,
+  loadedAt,
+  reconciledAt,
+  reconciledRows,
+  inbox,
+  retryDays,
+  creditTitle,
+  triggers,
+}: ShopStatus) {
   return {
     connected: hasConnection && trouble === null,
     trouble,

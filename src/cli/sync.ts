@@ -21,13 +21,21 @@ export function addSyncCommand(program: Command): void {
     .command("sync [domain]")
     .description("load a connected shop from the platform; an interrupted run continues where it stopped")
     .option(...EVENTS_OPTION)
-    .option("--since <time>", "load only what changed since then, and queue the events that were missed: an ISO date in UTC, or an age like 2h or 7d")
+    .option(
+      "--since <time>",
+      "load only what changed since then, and queue the events that were missed: " +
+        "an ISO date in UTC, or an age like 2h or 7d",
+    )
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds sync alpha.myshopify.com", "sds sync --since 24h"))
     .action(sync);
 }
 
-async function sync(domain: string | undefined, { events = false, since: text, json }: Options, command: Command): Promise<void> {
+async function sync(
+  domain: string | undefined,
+  { events = false, since: text, json }: Options,
+  command: Command,
+): Promise<void> {
   if (text !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
   const since = text === undefined ? undefined : parseSince(text);
   const config = configOf(command);
@@ -36,22 +44,31 @@ async function sync(domain: string | undefined, { events = false, since: text, j
   const counts = await withStore(command, async (store) => {
     const shop = await chooseShop(store, domain);
     if ((await store.connections.find(shop.id)) === undefined) {
-      throw new SdsError("failed", `${shop.domain} is not connected: connect it with \`sds shop connect ${shop.domain}\``);
+      throw new SdsError(
+        "failed",
+        `${shop.domain} is not connected: connect it with \`sds shop connect ${shop.domain}\``,
+      );
     }
     const { synchronizer } = platformOf(config, store);
     const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
     const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
     try {
-      return since === undefined ? await synchronizer.load(shop, { events }, show) : await synchronizer.reconcile(shop, since, show);
+      return since === undefined
+        ? await synchronizer.load(shop, { events }, show)
+        : await synchronizer.reconcile(shop, since, show);
     } finally {
       progress.end();
     }
   });
   if (json) return printJson(counts);
-  if (counts.skipped > 0)
-    tell(`${counted(counts.skipped, "customer or subscription", "customers or subscriptions")} could not be mirrored. The warnings above say which, and why.`);
-  printLine(`read ${countsText(counts)} in ${Math.round((performance.now() - startedAt) / 1000)} s; changed ${counts.changed}, events ${counts.events}`);
+  const { changed, events: eventCount, skipped } = counts;
+  if (skipped > 0) {
+    const what = counted(skipped, "customer or subscription", "customers or subscriptions");
+    tell(`${what} could not be mirrored. The warnings above say which, and why.`);
+  }
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);
 }
 
 function progressText({ counts, stage }: SyncProgress): string {

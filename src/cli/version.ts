@@ -11,7 +11,9 @@ export function addVersionCommand(program: Command): void {
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds version --json"))
     .action((options: { json?: boolean }) => {
-      const sqlite = new Database(":memory:").query<{ version: string }, []>("SELECT sqlite_version() AS version").get()?.version;
+      const sqlite = new Database(":memory:")
+        .query<{ version: string }, []>("SELECT sqlite_version() AS version")
+        .get()?.version;
       if (options.json) printJson({ version, bun: Bun.version, sqlite });
       else printLine(`sds ${version} (Bun ${Bun.version}, SQLite ${sqlite})`);
     });

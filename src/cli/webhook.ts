@@ -40,8 +40,9 @@ export function addWebhookCommands(program: Command): void {
     "sds webhook set --url https://hooks.example.com/sds --topics order.charged,order.failed",
   ).action(set);
 
-  onShop(webhook.command("show").description("show the URL and the topics"), "sds webhook show").action(async (options: Options, command: Command) =>
-    show(await withShop(command, (store, shop) => store.webhooks.settings(shop.id)), options),
+  onShop(webhook.command("show").description("show the URL and the topics"), "sds webhook show").action(
+    async (options: Options, command: Command) =>
+      show(await withShop(command, (store, shop) => store.webhooks.settings(shop.id)), options),
   );
 
   webhook
@@ -54,12 +55,15 @@ export function addWebhookCommands(program: Command): void {
       tell("Webhooks are off.");
     });
 
-  onShop(webhook.command("secret").description("print the signing secret"), "sds webhook secret").action(async (options: Options, command: Command) =>
-    printSecret(await withShop(command, (store, shop) => signingSecret(store, shop, Date.now())), options),
+  onShop(webhook.command("secret").description("print the signing secret"), "sds webhook secret").action(
+    async (options: Options, command: Command) =>
+      printSecret(await withShop(command, (store, shop) => signingSecret(store, shop, Date.now())), options),
   );
 
   onShop(
-    webhook.command("rotate-secret").description("make a new signing secret and print it; deliveries that were queued before keep the old one"),
+    webhook
+      .command("rotate-secret")
+      .description("make a new signing secret and print it; deliveries that were queued before keep the old one"),
     "sds webhook rotate-secret",
   ).action(async (options: Options, command: Command) =>
     printSecret(await withShop(command, (store, shop) => rotateSigningSecret(store, shop, Date.now())), options),
@@ -68,8 +72,14 @@ export function addWebhookCommands(program: Command): void {
   onShop(
     webhook
       .command("test")
-      .description("send a sample event to the endpoint, marked as a test in the delivery log, and print its delivery id")
-      .option("--topic <topic>", "the event's topic; `sds webhook set --help` lists all topics", "subscription.created"),
+      .description(
+        "send a sample event to the endpoint, marked as a test in the delivery log, and print its delivery id",
+      )
+      .option(
+        "--topic <topic>",
+        "the event's topic; `sds webhook set --help` lists all topics",
+        "subscription.created",
+      ),
     "sds webhook test --topic order.failed",
   ).action(sendTest);
 }
@@ -77,7 +87,8 @@ export function addWebhookCommands(program: Command): void {
 async function set({ url, topics: list, allTopics = false, ...options }: SetOptions, command: Command): Promise<void> {
   if (list !== undefined && allTopics) throw new SdsError("invalid", "say either --topics or --all-topics");
   const topics = allTopics ? TOPIC_NAMES : list === undefined ? undefined : splitList(list);
-  if (url === undefined && topics === undefined) throw new SdsError("invalid", "say what to set: --url, --topics or --all-topics");
+  if (url === undefined && topics === undefined)
+    throw new SdsError("invalid", "say what to set: --url, --topics or --all-topics");
   const change = { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) };
   const allow = configOf(command).egressAllow;
   const { settings, warnings } = await withShop(command, (store, shop) =>
@@ -86,14 +97,17 @@ async function set({ url, topics: list, allTopics = false, ...options }: SetOpti
   show(settings, options);
   warn(warnings);
   if (settings.url === null) tell("Nothing is sent yet: set a URL with `sds webhook set --url ...`.");
-  else if (settings.topics.length === 0) tell("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.");
+  else if (settings.topics.length === 0)
+    tell("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.");
 }
 
 async function sendTest({ topic, json }: Options & { topic: string }, command: Command): Promise<void> {
   const id = await withShop(command, (store, shop) => queueTestEvent(store, { shop, topic: topic.trim() }, Date.now()));
   if (json) return printJson({ id });
   printLine(id);
-  tell(`The test event is queued. A running \`sds serve\` sends it now. See the result with \`sds delivery show ${id}\`.`);
+  tell(
+    `The test event is queued. A running \`sds serve\` sends it now. See the result with \`sds delivery show ${id}\`.`,
+  );
 }
 
 function show(settings: WebhookSettings, { json = false }: Options): void {

@@ -5,7 +5,10 @@ import { SdsError } from "../domain/error.ts";
 export type Resolve = (host: string) => Promise<string[]>;
 
 /** The endpoint and the addresses that requests may go to, or why none may: `unresolved` if its name has no address. */
-export type CheckedEndpoint = { endpoint: Endpoint; addresses: string[] } | { refused: string } | { unresolved: string };
+export type CheckedEndpoint =
+  | { endpoint: Endpoint; addresses: string[] }
+  | { refused: string }
+  | { unresolved: string };
 
 /**
  * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address

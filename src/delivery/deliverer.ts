@@ -36,7 +36,11 @@ export function createDeliverer(webhooks: WebhookStore, settings: AttemptSetting
  * The signature that every attempt of a delivery carries. Rejects if the secret cannot be read.
  * @returns null for a trigger, which goes to the platform with the shop's access token
  */
-export async function signatureOf(webhooks: WebhookStore, shopId: number, delivery: DeliveryDetails): Promise<string | null> {
+export async function signatureOf(
+  webhooks: WebhookStore,
+  shopId: number,
+  delivery: DeliveryDetails,
+): Promise<string | null> {
   const { kind, body, secretVersion } = delivery;
   if (kind === "trigger") return null;
   return signBody(await importSecret(await webhooks.secretOf(shopId, secretVersion)), new TextEncoder().encode(body));

@@ -1,6 +1,8 @@
 import type { Plan } from "./shop.ts";
 
-/** The plans that the app sells on the platform, by the name that a shop subscribes to (docs/connecting.md, "Plans"). */
+/**
+ * The plans that the app sells on the platform, by the name that a shop subscribes to (docs/connecting.md, "Plans").
+ */
 const PLAN_OF_NAME = new Map<string, Plan>([
   ["pro", "pro"],
   ["free", "free"],
@@ -24,7 +26,9 @@ interface AppSubscription {
  * @returns undefined where the platform does not decide the plan
  */
 export function planOf(subscriptions: readonly AppSubscription[], everSubscribed: boolean): Plan | undefined {
-  const plans = subscriptions.filter(({ status }) => VALID.has(status)).map(({ name }) => PLAN_OF_NAME.get(name.trim().toLowerCase()));
+  const plans = subscriptions
+    .filter(({ status }) => VALID.has(status))
+    .map(({ name }) => PLAN_OF_NAME.get(name.trim().toLowerCase()));
   if (plans.length === 0) return everSubscribed ? "free" : undefined;
   const known = plans.filter((plan) => plan !== undefined);
   return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];

@@ -6,8 +6,8 @@ import { afterDecline } from "./retry-plan.ts";
 import { type Decision, differs, type MirrorView, NOTHING, type OrderRow, unknownContract } from "./state.ts";
 
 /**
- * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are found by counting: those beyond
- * the number that the mirror knows are new, whoever reported the known ones.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
+ * found by counting: those beyond the number that the mirror knows are new, whoever reported the known ones.
  */
 export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
@@ -24,7 +24,8 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
   const charged = before?.charged === true || charge !== undefined;
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
-  const { shopifyId, ...money } = charge?.outcome.order ?? moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const { shopifyId, ...money } = charge?.outcome.order ??
+    moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const after: OrderRow = {
     kind: "order",
     resource: {
@@ -58,11 +59,22 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
   const events = ended.flatMap((attempt, index) => {
     const count = index + 1;
     const at = endOf(attempt);
-    if (attempt === charge && before?.charged !== true) return orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at }));
+    if (attempt === charge && before?.charged !== true)
+      return orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at }));
     // The intake may have reported this attempt already.
     if (attempt.outcome.kind !== "declined" || count <= Math.max(knownAttempts, before?.attemptCount ?? 0)) return [];
-    const resource: Order = { ...after.resource, shopifyId: null, status: "FAILED", totalCents: totalOf(record.expected) };
-    const then: OrderRow = { ...after, resource, ...retryStateAfter(undefined, ended.slice(0, count), record), attemptCount: count };
+    const resource: Order = {
+      ...after.resource,
+      shopifyId: null,
+      status: "FAILED",
+      totalCents: totalOf(record.expected),
+    };
+    const then: OrderRow = {
+      ...after,
+      resource,
+      ...retryStateAfter(undefined, ended.slice(0, count), record),
+      attemptCount: count,
+    };
     return orderEvents(contract, "declined", then, customer).map((event) => ({ ...event, at }));
   });
   const contractAfter = withOrder(contract, before?.resource, after.resource);
@@ -82,10 +94,14 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
 type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
 /**
- * The order's state after its attempts. If all of them were known, the stored state stays, for the intake may have said more about them than the
- * platform does; otherwise the retry plan decides.
+ * The order's state after its attempts. If all of them were known, the stored state stays, for the intake may have said
+ * more about them than the platform does; otherwise the retry plan decides.
  */
-function retryStateAfter(before: OrderRow | undefined, ended: readonly BillingAttempt[], { retryPlan }: BillingCycleRecord): RetryState {
+function retryStateAfter(
+  before: OrderRow | undefined,
+  ended: readonly BillingAttempt[],
+  { retryPlan }: BillingCycleRecord,
+): RetryState {
   if (before !== undefined && before.attemptCount >= ended.length) {
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
@@ -93,7 +109,8 @@ function retryStateAfter(before: OrderRow | undefined, ended: readonly BillingAt
   const declines = ended.filter(({ outcome }) => outcome.kind === "declined");
   const last = declines.at(-1);
   const declined = last !== undefined || before?.declined === true;
-  if (last?.outcome.kind !== "declined") return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
+  if (last?.outcome.kind !== "declined")
+    return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
   const next = afterDecline(retryPlan, declines.length, endOf(last));
   return { attemptCount: ended.length, reason: last.outcome.reason, ...next, declined };
 }
@@ -111,11 +128,16 @@ interface CycleReading {
   outdated: boolean;
 }
 
-function openStatus(before: OrderRow | undefined, retryState: RetryState, { waiting, skipped, outdated }: CycleReading): Order["status"] {
+function openStatus(
+  before: OrderRow | undefined,
+  retryState: RetryState,
+  { waiting, skipped, outdated }: CycleReading,
+): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
-  if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status)) return before.resource.status;
+  if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status))
+    return before.resource.status;
   if (declined) return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
   return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
 }

@@ -17,8 +17,8 @@ export interface CommitKeys {
 }
 
 /**
- * The keys of all records, one entry for each shop. One thing cannot be known from the records: the customer whom a stored contract belongs to.
- * So the customers of the loaded contracts have to be loaded after this.
+ * The keys of all records, one entry for each shop. One thing cannot be known from the records: the customer whom a
+ * stored contract belongs to. So the customers of the loaded contracts have to be loaded after this.
  */
 export function keysOf(submissions: readonly { shop: ShopRef; records: readonly MirrorRecord[] }[]): CommitKeys[] {
   const byShop = new Map<number, CommitKeys>();

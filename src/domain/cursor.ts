@@ -15,8 +15,8 @@ export function formatCursor(position: Position): string {
 
 /**
  * Reads a cursor.
- * @returns undefined for anything that `formatCursor` could not have written. Only the store knows whether the position is a row of this shop and
- * resource.
+ * @returns undefined for anything that `formatCursor` could not have written. Only the store knows whether the position
+ *   is a row of this shop and resource.
  */
 export function parseCursor(text: string): Position | undefined {
   const match = CURSOR.exec(text);

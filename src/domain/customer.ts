@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import type { ShopIds } from "./ids.ts";
 import type { RedactionRecord } from "./platform-records.ts";
-import type { CustomerRecord } from "./records.ts";
+import type { CustomerRecord } from "./record-schemas.ts";
 import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
 
 export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
@@ -29,7 +29,8 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const asOf = notAhead(record.asOf, now);
   const consentAsOf = notAhead(record.consentAsOf ?? record.asOf, now);
-  const outdated = (given: number | undefined, known: number | null) => given !== undefined && known !== null && given < known;
+  const outdated = (given: number | undefined, known: number | null) =>
+    given !== undefined && known !== null && given < known;
   const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
   const takesProfile = speaksOfProfile && !outdated(asOf, base.profileAsOf);
   const takesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
@@ -71,6 +72,10 @@ export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now
   // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must stay out.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
-  const after: CustomerRow = { ...base, resource, profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1 };
+  const after: CustomerRow = {
+    ...base,
+    resource,
+    profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+  };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

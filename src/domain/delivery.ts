@@ -35,10 +35,16 @@ export interface Outcome {
 
 /**
  * The state after an attempt.
- * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next attempt.
+ * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
+ *   attempt.
  * @param waits milliseconds after each attempt of a round but the last
  */
-export function afterAttempt(state: DeliveryState, { error }: Outcome, startedAt: number, waits: readonly number[]): DeliveryState {
+export function afterAttempt(
+  state: DeliveryState,
+  { error }: Outcome,
+  startedAt: number,
+  waits: readonly number[],
+): DeliveryState {
   const attempts = state.attempts + 1;
   const round = state.round + 1;
   if (error === null) return { status: "delivered", attempts, round, nextAttemptAt: null };
@@ -53,7 +59,10 @@ export function afterRetryByHand(state: DeliveryState, now: number): DeliverySta
   return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
 }
 
-/** The body of a webhook, fixed when it is queued: every attempt and resend sends these bytes (docs/webhooks.md, "Body"). */
+/**
+ * The body of a webhook, fixed when it is queued: every attempt and resend sends these bytes (docs/webhooks.md,
+ * "Body").
+ */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
   return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data });
 }

@@ -1,6 +1,9 @@
 import ipaddr from "ipaddr.js";
 
-/** Which endpoints are allowed, checked in two steps: the URL, and the addresses of its name (docs/webhooks.md, "Endpoint"). Pure. */
+/**
+ * Which endpoints are allowed, checked in two steps: the URL, and the addresses of its name (docs/webhooks.md,
+ * "Endpoint"). Pure.
+ */
 
 /** Networks that are allowed although their addresses are not global, for tests and private networks. */
 export type EgressAllow = readonly Cidr[];
@@ -34,11 +37,14 @@ export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: End
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
   // Parsers disagree on these characters: one reads https://a.example\@127.0.0.1/ as a.example, another as 127.0.0.1.
   if (/[\\\s\p{Cc}]/u.test(text)) return refuse("the URL has a backslash, a space or a control character in it");
-  if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text))) return refuse("it is not a URL");
+  if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text)))
+    return refuse("it is not a URL");
   const url = new URL(text);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && allow.length > 0)) return refuse("only https:// URLs are accepted");
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && allow.length > 0))
+    return refuse("only https:// URLs are accepted");
   const authority = text.slice(text.indexOf("://") + 3).split(/[/?#]/)[0] ?? "";
-  if (authority.includes("@") || url.username !== "" || url.password !== "") return refuse("the URL has a user name or password in it");
+  if (authority.includes("@") || url.username !== "" || url.password !== "")
+    return refuse("the URL has a user name or password in it");
   const standardPort = url.protocol === "https:" ? 443 : 80;
   const port = url.port === "" ? standardPort : Number(url.port);
   if (port !== 443 && port < 1024) return refuse(`port ${port} is not accepted: use 443, or 1024 and above`);
@@ -62,7 +68,8 @@ export function refusedAddress(address: string, protocol: string, allow: EgressA
   if (allow.some((cidr) => parsed.kind() === cidr[0].kind() && parsed.match(cidr))) return undefined;
   if (protocol !== "https:") return "only https:// URLs are accepted";
   const range = parsed.range();
-  const global = range === "unicast" && (parsed.kind() === "ipv4" || ((parsed as ipaddr.IPv6).parts[0] ?? 0) >> 13 === 1);
+  const global =
+    range === "unicast" && (parsed.kind() === "ipv4" || ((parsed as ipaddr.IPv6).parts[0] ?? 0) >> 13 === 1);
   return global ? undefined : `${address} is ${RANGES[range] ?? "not a global"} address`;
 }
 

@@ -14,8 +14,8 @@ export type ErrorCode =
   | "internal";
 
 /**
- * An error whose message may be shown to the user. Anything else that is thrown is a defect: the log gets the details, the user sees `internal`
- * without them.
+ * An error whose message may be shown to the user. Anything else that is thrown is a defect: the log gets the details,
+ * the user sees `internal` without them.
  */
 export class SdsError extends Error {
   override readonly name = "SdsError";

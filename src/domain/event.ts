@@ -1,5 +1,5 @@
 import { SdsError } from "./error.ts";
-import type { CancelFlowRecord, RewardRecord } from "./records.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import type { OrderRow, SubscriptionRow } from "./state.ts";
 import type { Trigger } from "./trigger.ts";
 
@@ -20,7 +20,8 @@ export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 /** Reads topic names. The result has the order of the table above. @throws SdsError `invalid` */
 export function parseTopics(names: readonly string[]): Topic[] {
   const unknown = names.find((name) => !TOPIC_NAMES.some((topic) => topic === name));
-  if (unknown !== undefined) throw new SdsError("invalid", `"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
+  if (unknown !== undefined)
+    throw new SdsError("invalid", `"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
   return TOPIC_NAMES.filter((topic) => names.includes(topic));
 }
 
@@ -38,8 +39,18 @@ export interface Event {
  * Events of a contract: it is seen first, its status or next billing date changes, it is cancelled.
  * @param customer gid of the contract's customer
  */
-export function subscriptionEvents(before: SubscriptionRow | undefined, after: SubscriptionRow, customer: string): Event[] {
-  const { shopifyId: contract_id, customerId: customer_id, status, nextBillingDate: next_billing_date, ...rest } = after.resource;
+export function subscriptionEvents(
+  before: SubscriptionRow | undefined,
+  after: SubscriptionRow,
+  customer: string,
+): Event[] {
+  const {
+    shopifyId: contract_id,
+    customerId: customer_id,
+    status,
+    nextBillingDate: next_billing_date,
+    ...rest
+  } = after.resource;
   if (before === undefined) {
     const { interval, intervalCount: interval_count, sellingPlanId: selling_plan_id } = rest;
     const data = { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id };
@@ -64,7 +75,8 @@ export function subscriptionEvents(before: SubscriptionRow | undefined, after: S
 function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary" | "involuntary" {
   if (after.churnType !== null) return after.churnType;
   const { lastOrderStatus } = after;
-  const unpaid = before.resource.status === "PAYMENT_FAILED" || lastOrderStatus === "FAILED" || lastOrderStatus === "UNCOLLECTIBLE";
+  const unpaid =
+    before.resource.status === "PAYMENT_FAILED" || lastOrderStatus === "FAILED" || lastOrderStatus === "UNCOLLECTIBLE";
   return unpaid ? "involuntary" : "voluntary";
 }
 
@@ -78,14 +90,28 @@ function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow):
  * @param attempted outcome of the new attempt; undefined where there is none
  * @param customer gid of the contract's customer
  */
-export function orderEvents(contract: SubscriptionRow, attempted: "charged" | "declined" | undefined, after: OrderRow, customer: string): Event[] {
+export function orderEvents(
+  contract: SubscriptionRow,
+  attempted: "charged" | "declined" | undefined,
+  after: OrderRow,
+  customer: string,
+): Event[] {
   if (attempted === undefined) return [];
   const contract_id = contract.resource.shopifyId;
-  const { shopifyId: order_id, customerId: customer_id, cycleNumber: cycle_number, totalCents: total_cents, status } = after.resource;
+  const {
+    shopifyId: order_id,
+    customerId: customer_id,
+    cycleNumber: cycle_number,
+    totalCents: total_cents,
+    status,
+  } = after.resource;
   const data = { order_id, contract_id, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
   if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
   const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
-  const event: Event = { topic: "order.failed", data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted } };
+  const event: Event = {
+    topic: "order.failed",
+    data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
+  };
   // A declined checkout starts no subscription, so the trigger is for renewals only.
   if (after.resource.source !== "recurring") return [event];
   const fields = {
@@ -97,7 +123,10 @@ export function orderEvents(contract: SubscriptionRow, attempted: "charged" | "d
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
-export function rewardEvent(customer_id: string, { type: _type, id: _id, customer, source, ...fields }: RewardRecord): Event {
+export function rewardEvent(
+  customer_id: string,
+  { type: _type, id: _id, customer, source, ...fields }: RewardRecord,
+): Event {
   const event: Event = { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
   const milestone = fields["milestone"];
   if (source !== "streak" || typeof milestone !== "number") return event;

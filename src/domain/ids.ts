@@ -19,8 +19,8 @@ function base32(bytes: Uint8Array): string {
 }
 
 /**
- * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids (docs/api.md, "Ids"). The parts are
- * joined by NUL, which none of them can contain.
+ * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids
+ * (docs/api.md, "Ids"). The parts are joined by NUL, which none of them can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));
@@ -34,7 +34,9 @@ export function subscriptionId(domain: string, gid: string): string {
   return derive("sub_", domain, "subscription", gid);
 }
 
-/** An order is identified by its contract, source and cycle number, for a declined attempt has no platform order yet. */
+/**
+ * An order is identified by its contract, source and cycle number, for a declined attempt has no platform order yet.
+ */
 export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
@@ -46,7 +48,9 @@ export interface ShopIds {
   order(contractGid: string, source: string, cycleNumber: number): string;
 }
 
-/** Remembers what it derived: a commit needs most ids twice, once to load rows and once to decide. Meant for one commit. */
+/**
+ * Remembers what it derived: a commit needs most ids twice, once to load rows and once to decide. Meant for one commit.
+ */
 export function createShopIds(domain: string): ShopIds {
   const known = new Map<string, string>();
   function remembered(name: string, derived: () => string): string {
@@ -58,7 +62,8 @@ export function createShopIds(domain: string): ShopIds {
     // Gids of different objects differ.
     customer: (gid) => remembered(gid, () => customerId(domain, gid)),
     subscription: (gid) => remembered(gid, () => subscriptionId(domain, gid)),
-    order: (contractGid, source, cycleNumber) => remembered(`${contractGid} ${source} ${cycleNumber}`, () => orderId(domain, contractGid, source, cycleNumber)),
+    order: (contractGid, source, cycleNumber) =>
+      remembered(`${contractGid} ${source} ${cycleNumber}`, () => orderId(domain, contractGid, source, cycleNumber)),
   };
 }
 
@@ -67,7 +72,10 @@ export function randomId(prefix: string, random: (bytes: number) => Uint8Array):
   return prefix + base32(random(15));
 }
 
-/** An id of 6 bytes of time and 9 random bytes. Later ids sort behind earlier ones, so an index of them grows at its end. */
+/**
+ * An id of 6 bytes of time and 9 random bytes. Later ids sort behind earlier ones, so an index of them grows at its
+ * end.
+ */
 export function timeOrderedId(prefix: string, now: number, random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.alloc(15);
   bytes.writeUIntBE(now, 0, 6);

@@ -30,7 +30,9 @@ export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];
 }
 
-/** SHA-256, the only form in which a key is stored. A key has 192 random bits, so salt or stretching would add nothing. */
+/**
+ * SHA-256, the only form in which a key is stored. A key has 192 random bits, so salt or stretching would add nothing.
+ */
 export function hashKey(key: string): Uint8Array {
   return new CryptoHasher("sha256").update(key).digest();
 }
@@ -46,10 +48,26 @@ export const MAX_LABEL = 200;
 export function parseLabel(text: string): string {
   const label = text.trim();
   if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
-  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);
+  throw new SdsError(
+    "invalid",
+    `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`,
+  );
 }
 
 /** The stored entry of a new key. @throws SdsError `invalid` for the label */
-export function describeKey(key: string, label: string, legacy: boolean, random: (bytes: number) => Uint8Array, now: number): ApiKey {
-  return { id: randomId("key_", random), label: parseLabel(label), fingerprint: fingerprintOf(key), createdAt: now, lastUsedAt: null, legacy };
+export function describeKey(
+  key: string,
+  label: string,
+  legacy: boolean,
+  random: (bytes: number) => Uint8Array,
+  now: number,
+): ApiKey {
+  return {
+    id: randomId("key_", random),
+    label: parseLabel(label),
+    fingerprint: fingerprintOf(key),
+    createdAt: now,
+    lastUsedAt: null,
+    legacy,
+  };
 }

@@ -7,7 +7,8 @@ const askedDigits = new Map<string, number>();
 function minorDigits(currency: string): number {
   const asked = askedDigits.get(currency);
   if (asked !== undefined) return asked;
-  const digits = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  const digits =
+    new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
   askedDigits.set(currency, digits);
   return digits;
 }

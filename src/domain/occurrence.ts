@@ -1,6 +1,6 @@
 import { emptyCustomer } from "./customer.ts";
 import { cancelFlowEvent, rewardEvent } from "./event.ts";
-import type { CancelFlowRecord, RewardRecord } from "./records.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import { type Decision, type MirrorView, NOTHING, type OccurrenceRow, unknownContract } from "./state.ts";
 
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
@@ -8,7 +8,10 @@ export function decideReward(mirror: MirrorView, record: RewardRecord, now: numb
   const known = mirror.customer(mirror.ids.customer(record.customer));
   const owner = known ?? emptyCustomer(mirror.ids, record.customer, now);
   const occurrence: OccurrenceRow = { kind: "occurrence", record };
-  return { rows: known === undefined ? [occurrence, owner] : [occurrence], events: [rewardEvent(owner.resource.id, record)] };
+  return {
+    rows: known === undefined ? [occurrence, owner] : [occurrence],
+    events: [rewardEvent(owner.resource.id, record)],
+  };
 }
 
 export function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {

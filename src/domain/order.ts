@@ -1,7 +1,16 @@
 import { orderEvents } from "./event.ts";
-import type { OrderRecord } from "./records.ts";
+import type { OrderRecord } from "./record-schemas.ts";
 import type { Order } from "./resources.ts";
-import { type Decision, differs, keep, type MirrorView, NOTHING, type OrderRow, type SubscriptionRow, unknownContract } from "./state.ts";
+import {
+  type Decision,
+  differs,
+  keep,
+  type MirrorView,
+  NOTHING,
+  type OrderRow,
+  type SubscriptionRow,
+  unknownContract,
+} from "./state.ts";
 
 function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);
@@ -60,8 +69,9 @@ export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow)
 }
 
 /**
- * The outcome of an attempt that the mirror does not know yet; undefined where the record has none. A success counts once. A decline is new if it is
- * the order's first, if the source counts more attempts than before, or, where the source does not count, if it says something new.
+ * The outcome of an attempt that the mirror does not know yet; undefined where the record has none. A success counts
+ * once. A decline is new if it is the order's first, if the source counts more attempts than before, or, where the
+ * source does not count, if it says something new.
  */
 function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";

@@ -11,7 +11,9 @@ export interface KnownPerson {
 
 export function knownPerson(customer: Customer | undefined): KnownPerson {
   const { email = null, firstName, lastName } = customer ?? {};
-  const names = [firstName, lastName, `${firstName} ${lastName}`].filter((name) => typeof name === "string" && name !== "");
+  const names = [firstName, lastName, `${firstName} ${lastName}`].filter(
+    (name) => typeof name === "string" && name !== "",
+  );
   return { email, names: names.map((name) => String(name).toLowerCase()) };
 }
 
@@ -26,7 +28,8 @@ export function withoutPerson(value: unknown, person: KnownPerson, field = ""): 
 
 /** Whether a JSON value holds a customer's number or gid anywhere. */
 export function mentions(value: unknown, gid: string): boolean {
-  if (typeof value === "string" || typeof value === "number") return value === gid || String(value) === gid.slice(gid.lastIndexOf("/") + 1);
+  if (typeof value === "string" || typeof value === "number")
+    return value === gid || String(value) === gid.slice(gid.lastIndexOf("/") + 1);
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 

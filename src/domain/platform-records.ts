@@ -1,4 +1,4 @@
-import type { IncomingRecord, OrderRecord } from "./records.ts";
+import type { IncomingRecord, OrderRecord } from "./record-schemas.ts";
 import type { LineItem } from "./resources.ts";
 import type { RetryPlan } from "./retry-plan.ts";
 
@@ -14,7 +14,10 @@ export interface BillingAttempt {
   startedAt: string;
   /** null while the attempt waits, for instance for the customer's bank. */
   endedAt: string | null;
-  outcome: { kind: "charged"; order: OrderMoney & { shopifyId: string | null } } | { kind: "declined"; reason: string } | { kind: "waiting" };
+  outcome:
+    | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
+    | { kind: "declined"; reason: string }
+    | { kind: "waiting" };
 }
 
 export interface OrderMoney {
@@ -25,8 +28,8 @@ export interface OrderMoney {
 }
 
 /**
- * A billing cycle with all its attempts, or the checkout as cycle 0: the platform has these where we have orders. Each record has the whole cycle, so
- * it does not matter which platform webhooks arrived, and in which order.
+ * A billing cycle with all its attempts, or the checkout as cycle 0: the platform has these where we have orders. Each
+ * record has the whole cycle, so it does not matter which platform webhooks arrived, and in which order.
  */
 export interface BillingCycleRecord {
   type: "billing_cycle";

@@ -17,7 +17,8 @@ export function parseRetryDays(text: string): RetryPlan {
   if (days.length <= MAX_RETRIES && days.every((each) => each >= 1 && each <= MAX_DAYS)) return days;
   throw new SdsError(
     "invalid",
-    `"${text}" is not a retry plan: write the days between attempts, like 1,3,5 (up to ${MAX_RETRIES}, each 1 to ${MAX_DAYS}), or none`,
+    `"${text}" is not a retry plan: write the days between attempts, like 1,3,5 ` +
+      `(up to ${MAX_RETRIES}, each 1 to ${MAX_DAYS}), or none`,
   );
 }
 
@@ -26,7 +27,13 @@ export function parseRetryDays(text: string): RetryPlan {
  * @param declined how many attempts of the order were declined, this one included
  * @param at when it was declined, epoch milliseconds
  */
-export function afterDecline(plan: RetryPlan, declined: number, at: number): { nextRetryAt: string | null; retriesExhausted: boolean } {
+export function afterDecline(
+  plan: RetryPlan,
+  declined: number,
+  at: number,
+): { nextRetryAt: string | null; retriesExhausted: boolean } {
   const days = plan[declined - 1];
-  return days === undefined ? { nextRetryAt: null, retriesExhausted: true } : { nextRetryAt: isoUtc(at + days * DAY), retriesExhausted: false };
+  return days === undefined
+    ? { nextRetryAt: null, retriesExhausted: true }
+    : { nextRetryAt: isoUtc(at + days * DAY), retriesExhausted: false };
 }

@@ -17,10 +17,22 @@ const SAMPLES: Record<Topic, Record<string, unknown>> = {
   "subscription.updated": { ...contract, status: "PAUSED", next_billing_date: date },
   "subscription.cancelled": { ...contract, churn_type: "voluntary" },
   "order.charged": order,
-  "order.failed": { ...order, order_id: null, reason: "insufficient_funds", next_retry_at: date, retries_exhausted: false },
+  "order.failed": {
+    ...order,
+    order_id: null,
+    reason: "insufficient_funds",
+    next_retry_at: date,
+    retries_exhausted: false,
+  },
   "order.recovered": { ...order, attempt_count: 2 },
   "loyalty.reward_earned": { source: "streak", customer_id: contract.customer_id, milestone: 5, cycles: 5 },
-  "cancel_flow.completed": { ...contract, reason_id: "too_expensive", offer_type: "discount", accepted: true, saved: true },
+  "cancel_flow.completed": {
+    ...contract,
+    reason_id: "too_expensive",
+    offer_type: "discount",
+    accepted: true,
+    saved: true,
+  },
 };
 
 export function sampleEvent(topic: Topic): Event {

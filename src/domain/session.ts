@@ -16,7 +16,10 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** SHA-256, the only form in which a token is stored. A token has 256 random bits, so salt or stretching would add nothing. */
+/**
+ * SHA-256, the only form in which a token is stored. A token has 256 random bits, so salt or stretching would add
+ * nothing.
+ */
 export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }

@@ -45,7 +45,10 @@ export function isDomain(text: string): boolean {
 /** @throws SdsError `invalid` */
 export function parseDomain(text: string): string {
   if (isDomain(text)) return text;
-  throw new SdsError("invalid", `"${text}" is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com`);
+  throw new SdsError(
+    "invalid",
+    `"${text}" is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com`,
+  );
 }
 
 /** @throws SdsError `invalid` */

@@ -32,8 +32,8 @@ function keyOf(row: Row): string {
 }
 
 /**
- * One shop's mirror during a commit: what was loaded, under what the commit has changed so far. Changes of a submission are drafts until
- * `keepDrafts`, so that a refused one leaves no trace.
+ * One shop's mirror during a commit: what was loaded, under what the commit has changed so far. Changes of a submission
+ * are drafts until `keepDrafts`, so that a refused one leaves no trace.
  *
  * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
  */
@@ -85,7 +85,9 @@ export class ShopSnapshot implements MirrorView {
 
   private isStored(row: Row): boolean {
     const { customers, subscriptions, orders, occurrences } = this.loaded;
-    const stored = { customer: customers, subscription: subscriptions, order: orders, occurrence: occurrences }[row.kind].get(keyOf(row));
+    const stored = { customer: customers, subscription: subscriptions, order: orders, occurrence: occurrences }[
+      row.kind
+    ].get(keyOf(row));
     return stored !== null && stored !== undefined && stored !== false;
   }
 

@@ -1,13 +1,17 @@
 import type { Event } from "./event.ts";
 import type { ShopIds } from "./ids.ts";
-import type { CancelFlowRecord, Refusal, RewardRecord } from "./records.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
+import type { Refusal } from "./refusal.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
 /** A mirrored customer: the resource that is served, and what the mirror has to remember beside it. */
 export interface CustomerRow {
   kind: "customer";
   resource: Customer;
-  /** The time of the platform's data about profile and consent, epoch milliseconds; null where only the intake sent data. */
+  /**
+   * The time of the platform's data about profile and consent, epoch milliseconds; null where only the intake sent
+   * data.
+   */
   profileAsOf: number | null;
   consentAsOf: number | null;
 }

@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { subscriptionEvents } from "./event.ts";
-import type { SubscriptionRecord } from "./records.ts";
+import type { SubscriptionRecord } from "./record-schemas.ts";
 import type { Subscription } from "./resources.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING, type Row, type SubscriptionRow } from "./state.ts";
 
@@ -28,12 +28,19 @@ function isOlder(given: string | null | undefined, stored: string | null | undef
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }
 
-function subscriptionAfter(before: SubscriptionRow | undefined, record: SubscriptionRecord, id: string, ownerId: string, now: number): SubscriptionRow {
+function subscriptionAfter(
+  before: SubscriptionRow | undefined,
+  record: SubscriptionRecord,
+  id: string,
+  ownerId: string,
+  now: number,
+): SubscriptionRow {
   const stored = before?.resource;
   const renewals = before?.renewals ?? 0;
   const { status } = record;
   const over = status === "CANCELLED" || status === "EXPIRED";
-  const cyclesGiven = record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
+  const cyclesGiven =
+    record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
   return {
     kind: "subscription",
     resource: {
@@ -61,10 +68,14 @@ function subscriptionAfter(before: SubscriptionRow | undefined, record: Subscrip
 }
 
 /**
- * The cancellation date where the source gives none: now, if the status becomes CANCELLED; null, if the contract was cancelled before the mirror first
- * saw it, or is no longer cancelled.
+ * The cancellation date where the source gives none: now, if the status becomes CANCELLED; null, if the contract was
+ * cancelled before the mirror first saw it, or is no longer cancelled.
  */
-function impliedCancellation(stored: Subscription | undefined, status: Subscription["status"], now: number): string | null {
+function impliedCancellation(
+  stored: Subscription | undefined,
+  status: Subscription["status"],
+  now: number,
+): string | null {
   if (stored === undefined) return null;
   if (status === "CANCELLED" && stored.status !== "CANCELLED") return stored.cancelledAt ?? isoUtc(now);
   return stored.status === "CANCELLED" && status !== "CANCELLED" && status !== "EXPIRED" ? null : stored.cancelledAt;

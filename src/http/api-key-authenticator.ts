@@ -10,7 +10,9 @@ const WRITE_INTERVAL_MS = 60_000;
 export interface ApiKeyAuthenticator {
   /** @throws SdsError `unauthorized` for anything but a key in force; the message never says why */
   authenticate(header: string | null): Promise<KeyOwner>;
-  /** Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due. */
+  /**
+   * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
+   */
   writeUses(options?: { all?: boolean }): Promise<void>;
 }
 
@@ -41,7 +43,8 @@ export function createApiKeyAuthenticator(store: KeyStore, now: () => number, lo
     async authenticate(header) {
       const key = keyFromHeader(header);
       const owner = key === undefined ? undefined : await store.find(hashKey(key));
-      if (owner === undefined) throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
+      if (owner === undefined)
+        throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
       uses.set(owner.keyId, now());
       if (owner.lastUsedAt === null) await writeUses();
       else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, owner.lastUsedAt);

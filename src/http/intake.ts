@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { SdsError } from "../domain/error.ts";
-import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
+import type { IncomingRecord } from "../domain/record-schemas.ts";
+import { parseRecord, parseRecordText } from "../domain/records.ts";
+import type { Refusal } from "../domain/refusal.ts";
 import type { Shop } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
@@ -29,13 +31,14 @@ async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array
   if (found !== undefined && genuine) return found.shop;
   throw new SdsError(
     "unauthorized",
-    "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body with that shop's intake secret.",
+    "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body " +
+      "with that shop's intake secret.",
   );
 }
 
 /**
- * Whether the header is `sha256=` and the HMAC of the body, compared in constant time. For a small body Web Crypto takes four times
- * as long as node:crypto, because it works on another thread.
+ * Whether the header is `sha256=` and the HMAC of the body, compared in constant time. For a small body Web Crypto
+ * takes four times as long as node:crypto, because it works on another thread.
  */
 function isSigned(secret: string, body: Uint8Array, header: string | null): boolean {
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
@@ -48,7 +51,10 @@ function badRecord(index: number, { field, reason }: Refusal): SdsError {
   return new SdsError("bad_record", `${where} ${reason}. Nothing of this body was kept.`);
 }
 
-/** Reads one record, an array of records, or NDJSON. @throws SdsError `bad_record` that names the record by its index from 0 */
+/**
+ * Reads one record, an array of records, or NDJSON.
+ * @throws SdsError `bad_record` that names the record by its index from 0
+ */
 function readRecords(body: Uint8Array): IncomingRecord[] {
   const text = decodeUtf8(body);
   if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");

@@ -12,8 +12,15 @@ const MAX_LIMIT = 250;
 const PAGE_HEADERS = { "Cache-Control": "private, no-cache", Vary: "Authorization" };
 const BEGIN = '{"data":[';
 
-/** GET /api/v1/{resource}: checks the key, the plan and the query, in this order, and answers with a page of stored rows. */
-export function createListHandler(resource: Resource, pages: PageStore, authenticator: ApiKeyAuthenticator): RouteHandler {
+/**
+ * GET /api/v1/{resource}: checks the key, the plan and the query, in this order, and answers with a page of stored
+ * rows.
+ */
+export function createListHandler(
+  resource: Resource,
+  pages: PageStore,
+  authenticator: ApiKeyAuthenticator,
+): RouteHandler {
   return async (request) => {
     const owner = await authenticator.authenticate(request.headers.get("authorization"));
     requireAccess(owner, "API access");
@@ -21,7 +28,10 @@ export function createListHandler(resource: Resource, pages: PageStore, authenti
     const after = cursor === undefined ? null : parseCursor(cursor);
     const page = after === undefined ? undefined : await pages.list(owner.shopId, resource, limit, after);
     if (page === undefined) {
-      throw new SdsError("bad_cursor", "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.");
+      throw new SdsError(
+        "bad_cursor",
+        "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.",
+      );
     }
     const nextCursor = page.end === null ? null : formatCursor(page.end);
     const body = enclose(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`);
@@ -30,14 +40,15 @@ export function createListHandler(resource: Resource, pages: PageStore, authenti
 }
 
 /**
- * Puts ASCII text before and after the rows. Where their buffer has space on both sides, it writes there, because a page is many
- * kilobytes to copy. What the buffer had there is lost.
+ * Puts ASCII text before and after the rows. Where their buffer has space on both sides, it writes there, because a
+ * page is many kilobytes to copy. What the buffer had there is lost.
  */
 function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
   const first = rows.byteOffset - begin.length;
   const last = rows.byteOffset + rows.byteLength;
-  if (first < 0 || last + end.length > buffer.length) return Buffer.concat([Buffer.from(begin), rows, Buffer.from(end)]);
+  if (first < 0 || last + end.length > buffer.length)
+    return Buffer.concat([Buffer.from(begin), rows, Buffer.from(end)]);
   buffer.write(begin, first);
   buffer.write(end, last);
   return buffer.subarray(first, last + end.length);

@@ -12,7 +12,11 @@ export interface Readiness {
   noteStop(): void;
 }
 
-export function createReadiness(store: Pick<Store, "check">, sender: Pick<Sender, "failing">, now: () => number): Readiness {
+export function createReadiness(
+  store: Pick<Store, "check">,
+  sender: Pick<Sender, "failing">,
+  now: () => number,
+): Readiness {
   let stopping = false;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let failure: string | undefined;

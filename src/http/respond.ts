@@ -31,13 +31,27 @@ export function newRequestId(): string {
 }
 
 /** A JSON answer. */
-export function respond(status: number, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>, requestId = newRequestId()): Response {
+export function respond(
+  status: number,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string>,
+  requestId = newRequestId(),
+): Response {
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
 /** Every error has the same form (docs/api.md, "Errors"). The message of a lower part becomes a sentence. */
-export function respondError({ code, message }: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
-  return respond(STATUS[code], JSON.stringify({ error: { code, message: sentence(message) } }), { ...ERROR_HEADERS, ...headers }, requestId);
+export function respondError(
+  { code, message }: SdsError,
+  headers: Record<string, string> = {},
+  requestId?: string,
+): Response {
+  return respond(
+    STATUS[code],
+    JSON.stringify({ error: { code, message: sentence(message) } }),
+    { ...ERROR_HEADERS, ...headers },
+    requestId,
+  );
 }
 
 export function respondNotFound(): Response {
@@ -53,8 +67,8 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
 }
 
 /**
- * The answer to whatever a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's request id and
- * shown without detail.
+ * The answer to whatever a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's
+ * request id and shown without detail.
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
@@ -63,11 +77,24 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   const requestId = newRequestId();
   if (thrown instanceof StoreError && thrown.reason !== "conflict") {
     log.warn("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
-    return respondError(new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."), { "Retry-After": "1" }, requestId);
+    return respondError(
+      new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."),
+      { "Retry-After": "1" },
+      requestId,
+    );
   }
   if (isAborted(thrown)) log.debug("a client went away", { requestId });
-  else log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
-  return respondError(new SdsError("internal", "Something went wrong on our side. It is safe to try again."), {}, requestId);
+  else
+    log.error("a request failed", {
+      requestId,
+      error: messageOf(thrown),
+      stack: thrown instanceof Error ? thrown.stack : undefined,
+    });
+  return respondError(
+    new SdsError("internal", "Something went wrong on our side. It is safe to try again."),
+    {},
+    requestId,
+  );
 }
 
 /** The client closed the connection before its body was complete: nobody reads the answer. */

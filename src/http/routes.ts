@@ -14,8 +14,8 @@ export interface RouteHandlers {
 }
 
 /**
- * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have is 405.
- * A new page or route is a row.
+ * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
+ * is 405. A new page or route is a row.
  */
 export function createRoutes({ list, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
   const ready = async () => {

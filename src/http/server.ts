@@ -5,19 +5,23 @@ import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./res
 import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
 /**
- * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a hook only
- * applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page of ours.
+ * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a
+ * hook only applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page
+ * of ours.
  *
- * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another path: Bun
- * resolves dots and turns backslashes in it, so `/api/v2/../v1/orders` and `/api\v1\orders` become `/api/v1/orders`. A request goes
- * on to Elysia only if its URL leads to the row that Bun found.
+ * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another
+ * path: Bun resolves dots and turns backslashes in it, so `/api/v2/../v1/orders` and `/api\v1\orders` become
+ * `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  */
 export function createHttpApp(table: readonly Route[], log: Log) {
   const find = createRouteFinder(table);
   /** The client's address, for requests made by `withHost`. */
   const peers = new WeakMap<Request, string>();
 
-  /** Elysia needs a whole URL. Where the Host header is missing (HTTP/1.0) or is not a host name, Bun gives the target only. */
+  /**
+   * Elysia needs a whole URL. Where the Host header is missing (HTTP/1.0) or is not a host name, Bun gives the target
+   * only.
+   */
   function withHost(request: Request, server: Server<unknown>): Request {
     if (!request.url.startsWith("/")) return request;
     const made = new Request(`http://localhost${request.url}`, request);
@@ -28,18 +32,21 @@ export function createHttpApp(table: readonly Route[], log: Log) {
   /** What Bun's router calls for a row. */
   function sentRoute(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
     if (isFixed(route)) return (request, server): Response | Promise<Response> => app.fetch(withHost(request, server));
-    // A path with dots, for instance, fits the pattern but is not served. It gets 405 where every path around it does, else 404.
+    // A path with dots, for instance, fits the pattern but is not served. It gets 405 where every path around it does,
+    // else 404.
     const around = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
     return (request, server): Response | Promise<Response> => {
       const whole = withHost(request, server);
-      const isServed = find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
+      const isServed =
+        find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
       return isServed ? app.fetch(whole) : (refuse(around, request) ?? respondNotFound());
     };
   }
 
   const app = new Elysia({
     strictPath: true,
-    // By default Elysia takes a host to have at least four characters, and looks for the path of http://sds/ in the wrong place.
+    // By default Elysia takes a host to have at least four characters, and looks for the path of http://sds/ in the
+    // wrong place.
     handler: { standardHostname: false },
     // `serve.routes` gives Bun its routes, Elysia does not.
     systemRouter: false,
@@ -50,7 +57,10 @@ export function createHttpApp(table: readonly Route[], log: Log) {
       // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       error: (thrown) => respondToThrown(thrown, log),
-      routes: { ...Object.fromEntries(table.map((route) => [route.path, sentRoute(route)])), "/*": () => respondNotFound() },
+      routes: {
+        ...Object.fromEntries(table.map((route) => [route.path, sentRoute(route)])),
+        "/*": () => respondNotFound(),
+      },
     },
   })
     .onRequest(({ request }) => refuse(find(pathOf(request.url)), request))
@@ -75,5 +85,7 @@ export function createHttpApp(table: readonly Route[], log: Log) {
 /** 404 for a path that is not in the table, 405 for a method that its row does not have. */
 function refuse(route: Route | undefined, { method }: Request): Response | undefined {
   if (route === undefined) return respondNotFound();
-  return route.methods[method as Method] === undefined ? respondMethodNotAllowed(Object.keys(route.methods)) : undefined;
+  return route.methods[method as Method] === undefined
+    ? respondMethodNotAllowed(Object.keys(route.methods))
+    : undefined;
 }

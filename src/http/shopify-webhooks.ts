@@ -16,15 +16,25 @@ const MAX_LOGGED_TOPIC = 100;
 const MAX_LOGGED_DOMAIN = 253;
 
 /**
- * POST /platform/webhooks: answers 200 after the webhook is committed to the inbox, and leaves the processing for later. A genuine
- * webhook that is of no use here is 200 too, because the platform removes an endpoint that keeps refusing.
+ * POST /platform/webhooks: answers 200 after the webhook is committed to the inbox, and leaves the processing for
+ * later. A genuine webhook that is of no use here is 200 too, because the platform removes an endpoint that keeps
+ * refusing.
  */
-export function createPlatformWebhookHandler(verify: Verifier, shops: ShopStore, inboxWriter: InboxWriter, log: Log, now: () => number): RouteHandler {
+export function createPlatformWebhookHandler(
+  verify: Verifier,
+  shops: ShopStore,
+  inboxWriter: InboxWriter,
+  log: Log,
+  now: () => number,
+): RouteHandler {
   return async (request) => {
     const body = await readBody(request, MAX_INBOUND_BYTES);
     const { headers } = request;
     if (!verify(body, headers.get("x-shopify-hmac-sha256"))) {
-      throw new SdsError("unauthorized", "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.");
+      throw new SdsError(
+        "unauthorized",
+        "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.",
+      );
     }
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";
@@ -40,10 +50,18 @@ export function createPlatformWebhookHandler(verify: Verifier, shops: ShopStore,
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
     if (shop === undefined) log.info("a platform webhook names an unknown shop", fields);
-    else if (intent.do === "ignore") log.info("a platform webhook was received and not used", { ...fields, reason: intent.reason });
+    else if (intent.do === "ignore")
+      log.info("a platform webhook was received and not used", { ...fields, reason: intent.reason });
     else {
       const keptId = webhookId !== "" && webhookId.length <= MAX_ID_LENGTH ? webhookId : null;
-      await inboxWriter.submit({ shopId: shop.id, webhookId: keptId, topic, ...routeOf(intent), body: text, triggeredAt });
+      await inboxWriter.submit({
+        shopId: shop.id,
+        webhookId: keptId,
+        topic,
+        ...routeOf(intent),
+        body: text,
+        triggeredAt,
+      });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   };

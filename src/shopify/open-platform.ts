@@ -76,7 +76,8 @@ export function openPlatform(
       recordWriter,
       log,
     }),
-    connect: (domain, credentials) => connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
+    connect: (domain, credentials) =>
+      connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async stop() {
       client.stop();
       const drained = new AbortController();

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { countDeadDeliveries, findDelivery, retryDeadDeliveries, retryDelivery, sentAgain } from "../../src/actions/delivery.ts";
+import {
+  countDeadDeliveries,
+  findDelivery,
+  retryDeadDeliveries,
+  retryDelivery,
+  sentAgain,
+} from "../../src/actions/delivery.ts";
 import { verify } from "../../src/domain/signature.ts";
 import { apply, START, testApp } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -25,7 +31,13 @@ test("a delivery is found with its attempts and the signature that every attempt
 test("a workflow start has no signature", async () => {
   const { app, store, shop } = await opened();
   await store.shops.set(shop.domain, { triggers: ["subscription-created"] });
-  await store.connections.connect(shop.id, "token", { accessToken: "t", refreshToken: null, expiresAt: null }, [], START);
+  await store.connections.connect(
+    shop.id,
+    "token",
+    { accessToken: "t", refreshToken: null, expiresAt: null },
+    [],
+    START,
+  );
   await apply(app, shop, [subscription(1)]);
   const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
   const { delivery, signature } = await findDelivery(store, shop, queued?.id ?? "");
@@ -38,7 +50,12 @@ test("a retried delivery is due now, with the same body and signature", async ()
   const before = await findDelivery(store, shop, id);
   await expect(retryDelivery(store, other, id, START)).rejects.toMatchObject({ code: "not_found" });
   const { delivery, signature } = await retryDelivery(store, shop, id, START + 5);
-  expect(delivery).toMatchObject({ status: "pending", attempts: 1, nextAttemptAt: START + 5, body: before.delivery.body });
+  expect(delivery).toMatchObject({
+    status: "pending",
+    attempts: 1,
+    nextAttemptAt: START + 5,
+    body: before.delivery.body,
+  });
   expect(signature).toBe(before.signature);
 });
 

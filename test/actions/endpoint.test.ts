@@ -4,7 +4,8 @@ import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
 const PUBLIC = "93.184.215.14";
-const NO_WEBHOOKS = "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_WEBHOOKS =
+  "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
 type Change = Parameters<typeof saveEndpoint>[1]["change"];
 
 async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
@@ -12,7 +13,8 @@ async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
   const { store } = app;
   const { shop } = await addShop("alpha.myshopify.com", plan);
   const dependencies = { store, resolve: async () => addresses, allow: [] };
-  const save = (change: Change, actor: "merchant" | "operator" = "merchant") => saveEndpoint(dependencies, { shop, change, actor }, START);
+  const save = (change: Change, actor: "merchant" | "operator" = "merchant") =>
+    saveEndpoint(dependencies, { shop, change, actor }, START);
   return { store, shop, save, stored: () => store.webhooks.settings(shop.id) };
 }
 
@@ -42,7 +44,10 @@ describe("saving the endpoint", () => {
   ];
   test.each(refused)("refuses %j, and stores nothing", async (change, message) => {
     const { save, stored } = await opened({ addresses: [PUBLIC, "10.0.0.1"] });
-    await expect(save({ topics: ["order.failed"], ...change })).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
+    await expect(save({ topics: ["order.failed"], ...change })).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(message),
+    });
     expect(await stored()).toEqual({ url: null, topics: [] });
   });
 

@@ -8,17 +8,23 @@ async function opened(plan: "pro" | "free" = "pro") {
   const { store } = all.app;
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan, currency: "USD" }, START);
   const dependencies = { store, random: randomBytes };
-  const importKey = (plaintext: string) => importLegacyKey(dependencies, { shop, label: "Old", actor: "operator", plaintext }, START);
+  const importKey = (plaintext: string) =>
+    importLegacyKey(dependencies, { shop, label: "Old", actor: "operator", plaintext }, START);
   return { store, shop, dependencies, importKey };
 }
 
 const LEGACY = `cad_pk_${"ab".repeat(24)}`;
-const NO_ACCESS = "this shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_ACCESS =
+  "this shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on";
 
 describe("a new key", () => {
   test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {
     const { store, shop, dependencies } = await opened();
-    const { entry, plaintext, warnings } = await createKey(dependencies, { shop, label: " Warehouse ", actor: "merchant" }, START);
+    const { entry, plaintext, warnings } = await createKey(
+      dependencies,
+      { shop, label: " Warehouse ", actor: "merchant" },
+      START,
+    );
     expect(plaintext).toMatch(/^cad_pk_[0-9a-f]{48}$/);
     expect(entry).toEqual({
       id: expect.stringMatching(/^key_[a-z2-7]{24}$/),
@@ -36,7 +42,10 @@ describe("a new key", () => {
   test("is refused for its label, and nothing is stored", async () => {
     const { store, shop, dependencies } = await opened();
     const message = "the label must have 1 to 200 characters and no control or invisible characters";
-    await expect(createKey(dependencies, { shop, label: " ", actor: "operator" }, START)).rejects.toMatchObject({ code: "invalid", message });
+    await expect(createKey(dependencies, { shop, label: " ", actor: "operator" }, START)).rejects.toMatchObject({
+      code: "invalid",
+      message,
+    });
     expect(await store.keys.list(shop.id)).toEqual([]);
   });
 
@@ -63,7 +72,8 @@ describe("a legacy key", () => {
   test("is refused if it is not an API key", async () => {
     const { store, shop, importKey } = await opened();
     const message = "the key must be cad_pk_ and 48 lower-case hexadecimal digits";
-    for (const text of ["", LEGACY.toUpperCase(), `${LEGACY}\n`]) await expect(importKey(text)).rejects.toMatchObject({ code: "invalid", message });
+    for (const text of ["", LEGACY.toUpperCase(), `${LEGACY}\n`])
+      await expect(importKey(text)).rejects.toMatchObject({ code: "invalid", message });
     expect(await store.keys.list(shop.id)).toEqual([]);
   });
 
@@ -85,7 +95,10 @@ describe("revoking", () => {
     expect(await revokeKey(store, shop, first.id, START + 1)).toEqual({ entry: first, revokedAt: START + 1 });
     expect(await store.keys.find(hashKey(LEGACY))).toBeUndefined();
     expect(await findKey(store, shop, second.fingerprint)).toEqual(second);
-    expect(await revokeKey(store, shop, second.fingerprint, START + 2)).toEqual({ entry: second, revokedAt: START + 2 });
+    expect(await revokeKey(store, shop, second.fingerprint, START + 2)).toEqual({
+      entry: second,
+      revokedAt: START + 2,
+    });
     expect(await store.keys.find(hashKey(other))).toBeUndefined();
   });
 

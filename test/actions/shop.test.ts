@@ -4,7 +4,8 @@ import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
 const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
-const NO_TRIGGERS = "this shop's plan has no workflow triggers: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_TRIGGERS =
+  "this shop's plan has no workflow triggers: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
 
 async function opened(plan: Plan = "pro") {
   const { app, addShop } = await testApp();
@@ -34,7 +35,14 @@ describe("the status of a shop", () => {
     const { store, shop, status } = await opened();
     await store.syncs.complete(shop.id, "full", START, 9, START + 1);
     await store.syncs.complete(shop.id, "changes", START, 7, START + 2);
-    const receipt = { shopId: shop.id, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START };
+    const receipt = {
+      shopId: shop.id,
+      topic: "orders/paid",
+      subject: "s",
+      needsPlatform: true,
+      body: "{}",
+      triggeredAt: START,
+    };
     await store.inbox.receive(
       ["1", "2", "3"].map((webhookId) => ({ ...receipt, webhookId })),
       START,
@@ -64,7 +72,11 @@ describe("the status of a shop", () => {
 describe("changing a shop", () => {
   test("stores what is given, and says nothing of access where triggers stay as they are", async () => {
     const { store, shop, status } = await opened("free");
-    const { shop: changed, warnings } = await changeShop(store, { shop, change: { currency: "EUR", retryDays: [2] }, actor: "merchant" });
+    const { shop: changed, warnings } = await changeShop(store, {
+      shop,
+      change: { currency: "EUR", retryDays: [2] },
+      actor: "merchant",
+    });
     expect([changed, warnings]).toEqual([{ ...shop, currency: "EUR" }, []]);
     expect(await status()).toMatchObject({ retryDays: [2] });
   });
@@ -72,7 +84,10 @@ describe("changing a shop", () => {
   test("refuses triggers to a merchant whose plan has none; the operator gets a warning", async () => {
     const { store, shop, status } = await opened("free");
     const change = { triggers: ["subscription-created" as const] };
-    await expect(changeShop(store, { shop, change, actor: "merchant" })).rejects.toMatchObject({ code: "plan_required", message: NO_TRIGGERS });
+    await expect(changeShop(store, { shop, change, actor: "merchant" })).rejects.toMatchObject({
+      code: "plan_required",
+      message: NO_TRIGGERS,
+    });
     expect((await status()).triggers).toEqual([]);
     expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([NO_TRIGGERS]);
     expect((await status()).triggers).toEqual(["subscription-created"]);

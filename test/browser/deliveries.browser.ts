@@ -31,7 +31,14 @@ test("dead deliveries have a list of their own, and are sent again one by one or
   await page.locator("#dead-count", { hasText: "(3)" }).waitFor();
   expect(await isSamePage()).toBe(true);
   const row = page.locator(`#dead-${first}`);
-  expect(await row.locator("td").allTextContents()).toEqual(["Dead", "2", "503", "The endpoint responded with HTTP 503.", expect.any(String), "Retry"]);
+  expect(await row.locator("td").allTextContents()).toEqual([
+    "Dead",
+    "2",
+    "503",
+    "The endpoint responded with HTTP 503.",
+    expect.any(String),
+    "Retry",
+  ]);
 
   receiver.answer = () => new Response();
   await row.getByRole("button", { name: "Retry order.failed" }).click();
@@ -82,7 +89,8 @@ test("an update keeps the focus, the scroll position and selected text", async (
   const { page, receiver, program, troubles, goto } = settings;
   const [first = ""] = await die(settings, ["order.failed", "order.charged"]);
   await goto("/admin/deliveries");
-  const scrolled = "({ top: window.scrollY, left: document.querySelector('#dead').parentElement.scrollLeft, focus: document.activeElement.id })";
+  const scrolled =
+    "({ top: window.scrollY, left: document.querySelector('#dead').parentElement.scrollLeft, focus: document.activeElement.id })";
   await page.focus(`#open-dead-${first}`);
   await page.evaluate("document.querySelector('#dead').parentElement.scrollLeft = 120");
   await page.evaluate("window.scrollTo(0, 700)");

@@ -17,7 +17,8 @@ async function refusingPlatform(words: string): Promise<PlatformProcess> {
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const body = await request.text();
-      if (body.includes("flowTriggerReceive")) return Response.json({ data: { flowTriggerReceive: { userErrors: [{ field: null, message: words }] } } });
+      if (body.includes("flowTriggerReceive"))
+        return Response.json({ data: { flowTriggerReceive: { userErrors: [{ field: null, message: words }] } } });
       const { method, headers } = request;
       return fetch(`${address}${pathname}${search}`, { method, headers, ...(method === "POST" && { body }) });
     },
@@ -68,7 +69,9 @@ test("a script in a label, a URL, a body or an error is shown as text", async ()
   await isUnharmed();
 
   const records = [subscription(1), cancelFlow("flow", { reason_id: HOSTILE })];
-  await program.json(["import", "-", "--events"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
+  await program.json(["import", "-", "--events"], {
+    stdin: records.map((record) => JSON.stringify(record)).join("\n"),
+  });
   const told = (await receiver.gets(2)).find(({ topic }) => topic === "cancel_flow.completed");
   await goto(`/admin/deliveries/${told?.id}`);
   expect(await page.textContent("#body")).toContain("<script>window.hacked=1</script>");

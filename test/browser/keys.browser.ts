@@ -35,7 +35,8 @@ test("a sign-in link opens the settings of its shop and works once, and signing 
 test("a new key is shown once, can be copied, and opens the API until it is revoked", async () => {
   const { page, url, troubles } = await open();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  const read = async (key: string) => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  const read = async (key: string) =>
+    (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
 
   await page.getByLabel("Label").fill("Warehouse");
   await page.getByRole("button", { name: "Create key" }).click();
@@ -72,7 +73,9 @@ test("a new key is shown once, can be copied, and opens the API until it is revo
 
 test("a blank label is refused at its field, and the page asks to rotate a legacy key", async () => {
   const legacy = `cad_pk_${"ab".repeat(24)}`;
-  const { page, troubles } = await open({ prepare: (program) => program.run(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: legacy }) });
+  const { page, troubles } = await open({
+    prepare: (program) => program.run(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: legacy }),
+  });
   expect(await page.textContent("#keys .badge")).toBe("Legacy, rotate");
   expect(await page.textContent("#legacy-hint")).toContain("Rotate it soon");
   await page.fill("#label", "  ");
@@ -86,10 +89,17 @@ test("a blank label is refused at its field, and the page asks to rotate a legac
 
 test("times are in the viewer's time zone, with the exact time in UTC as title", async () => {
   const timezoneId = "America/Chicago";
-  const { page } = await open({ prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]), browser: { timezoneId } });
+  const { page } = await open({
+    prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]),
+    browser: { timezoneId },
+  });
   const time = page.locator("#keys time");
   const exact = (await time.getAttribute("datetime")) ?? "";
-  const local = new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeStyle: "medium", timeZone: timezoneId }).format(new Date(exact));
+  const local = new Intl.DateTimeFormat("en-US", {
+    dateStyle: "medium",
+    timeStyle: "medium",
+    timeZone: timezoneId,
+  }).format(new Date(exact));
   expect((await time.textContent())?.replaceAll(/\s/g, " ")).toBe(local.replaceAll(/\s/g, " "));
   expect(await time.getAttribute("title")).toBe(`${exact.slice(0, 10)} ${exact.slice(11, 23)} UTC`);
 });

@@ -34,11 +34,13 @@ async function look(page: Page, name: string): Promise<string[]> {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       const view = `${name}-${colorScheme}-${width}`;
       await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
-      if (CHECKED.includes(`${colorScheme}-${width}`)) found.push(...(await check(page)).map((violation) => `${view}: ${violation}`));
+      if (CHECKED.includes(`${colorScheme}-${width}`))
+        found.push(...(await check(page)).map((violation) => `${view}: ${violation}`));
     }
   }
   await page.setViewportSize({ width: NARROWEST, height: 900 });
-  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth")) found.push(`${name} is wider than ${NARROWEST}`);
+  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth"))
+    found.push(`${name} is wider than ${NARROWEST}`);
   return found;
 }
 
@@ -52,7 +54,10 @@ async function check(page: Page): Promise<string[]> {
 test("axe finds a mistake that is put into a page", async () => {
   const { page } = await open();
   await page.evaluate(`document.querySelector("main").insertAdjacentHTML("beforeend", "<input><button></button>")`);
-  expect((await check(page)).map((violation) => violation.split(" at ")[0])).toEqual(["critical, button-name", "critical, label"]);
+  expect((await check(page)).map((violation) => violation.split(" at ")[0])).toEqual([
+    "critical, button-name",
+    "critical, label",
+  ]);
 });
 
 test("axe finds nothing wrong with any page, and every page fits a narrow screen", async () => {
@@ -78,7 +83,9 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   await lookAt("triggers-none", "/admin/triggers");
   await lookAt("plan-none", "/admin/plan");
 
-  await program.run(["key", "import", "--label", "Old CRM of the Hamburg office, which reads customers", "--legacy"], { stdin: legacy });
+  await program.run(["key", "import", "--label", "Old CRM of the Hamburg office, which reads customers", "--legacy"], {
+    stdin: legacy,
+  });
   await goto("/admin/keys");
   await page.fill("#label", "Warehouse");
   await page.press("#label", "Enter");
@@ -115,7 +122,8 @@ test("axe finds nothing wrong with any page, and every page fits a narrow screen
   release();
 
   receiver.answer = ({ topic }) => new Response(null, { status: topic === "order.failed" ? 503 : 200 });
-  for (const topic of ["order.failed", "order.charged", "order.failed", "subscription.created"]) await program.json(["webhook", "test", "--topic", topic]);
+  for (const topic of ["order.failed", "order.charged", "order.failed", "subscription.created"])
+    await program.json(["webhook", "test", "--topic", topic]);
   await eventually(async () => (await program.json<object[]>(["delivery", "list", "--status", "dead"])).length === 2);
   await lookAt("deliveries", "/admin/deliveries");
   await lookAt("deliveries-retry-dead", "/admin/deliveries/retry-dead");

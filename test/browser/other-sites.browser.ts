@@ -9,7 +9,11 @@ const open = settingsPages();
  * another origin of the same site.
  */
 function pageOf(host: "localhost" | "127.0.0.1", html: string): string {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(html, { headers: { "Content-Type": "text/html" } }) });
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(html, { headers: { "Content-Type": "text/html" } }),
+  });
   afterTest(() => server.stop(true));
   return `http://${host}:${server.port}/`;
 }

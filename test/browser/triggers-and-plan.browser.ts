@@ -3,7 +3,13 @@ import { PlatformProcess } from "../support/platform-process.ts";
 import { DOMAIN, markPage, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
+const LINE = {
+  title: "House blend",
+  price: "12.50",
+  quantity: 2,
+  variant: "gid://shopify/ProductVariant/11",
+  product: "gid://shopify/Product/12",
+};
 
 test("triggers start workflows while they are switched on, and the numbers of the mirror follow its changes", async () => {
   const platform = await new PlatformProcess().start();
@@ -11,7 +17,11 @@ test("triggers start workflows while they are switched on, and the numbers of th
   const connect = ["shop", "connect", DOMAIN, "--client-credentials"];
   const { page, url, troubles, goto } = await open({ env: platform.env, prepare: (program) => program.json(connect) });
   await platform.tell("webhooksTo", { url: `${url}/platform/webhooks` });
-  const customer = await platform.tell("createCustomer", { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
+  const customer = await platform.tell("createCustomer", {
+    email: "ada@example.com",
+    firstName: "Ada",
+    lastName: "Lovelace",
+  });
 
   await goto("/admin/triggers");
   await page.locator("#no-starts").waitFor();
@@ -61,7 +71,11 @@ test("a shop without access sees why, and its forms that need access are disable
   }
   await page.getByRole("link", { name: "See the plan" }).click();
   expect(await page.textContent("#plan")).toBe("Free");
-  expect(await page.locator("#plan-facts dd").allTextContents()).toEqual(["not included", "not included", "not included"]);
+  expect(await page.locator("#plan-facts dd").allTextContents()).toEqual([
+    "not included",
+    "not included",
+    "not included",
+  ]);
   await page.locator("#empty-mirror").waitFor();
   expect(troubles).toEqual([]);
 });

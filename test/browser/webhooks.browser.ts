@@ -31,7 +31,10 @@ test("a wrong URL is refused at its field and stays there; a right one is saved 
   expect(await choose.textContent()).toBe("Choose all");
   await page.click("#save-endpoint");
   expect(await page.textContent("#notices")).toBe("Saved.");
-  expect(await program.json(["webhook", "show"])).toEqual({ url: receiver.url, topics: TOPIC_NAMES.filter((name) => name !== "order.failed") });
+  expect(await program.json(["webhook", "show"])).toEqual({
+    url: receiver.url,
+    topics: TOPIC_NAMES.filter((name) => name !== "order.failed"),
+  });
   await page.reload();
   expect(await page.textContent("#notices")).toBe("");
   expect(await url.inputValue()).toBe(receiver.url);

@@ -5,11 +5,15 @@ import { enter, settingsPages, tabTo } from "../support/settings-page.ts";
 const open = settingsPages();
 
 test("without scripts everything works but copying and updates of the page", async () => {
-  const { page, url, program, receiver, goto } = await open({ env: { SDS_RETRY_WAITS: "20ms" }, browser: { javaScriptEnabled: false } });
+  const { page, url, program, receiver, goto } = await open({
+    env: { SDS_RETRY_WAITS: "20ms" },
+    browser: { javaScriptEnabled: false },
+  });
   await page.fill("#label", "Warehouse");
   await page.click("#create");
   const key = (await page.textContent("#new-secret")) ?? "";
-  const read = async () => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  const read = async () =>
+    (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
   expect(await read()).toBe(200);
   // A button that needs a script is hidden.
   expect(await page.locator("button[data-copy]").isVisible()).toBe(false);

@@ -12,12 +12,16 @@ test("--since is a date in UTC, or an age that is counted back from now", () => 
   expect(parseSince("2026-01-31T09:30:00Z")).toBe(Date.parse("2026-01-31T09:30:00.000Z"));
   const before = Date.now() - 2 * 3_600_000;
   expect(parseSince("2h")).toBeWithin(before, Date.now() - 2 * 3_600_000 + 1);
-  expect(() => parseSince("yesterday")).toThrow('--since is "yesterday": it must be a date like 2026-01-31T09:30:00Z or an age like 2h');
+  expect(() => parseSince("yesterday")).toThrow(
+    '--since is "yesterday": it must be a date like 2026-01-31T09:30:00Z or an age like 2h',
+  );
 });
 
 test("an option with a few values takes no other, and names them all", () => {
   expect(parseChoice("--kind", "trigger", ["webhook", "trigger"])).toBe("trigger");
-  expect(() => parseChoice("--kind", "Trigger", ["webhook", "trigger"])).toThrow('--kind is "Trigger": it must be one of webhook, trigger');
+  expect(() => parseChoice("--kind", "Trigger", ["webhook", "trigger"])).toThrow(
+    '--kind is "Trigger": it must be one of webhook, trigger',
+  );
 });
 
 test("a list can have spaces after its commas", () => {

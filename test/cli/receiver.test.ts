@@ -9,11 +9,20 @@ const [NEW, OLD] = ["whsec_bmV3", "whsec_b2xk"];
 
 function started(forwardTo?: string) {
   const received: ReceivedWebhook[] = [];
-  const receiver = startReceiver({ port: 0, secrets: async () => [NEW, OLD], onReceived: (each) => received.push(each), forwardTo });
+  const receiver = startReceiver({
+    port: 0,
+    secrets: async () => [NEW, OLD],
+    onReceived: (each) => received.push(each),
+    forwardTo,
+  });
   afterTest(() => receiver.stop());
   async function post(secret: string, body = BODY) {
     const signature = await signBody(await importSecret(secret), Buffer.from(body));
-    const headers = { "X-Service-Topic": "order.failed", "X-Service-Signature": signature, "Content-Type": "application/json" };
+    const headers = {
+      "X-Service-Topic": "order.failed",
+      "X-Service-Signature": signature,
+      "Content-Type": "application/json",
+    };
     const answer = await fetch(receiver.url, { method: "POST", body, headers });
     return { status: answer.status, text: await answer.text() };
   }
@@ -47,7 +56,9 @@ test("only genuine webhooks are forwarded, with their headers, and the answer co
   const { post } = started(target.url);
   expect(await post(NEW)).toEqual({ status: 202, text: "taken" });
   await post("whsec_b3RoZXI=");
-  expect(target.received).toMatchObject([{ body: BODY, topic: "order.failed", signature: expect.stringMatching(/^sha256=/) }]);
+  expect(target.received).toMatchObject([
+    { body: BODY, topic: "order.failed", signature: expect.stringMatching(/^sha256=/) },
+  ]);
 });
 
 test("a target that cannot be reached is answered with 502", async () => {
@@ -61,5 +72,7 @@ test("a target that cannot be reached is answered with 502", async () => {
 test("a port that is taken fails with its number", () => {
   const { receiver } = started();
   const port = Number(new URL(receiver.url).port);
-  expect(() => startReceiver({ port, secrets: async () => [], onReceived: () => {} })).toThrow(`cannot listen on 127.0.0.1 port ${port}`);
+  expect(() => startReceiver({ port, secrets: async () => [], onReceived: () => {} })).toThrow(
+    `cannot listen on 127.0.0.1 port ${port}`,
+  );
 });

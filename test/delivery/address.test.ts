@@ -7,7 +7,10 @@ const NOWHERE: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 
 test("an endpoint has all addresses of its name", async () => {
   const checked = await checkEndpoint("https://hooks.example.com/", PUBLIC, []);
-  expect(checked).toMatchObject({ addresses: ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"], endpoint: { host: "hooks.example.com" } });
+  expect(checked).toMatchObject({
+    addresses: ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"],
+    endpoint: { host: "hooks.example.com" },
+  });
 });
 
 test("an endpoint with an address for a host is not looked up", async () => {
@@ -20,7 +23,9 @@ test.each<[string, Resolve]>([
 ])("a name that %s may be saved, with a warning", async (_name, resolve) => {
   const url = "https://hooks.example.com/";
   expect(await checkEndpoint(url, resolve, [])).toEqual({ unresolved: "the name hooks.example.com does not resolve" });
-  expect(await acceptEndpoint(url, resolve, [])).toBe("the name hooks.example.com does not resolve at present; the URL is kept");
+  expect(await acceptEndpoint(url, resolve, [])).toBe(
+    "the name hooks.example.com does not resolve at present; the URL is kept",
+  );
 });
 
 test("a URL whose name resolves is accepted without a warning", async () => {

@@ -21,8 +21,18 @@ interface Options {
   trusting?: boolean;
 }
 
-function send(url: string, { resolve = async () => ["127.0.0.1"], allow = LOOPBACK, body = "{}", timeoutMs = TIMEOUT_MS, trusting = false }: Options = {}) {
-  const trustingFetch = (input: string, init: BunFetchRequestInit) => fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
+function send(
+  url: string,
+  {
+    resolve = async () => ["127.0.0.1"],
+    allow = LOOPBACK,
+    body = "{}",
+    timeoutMs = TIMEOUT_MS,
+    trusting = false,
+  }: Options = {},
+) {
+  const trustingFetch = (input: string, init: BunFetchRequestInit) =>
+    fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
   const settings = { fetch: (trusting ? trustingFetch : fetch) as typeof fetch, resolve, allow, timeoutMs };
   return attempt({ url, topic: "order.charged", body, signature: "sha256=00" }, settings);
 }
@@ -46,7 +56,10 @@ async function rawServer(serve: (socket: Socket, request: string) => void): Prom
 }
 
 function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
-  const secure = certificate === undefined ? {} : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
+  const secure =
+    certificate === undefined
+      ? {}
+      : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...secure });
   afterTest(() => server.stop(true));
   return certificate === undefined ? `http://127.0.0.1:${server.port}/` : `https://hooks.example.test:${server.port}/`;
@@ -56,13 +69,27 @@ test("sends the body with its headers to the path of the URL", async () => {
   const seen: unknown[] = [];
   const url = httpServer(async (request) => {
     const { method, headers } = request;
-    seen.push({ method, path: new URL(request.url).pathname + new URL(request.url).search, body: await request.text() });
+    seen.push({
+      method,
+      path: new URL(request.url).pathname + new URL(request.url).search,
+      body: await request.text(),
+    });
     for (const name of ["content-type", "x-service-topic", "x-service-signature", "host"]) seen.push(headers.get(name));
     return new Response("ok");
   });
-  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({
+    statusCode: 200,
+    error: null,
+    timedOut: false,
+  });
   const { host } = new URL(url);
-  expect(seen).toEqual([{ method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' }, "application/json", "order.charged", "sha256=00", host]);
+  expect(seen).toEqual([
+    { method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' },
+    "application/json",
+    "order.charged",
+    "sha256=00",
+    host,
+  ]);
 });
 
 test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
@@ -72,19 +99,30 @@ test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
 
 test.each([300, 304, 400, 401, 404, 410, 429, 500, 503, 599])("HTTP %i is a failure", async (status) => {
   const url = httpServer(() => new Response(null, { status }));
-  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
+  expect(await send(url)).toEqual({
+    statusCode: status,
+    error: `The endpoint responded with HTTP ${status}.`,
+    timedOut: false,
+  });
 });
 
-test.each([301, 302, 303, 307, 308])("a redirect (%i) is a failure and is not followed, so it cannot lead to a private address", async (status) => {
-  let followed = false;
-  const inner = httpServer(() => {
-    followed = true;
-    return new Response();
-  });
-  const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
-  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
-  expect(followed).toBe(false);
-});
+test.each([301, 302, 303, 307, 308])(
+  "a redirect (%i) is a failure and is not followed, so it cannot lead to a private address",
+  async (status) => {
+    let followed = false;
+    const inner = httpServer(() => {
+      followed = true;
+      return new Response();
+    });
+    const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
+    expect(await send(url)).toEqual({
+      statusCode: status,
+      error: `The endpoint responded with HTTP ${status}.`,
+      timedOut: false,
+    });
+    expect(followed).toBe(false);
+  },
+);
 
 test("each attempt has a connection of its own", async () => {
   const ports = new Set<number | undefined>();
@@ -161,7 +199,9 @@ describe("an endpoint that", () => {
   });
 
   test("answers with 100,000 bytes of headers gets an outcome", async () => {
-    const url = await rawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`));
+    const url = await rawServer((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`),
+    );
     const { statusCode, error, timedOut } = await send(url);
     if (error !== null) expect(error).toMatch(/^Could not connect to the endpoint: |^The endpoint did not answer/);
     expect(statusCode === 200 || error !== null).toBe(true);
@@ -170,7 +210,11 @@ describe("an endpoint that", () => {
 
   test("answers without HTTP", async () => {
     const url = await rawServer((socket) => socket.end("\u0000\u0001 this is not HTTP\r\n\r\n"));
-    expect(await send(url)).toEqual({ statusCode: null, error: "Could not connect to the endpoint: the answer is not HTTP.", timedOut: false });
+    expect(await send(url)).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the answer is not HTTP.",
+      timedOut: false,
+    });
   });
 
   test("resets the connection after the request", async () => {
@@ -222,19 +266,28 @@ describe("an endpoint that", () => {
 });
 
 describe("addresses", () => {
-  const refused = (reason: string) => ({ statusCode: null, error: `The endpoint's address is not allowed: ${reason}.`, timedOut: false });
+  const refused = (reason: string) => ({
+    statusCode: null,
+    error: `The endpoint's address is not allowed: ${reason}.`,
+    timedOut: false,
+  });
 
   test("a name that now stands for a private address is refused", async () => {
     const answers = [["93.184.215.14"], ["10.0.0.1"]];
     const resolve: Resolve = async () => answers.shift() ?? [];
     await resolve("at save");
-    expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(refused("10.0.0.1 is a private address"));
+    expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(
+      refused("10.0.0.1 is a private address"),
+    );
   });
 
   test("one refused address of several refuses all", async () => {
-    expect(await send("https://hooks.example.test/", { resolve: async () => ["93.184.215.14", "169.254.169.254"], allow: [] })).toEqual(
-      refused("169.254.169.254 is a link-local address"),
-    );
+    expect(
+      await send("https://hooks.example.test/", {
+        resolve: async () => ["93.184.215.14", "169.254.169.254"],
+        allow: [],
+      }),
+    ).toEqual(refused("169.254.169.254 is a link-local address"));
   });
 
   test("the name is looked up once, and the request goes to the address that was checked", async () => {
@@ -257,14 +310,20 @@ describe("addresses", () => {
   test("if the first address of a name cannot be reached, the next one is tried", async () => {
     const url = httpServer(() => new Response());
     const named = url.replace("127.0.0.1", "hooks.example.test");
-    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({
+      statusCode: 200,
+      error: null,
+      timedOut: false,
+    });
   });
 
   test("of a name with many addresses, four are tried", async () => {
     const url = httpServer(() => new Response());
     const named = url.replace("127.0.0.1", "hooks.example.test");
     const unreachable = ["127.0.0.6", "127.0.0.7", "127.0.0.8", "127.0.0.9"];
-    expect(await send(named, { resolve: async () => [...unreachable.slice(1), "127.0.0.1"] })).toMatchObject({ statusCode: 200 });
+    expect(await send(named, { resolve: async () => [...unreachable.slice(1), "127.0.0.1"] })).toMatchObject({
+      statusCode: 200,
+    });
     expect(await send(named, { resolve: async () => [...unreachable, "127.0.0.1"] })).toEqual({
       statusCode: null,
       error: "Could not connect to the endpoint: the connection was refused.",
@@ -278,13 +337,20 @@ describe("addresses", () => {
       requests += 1;
       socket.resetAndDestroy();
     });
-    const { error } = await send(url.replace("127.0.0.1", "hooks.example.test"), { resolve: async () => ["127.0.0.1", "127.0.0.1"] });
+    const { error } = await send(url.replace("127.0.0.1", "hooks.example.test"), {
+      resolve: async () => ["127.0.0.1", "127.0.0.1"],
+    });
     expect(error).toBe("Could not connect to the endpoint: the connection was closed before the answer ended.");
     expect(requests).toBe(1);
   });
 
   test.each<[string, string, string, string | undefined]>([
-    ["https://hooks.example.test/a?b=c", "2606:2800:21f::1", "https://[2606:2800:21f::1]:443/a?b=c", "hooks.example.test"],
+    [
+      "https://hooks.example.test/a?b=c",
+      "2606:2800:21f::1",
+      "https://[2606:2800:21f::1]:443/a?b=c",
+      "hooks.example.test",
+    ],
     ["https://hooks.example.test:8443/", "93.184.215.14", "https://93.184.215.14:8443/", "hooks.example.test"],
     ["http://hooks.example.test:8080/", "127.0.0.1", "http://127.0.0.1:8080/", undefined],
     ["https://93.184.215.14/", "1.1.1.1", "https://93.184.215.14:443/", undefined],
@@ -294,7 +360,12 @@ describe("addresses", () => {
       seen.push([input, new Headers(init.headers).get("Host"), init.tls?.serverName]);
       return new Response();
     };
-    const settings = { fetch: record as typeof fetch, resolve: async () => [address], allow: LOOPBACK, timeoutMs: TIMEOUT_MS };
+    const settings = {
+      fetch: record as typeof fetch,
+      resolve: async () => [address],
+      allow: LOOPBACK,
+      timeoutMs: TIMEOUT_MS,
+    };
     await attempt({ url, topic: "order.charged", body: "{}", signature: "sha256=00" }, settings);
     expect(seen).toEqual([[requested, new URL(url).host, tlsName]]);
   });
@@ -325,7 +396,11 @@ describe("addresses", () => {
 });
 
 describe("TLS", () => {
-  const failed = (reason: string) => ({ statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false });
+  const failed = (reason: string) => ({
+    statusCode: null,
+    error: `Could not connect to the endpoint: ${reason}.`,
+    timedOut: false,
+  });
 
   test("a certificate for the name is accepted, although the connection goes to an address", async () => {
     expect(

@@ -70,16 +70,19 @@ test.each<[string, number, boolean]>([
   ["times out soon", 500, true],
   ["answers just before the timeout", 9_900, false],
   ["takes a second", 1_000, false],
-])("an endpoint that %s gets one place from the second time on, until it is quick again", (_name, durationMs, timedOut) => {
-  const limiter = createConcurrencyLimiter(10, 4);
-  makeQuick(limiter, 1);
-  limiter.take(1)(durationMs, timedOut);
-  expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  limiter.take(1)(durationMs, timedOut);
-  expect(shares(limiter, [1])).toEqual({ 1: 1 });
-  limiter.take(1)(999, false);
-  expect(shares(limiter, [1])).toEqual({ 1: 4 });
-});
+])(
+  "an endpoint that %s gets one place from the second time on, until it is quick again",
+  (_name, durationMs, timedOut) => {
+    const limiter = createConcurrencyLimiter(10, 4);
+    makeQuick(limiter, 1);
+    limiter.take(1)(durationMs, timedOut);
+    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+    limiter.take(1)(durationMs, timedOut);
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
+    limiter.take(1)(999, false);
+    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  },
+);
 
 test("quick endpoints get places however many others are slow or untried, and so does a new one", () => {
   const limiter = createConcurrencyLimiter(16, 4);

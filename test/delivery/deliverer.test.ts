@@ -79,7 +79,11 @@ test("a secret that cannot be read is read again for the next delivery", async (
 
 test("without an endpoint the attempt fails", async () => {
   const { deliver, claim } = await delivering();
-  expect(await deliver({ ...claim, url: null })).toEqual({ statusCode: null, error: "The shop has no endpoint.", timedOut: false });
+  expect(await deliver({ ...claim, url: null })).toEqual({
+    statusCode: null,
+    error: "The shop has no endpoint.",
+    timedOut: false,
+  });
 });
 
 test("a trigger starts a workflow, and has no signature", async () => {

@@ -57,15 +57,23 @@ test("a delivery with an attempt under way is refused", async () => {
   await intake(subscription(1));
   await receiver.gets(1);
   const id = await newestId(log);
-  await expect(test.app.store.deliveries.retry(1, id, test.clock.ms)).rejects.toThrow(`an attempt of ${id} is under way`);
+  await expect(test.app.store.deliveries.retry(1, id, test.clock.ms)).rejects.toThrow(
+    `an attempt of ${id} is under way`,
+  );
 });
 
 test("all dead deliveries of one shop since a time are counted and retried", async () => {
   const { test } = await dead();
   const { deliveries } = test.app.store;
-  const counts = [await deliveries.countDead(1, 0), await deliveries.countDead(1, START + 1), await deliveries.countDead(2, 0)];
+  const counts = [
+    await deliveries.countDead(1, 0),
+    await deliveries.countDead(1, START + 1),
+    await deliveries.countDead(2, 0),
+  ];
   expect(counts).toEqual([1, 0, 0]);
-  expect([await deliveries.retryDead(2, 0, test.clock.ms), await deliveries.retryDead(1, 0, test.clock.ms)]).toEqual([0, 1]);
+  expect([await deliveries.retryDead(2, 0, test.clock.ms), await deliveries.retryDead(1, 0, test.clock.ms)]).toEqual([
+    0, 1,
+  ]);
 });
 
 test("another shop's delivery is not found", async () => {

@@ -228,7 +228,9 @@ test("the history has the beginning of each attempt and its duration in whole mi
   newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
   await settle();
   const [{ id, nextAttemptAt } = { id: "", nextAttemptAt: 0 }] = await log(shop);
-  expect((await deliveries.show(shop.id, id)).history).toMatchObject([{ startedAt: START + 7, duration: 123, statusCode: 500 }]);
+  expect((await deliveries.show(shop.id, id)).history).toMatchObject([
+    { startedAt: START + 7, duration: 123, statusCode: 500 },
+  ]);
   expect(nextAttemptAt).toBe(START + 7 + 2 * MINUTE);
 });
 
@@ -316,7 +318,9 @@ describe("a database that fails", () => {
     endPause();
     await settle();
     expect(recorded).toEqual(running.map(({ claim }) => claim.id));
-    expect((await log(shop)).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(Array<string>(5).fill("delivered 1"));
+    expect((await log(shop)).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(
+      Array<string>(5).fill("delivered 1"),
+    );
   });
 });
 

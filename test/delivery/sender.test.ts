@@ -68,7 +68,10 @@ describe("nothing is queued", () => {
 
   test("for a load without events", async () => {
     const { test, shop, log } = await sending();
-    const [applied] = await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)], eventsSince: Number.POSITIVE_INFINITY }], START);
+    const [applied] = await test.app.store.mirror.applyRecords(
+      [{ shop, records: [subscription(1)], eventsSince: Number.POSITIVE_INFINITY }],
+      START,
+    );
     expect(applied).toEqual({ accepted: 1, changed: 1, events: 0 });
     expect(await log()).toEqual([]);
   });
@@ -165,7 +168,13 @@ test("an attempt that a crash cut off is made again when its lease has ended, an
   expect(receiver.received).toHaveLength(1);
   // The other process was only suspended, and records its result too late.
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
-  await test.app.store.deliveries.turn([{ claim, outcome, startedAt: START, duration: 1 }], new Map(), test.clock.ms, 0, []);
+  await test.app.store.deliveries.turn(
+    [{ claim, outcome, startedAt: START, duration: 1 }],
+    new Map(),
+    test.clock.ms,
+    0,
+    [],
+  );
   expect(await log()).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
@@ -217,7 +226,8 @@ test("a test event arrives whatever topics are selected, and is marked in the lo
 
 test("delivered deliveries are removed after their time, and dead ones stay", async () => {
   const { test, intake, receiver, log } = await sending(["subscription.created"], { SDS_RETRY_WAITS: "1ms" });
-  receiver.answer = ({ json }) => new Response(null, { status: String(json.data["contract_id"]).endsWith("/1") ? 500 : 200 });
+  receiver.answer = ({ json }) =>
+    new Response(null, { status: String(json.data["contract_id"]).endsWith("/1") ? 500 : 200 });
   await intake(subscription(1));
   await settled(log, "retrying", 1);
   test.clock.ms += 1;

@@ -18,7 +18,12 @@ async function signIn(url: string) {
   const get = (path: string) => fetch(`${base}${path}`, { headers: { Cookie: cookie }, redirect: "manual" });
   const csrf = /name="csrf" value="([^"]+)"/.exec(await (await get("/admin/keys")).text())?.[1] ?? "";
   const post = (path: string, fields: Record<string, string> = {}) =>
-    fetch(`${base}${path}`, { method: "POST", headers: { Cookie: cookie }, body: new URLSearchParams({ csrf, ...fields }), redirect: "manual" });
+    fetch(`${base}${path}`, {
+      method: "POST",
+      headers: { Cookie: cookie },
+      body: new URLSearchParams({ csrf, ...fields }),
+      redirect: "manual",
+    });
   return { status: opened.status, get, post };
 }
 
@@ -92,12 +97,20 @@ test("admin link refuses a wrong SDS_PUBLIC_URL, a missing shop, and several sho
   const program = new Program();
   expect(await program.run(["admin", "link"])).toMatchObject({ status: 3, stdout: "" });
   await program.json(["shop", "add", DOMAIN]);
-  for (const url of ["sds.example.com", "ftp://sds.example.com", "https://sds.example.com/below", "https://u@sds.example.com", ""]) {
+  for (const url of [
+    "sds.example.com",
+    "ftp://sds.example.com",
+    "https://sds.example.com/below",
+    "https://u@sds.example.com",
+    "",
+  ]) {
     const refused = await program.run(["admin", "link"], { env: { SDS_PUBLIC_URL: url } });
     expect({ url, status: refused.status, stdout: refused.stdout }).toEqual({ url, status: 2, stdout: "" });
     expect(refused.stderr).toStartWith("sds: SDS_PUBLIC_URL is ");
   }
   await program.json(["shop", "add", "beta.myshopify.com"]);
   expect(await program.run(["admin", "link"])).toMatchObject({ status: 2, stdout: "" });
-  expect((await program.run(["admin", "link", "--shop", "beta.myshopify.com"])).stdout).toContain("/admin/sign-in?token=");
+  expect((await program.run(["admin", "link", "--shop", "beta.myshopify.com"])).stdout).toContain(
+    "/admin/sign-in?token=",
+  );
 });

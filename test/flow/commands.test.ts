@@ -18,7 +18,11 @@ describe("shop", () => {
     const added = await program.json(["shop", "add", DOMAIN]);
     expect(added).toEqual({ domain: DOMAIN, plan: "pro", currency: "USD", createdAt: expect.stringMatching(ISO) });
     expect(await program.json<unknown>(["shop", "list"])).toEqual([added]);
-    expect(await program.json(["shop", "set", DOMAIN, "--plan", "free+addon", "--currency", "EUR"])).toEqual({ ...added, plan: "free+addon", currency: "EUR" });
+    expect(await program.json(["shop", "set", DOMAIN, "--plan", "free+addon", "--currency", "EUR"])).toEqual({
+      ...added,
+      plan: "free+addon",
+      currency: "EUR",
+    });
     expect(await program.json(["shop", "show", DOMAIN])).toEqual({ ...added, plan: "free+addon", currency: "EUR" });
     expect(await program.run(["shop", "remove", DOMAIN])).toEqual({
       status: 2,
@@ -32,7 +36,11 @@ describe("shop", () => {
   test("is not added twice, and an unknown one is not found", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
-    expect(await program.run(["shop", "add", DOMAIN])).toEqual({ status: 1, stdout: "", stderr: `sds: the shop ${DOMAIN} exists already\n` });
+    expect(await program.run(["shop", "add", DOMAIN])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `sds: the shop ${DOMAIN} exists already\n`,
+    });
     for (const args of [["show"], ["set", "--plan", "pro"], ["remove", "--yes"]]) {
       const [verb = "", ...flags] = args;
       expect(await program.run(["shop", verb, "beta.myshopify.com", ...flags])).toEqual({
@@ -78,14 +86,22 @@ describe("key", () => {
     const made = await program.json<{ id: string; key: string }>(["key", "create", "--label", "A"]);
     expect(Object.keys(made)).toEqual(["id", "key", "label", "fingerprint", "createdAt"]);
     const legacy = `cad_pk_${"ab".repeat(24)}`;
-    const imported = await program.json<{ id: string }>(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: `${legacy}\n` });
+    const imported = await program.json<{ id: string }>(["key", "import", "--label", "Old CRM", "--legacy"], {
+      stdin: `${legacy}\n`,
+    });
     expect(Object.keys(imported)).toEqual(["id", "label", "fingerprint", "createdAt"]);
     expect(await program.json<unknown>(["key", "list"])).toMatchObject([
       { id: made.id, legacy: false },
       { id: imported.id, legacy: true },
     ]);
-    expect(await program.json(["key", "revoke", "cad_pk_abababab"])).toEqual({ id: imported.id, revokedAt: expect.stringMatching(ISO) });
-    expect(await program.json(["key", "revoke", made.id])).toEqual({ id: made.id, revokedAt: expect.stringMatching(ISO) });
+    expect(await program.json(["key", "revoke", "cad_pk_abababab"])).toEqual({
+      id: imported.id,
+      revokedAt: expect.stringMatching(ISO),
+    });
+    expect(await program.json(["key", "revoke", made.id])).toEqual({
+      id: made.id,
+      revokedAt: expect.stringMatching(ISO),
+    });
     expect((await program.run(["key", "revoke", made.id])).status).toBe(3);
     // A revoked key cannot be imported again under another label.
     expect((await program.run(["key", "import", "--label", "Again", "--legacy"], { stdin: legacy })).status).toBe(1);
@@ -94,7 +110,8 @@ describe("key", () => {
   test("revoke refuses a fingerprint that several keys share", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
-    for (const end of ["00", "11"]) await program.json(["key", "import", "--label", end, "--legacy"], { stdin: `cad_pk_${"ab".repeat(23)}${end}` });
+    for (const end of ["00", "11"])
+      await program.json(["key", "import", "--label", end, "--legacy"], { stdin: `cad_pk_${"ab".repeat(23)}${end}` });
     const { status, stderr } = await program.run(["key", "revoke", "cad_pk_abababab"]);
     expect(status).toBe(2);
     expect(stderr).toMatch(/^sds: several keys begin with cad_pk_abababab: name one by its id \(key_\w+, key_\w+\)\n$/);
@@ -114,11 +131,19 @@ describe("--shop", () => {
   test("can be left out if there is one shop, and is required if there are several", async () => {
     const program = new Program();
     const create = () => program.run(["key", "create", "--label", "A"]);
-    expect(await create()).toEqual({ status: 3, stdout: "", stderr: "sds: there is no shop yet: add one with `sds shop add alpha.myshopify.com`\n" });
+    expect(await create()).toEqual({
+      status: 3,
+      stdout: "",
+      stderr: "sds: there is no shop yet: add one with `sds shop add alpha.myshopify.com`\n",
+    });
     await program.json(["shop", "add", DOMAIN]);
     expect((await create()).status).toBe(0);
     await program.json(["shop", "add", "beta.myshopify.com"]);
-    expect(await create()).toEqual({ status: 2, stdout: "", stderr: `sds: there are 2 shops: say which with --shop, for instance --shop ${DOMAIN}\n` });
+    expect(await create()).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `sds: there are 2 shops: say which with --shop, for instance --shop ${DOMAIN}\n`,
+    });
     expect((await program.run(["key", "list", "--shop", "gamma.myshopify.com"])).status).toBe(3);
   });
 });
@@ -128,18 +153,30 @@ describe("usage", () => {
     [["shop", "add", DOMAIN, "--plam", "pro"], "unknown option '--plam' (Did you mean --plan?)"],
     [["shop", "lst"], "unknown command 'lst' (Did you mean list?)"],
     [["shop", "add"], "missing required argument 'domain'"],
-    [["shop", "add", DOMAIN, "more"], "too many arguments for 'add'. Expected 1 argument but got 2: alpha.myshopify.com, more."],
+    [
+      ["shop", "add", DOMAIN, "more"],
+      "too many arguments for 'add'. Expected 1 argument but got 2: alpha.myshopify.com, more.",
+    ],
     [
       ["shop", "add", "Alpha.myshopify.com"],
       '"Alpha.myshopify.com" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com',
     ],
-    [["shop", "add", "alpha"], '"alpha" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com'],
+    [
+      ["shop", "add", "alpha"],
+      '"alpha" is not a shop\'s domain: write it in lower case as the platform does, like alpha.myshopify.com',
+    ],
     [["shop", "add", DOMAIN, "--plan", "gold"], '"gold" is not a plan: choose pro, free, free+addon'],
     [["shop", "add", DOMAIN, "--currency", "usd"], '"usd" is not a currency: write its ISO 4217 code, like USD'],
     [["shop", "set", DOMAIN], "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers"],
     [["key", "create"], "required option '--label <text>' not specified"],
-    [["key", "create", "--label", " "], "the label must have 1 to 200 characters and no control or invisible characters"],
-    [["key", "create", "--label", "a\u001b[31m"], "the label must have 1 to 200 characters and no control or invisible characters"],
+    [
+      ["key", "create", "--label", " "],
+      "the label must have 1 to 200 characters and no control or invisible characters",
+    ],
+    [
+      ["key", "create", "--label", "a\u001b[31m"],
+      "the label must have 1 to 200 characters and no control or invisible characters",
+    ],
     [["key", "import", "--label", "A", "--legacy"], "the key must be cad_pk_ and 48 lower-case hexadecimal digits"],
     [
       ["shop", "connect", DOMAIN, "--client-credentials", "--token-stdin"],
@@ -167,10 +204,18 @@ describe("usage", () => {
   test.each([
     ["SDS_PORT", "x", 'SDS_PORT is "x": it must be a port from 0 to 65535'],
     ["SDS_LOG", "loud", 'SDS_LOG is "loud": it must be one of debug, info, warn, error'],
-    ["SDS_PLATFORM_SECRET_FILE", "/nowhere/at/all", "SDS_PLATFORM_SECRET_FILE cannot be read: ENOENT: no such file or directory, open '/nowhere/at/all'"],
+    [
+      "SDS_PLATFORM_SECRET_FILE",
+      "/nowhere/at/all",
+      "SDS_PLATFORM_SECRET_FILE cannot be read: ENOENT: no such file or directory, open '/nowhere/at/all'",
+    ],
     ["SDS_DATA", "", "SDS_DATA is empty"],
   ])("%s=%s ends with 2", async (name, value, message) => {
-    expect(await new Program().run(["serve"], { env: { [name]: value } })).toEqual({ status: 2, stdout: "", stderr: `sds: ${message}\n` });
+    expect(await new Program().run(["serve"], { env: { [name]: value } })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `sds: ${message}\n`,
+    });
   });
 
   test("every command has help with an example, without colours if stdout is not a terminal", async () => {
@@ -192,7 +237,10 @@ describe("usage", () => {
       listen: [],
       version: [],
     };
-    const commands = [[], ...Object.entries(nouns).flatMap(([noun, verbs]) => [[noun], ...verbs.map((verb) => [noun, verb])])];
+    const commands = [
+      [],
+      ...Object.entries(nouns).flatMap(([noun, verbs]) => [[noun], ...verbs.map((verb) => [noun, verb])]),
+    ];
     const helps = await Promise.all(commands.map((command) => program.run([...command, "--help"])));
     for (const { status, stdout, stderr } of helps) {
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

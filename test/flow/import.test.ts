@@ -24,11 +24,19 @@ describe("import", () => {
   test("reads a file, counts what changed, and changes nothing the second time", async () => {
     const { program, file } = await prepared([subscription(1), "", order(1, 1), customer(1)]);
     expect(await program.json(["import", file])).toEqual({ read: 3, changed: 2, events: 0 });
-    expect(await program.run(["import", file])).toEqual({ status: 0, stdout: "read 3, changed 0, events 0\n", stderr: "" });
+    expect(await program.run(["import", file])).toEqual({
+      status: 0,
+      stdout: "read 3, changed 0, events 0\n",
+      stderr: "",
+    });
   });
 
   test("applies 1,000 lines or none of them, and stops at a bad line with its number", async () => {
-    const { program, file } = await prepared([...customers(1, 1499), '{"type":"customer","shopifyId":', ...customers(1501, 1600)]);
+    const { program, file } = await prepared([
+      ...customers(1, 1499),
+      '{"type":"customer","shopifyId":',
+      ...customers(1501, 1600),
+    ]);
     const { status, stdout, stderr } = await program.run(["import", file]);
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
@@ -58,7 +66,9 @@ describe("import", () => {
 
   test("refuses a line that is not UTF-8, with its number", async () => {
     const { program } = await prepared([]);
-    const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${JSON.stringify(customer(1))}\n`), Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]));
+    const stdin = Uint8Array.from(
+      Buffer.concat([Buffer.from(`${JSON.stringify(customer(1))}\n`), Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]),
+    );
     expect(await program.run(["import", "-"], { stdin })).toEqual({
       status: 2,
       stdout: "",

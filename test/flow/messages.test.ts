@@ -22,7 +22,8 @@ async function onStore(program: Program, run: (store: Store) => Promise<void>): 
 }
 
 describe("the plan", () => {
-  const words = (feature: string) => `this shop's plan has no ${feature} with the Pro plan, and with the Free plan through the API and webhooks add-on\n`;
+  const words = (feature: string) =>
+    `this shop's plan has no ${feature} with the Pro plan, and with the Free plan through the API and webhooks add-on\n`;
 
   test.each([
     [["key", "create", "--label", "A"], "API access: it comes"],
@@ -39,7 +40,11 @@ describe("the plan", () => {
   test("webhook test is refused if it does not include webhooks", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN, "--plan", "free"]);
-    expect(await program.run(["webhook", "test"])).toEqual({ status: 1, stdout: "", stderr: `sds: ${words("webhooks: they come")}` });
+    expect(await program.run(["webhook", "test"])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `sds: ${words("webhooks: they come")}`,
+    });
   });
 });
 
@@ -70,7 +75,9 @@ test("webhook set says what is still missing before anything is sent", async () 
   expect(await set("--all-topics")).toBe("Nothing is sent yet: set a URL with `sds webhook set --url ...`.\n");
   expect(await set("--url", "https://93.184.215.14/")).toBe("");
   expect(await program.run(["webhook", "clear"])).toEqual({ status: 0, stdout: "", stderr: "Webhooks are off.\n" });
-  expect(await set("--url", "https://93.184.215.14/")).toBe("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.\n");
+  expect(await set("--url", "https://93.184.215.14/")).toBe(
+    "Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.\n",
+  );
 });
 
 describe("messages agree with their numbers", () => {
@@ -102,7 +109,15 @@ describe("messages agree with their numbers", () => {
     const fail = (count: number) =>
       onStore(program, async ({ shops, inbox }) => {
         const shopId = (await shops.find(DOMAIN))?.id ?? 0;
-        const receipt = { shopId, webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START };
+        const receipt = {
+          shopId,
+          webhookId: null,
+          topic: "orders/paid",
+          subject: "s",
+          needsPlatform: true,
+          body: "{}",
+          triggeredAt: START,
+        };
         await inbox.receive(Array(count).fill(receipt), START);
         const entries = await inbox.list(shopId, { limit: 10, status: "waiting" });
         const numbers = entries.map(({ number }) => number);
@@ -123,11 +138,20 @@ test("shop connect, sync and shop show tell people how a shop stands with the pl
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
   const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
-  const line = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
+  const line = {
+    title: "House blend",
+    price: "12.50",
+    quantity: 2,
+    variant: "gid://shopify/ProductVariant/11",
+    product: "gid://shopify/Product/12",
+  };
   await platform.tell("createContract", { customer, lines: [line] });
   const program = new Program(undefined, platform.env);
   await program.json(["shop", "add", DOMAIN]);
-  const shown = async () => Object.fromEntries((await program.run(["shop", "show", DOMAIN])).stdout.split("\n").map((each) => each.split(/ {2,}/)));
+  const shown = async () =>
+    Object.fromEntries(
+      (await program.run(["shop", "show", DOMAIN])).stdout.split("\n").map((each) => each.split(/ {2,}/)),
+    );
   expect(await shown()).toMatchObject({ domain: DOMAIN, plan: "pro", platform: "not connected" });
   expect(await shown()).not.toHaveProperty("inbox");
   expect(await program.run(["shop", "connect", DOMAIN, "--client-credentials"])).toEqual({
@@ -141,7 +165,17 @@ test("shop connect, sync and shop show tell people how a shop stands with the pl
     stderr: "",
   });
   const { platform: entry } = await program.json<{ platform: object }>(["shop", "show", DOMAIN]);
-  expect(Object.keys(entry)).toEqual(["connected", "trouble", "syncedAt", "reconciledAt", "repairs", "inbox", "retryDays", "creditTitle", "triggers"]);
+  expect(Object.keys(entry)).toEqual([
+    "connected",
+    "trouble",
+    "syncedAt",
+    "reconciledAt",
+    "repairs",
+    "inbox",
+    "retryDays",
+    "creditTitle",
+    "triggers",
+  ]);
   expect(entry).toMatchObject({
     connected: true,
     trouble: null,
@@ -172,5 +206,9 @@ test("shop connect, sync and shop show tell people how a shop stands with the pl
   expect(await shown()).toMatchObject({ platform: "the platform refuses the token" });
   expect((await program.run(["shop", "disconnect", DOMAIN])).stderr).toBe(`Disconnected ${DOMAIN}.\n`);
   expect(await shown()).toMatchObject({ platform: "not connected", syncedAt: expect.stringMatching(ISO) });
-  expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual({ status: 3, stdout: "", stderr: `sds: ${DOMAIN} is not connected\n` });
+  expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: `sds: ${DOMAIN} is not connected\n`,
+  });
 });

@@ -16,7 +16,11 @@ const DOMAIN = "alpha.myshopify.com";
 test("a shop is connected and loaded, and a change at the platform is seen everywhere", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
-  const customer = await platform.tell("createCustomer", { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
+  const customer = await platform.tell("createCustomer", {
+    email: "ada@example.com",
+    firstName: "Ada",
+    lastName: "Lovelace",
+  });
   const contract = await platform.tell("createContract", { customer, lines: [LINE] });
 
   const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
@@ -44,7 +48,11 @@ test("a shop is connected and loaded, and a change at the platform is seen every
   await platform.tell("cancel", { id: contract });
   // The deliveries of a shop are sent at the same time, so their order is open.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
-  expect(received.map(({ topic }) => topic)).toEqual(["order.failed", "subscription.cancelled", "subscription.updated"]);
+  expect(received.map(({ topic }) => topic)).toEqual([
+    "order.failed",
+    "subscription.cancelled",
+    "subscription.updated",
+  ]);
   expect(received[0]?.json.data).toMatchObject({
     contract_id: contract,
     reason: "card_declined",
@@ -53,26 +61,38 @@ test("a shop is connected and loaded, and a change at the platform is seen every
     total_cents: 2500,
   });
   expect(received[1]?.json.data).toMatchObject({ churn_type: "involuntary" });
-  expect(await get("subscriptions")).toMatchObject([{ shopifyId: contract, status: "CANCELLED", nextBillingDate: null }]);
+  expect(await get("subscriptions")).toMatchObject([
+    { shopifyId: contract, status: "CANCELLED", nextBillingDate: null },
+  ]);
   expect(await get("orders")).toMatchObject([
     { status: "FAILED", cycleNumber: 1, shopifyId: null },
     { status: "PAID", cycleNumber: 0 },
   ]);
-  const workflows = await eventually(async () => ((await platform.workflows()).length === 2 ? platform.workflows() : undefined));
-  expect(workflows.map(({ handle }) => handle).toSorted()).toEqual(["billing-attempt-failed", "subscription-cancelled"]);
+  const workflows = await eventually(async () =>
+    (await platform.workflows()).length === 2 ? platform.workflows() : undefined,
+  );
+  expect(workflows.map(({ handle }) => handle).toSorted()).toEqual([
+    "billing-attempt-failed",
+    "subscription-cancelled",
+  ]);
   expect(workflows[0]?.raw).toContain(`"customer_id":${customer.split("/").at(-1)},`);
   const entries = await eventually(async () => {
     const found = await program.json<{ kind: string; status: string }[]>(["delivery", "list", "--kind", "trigger"]);
     return found.every(({ status }) => status === "delivered") && found;
   });
-  expect(entries).toMatchObject([{ topic: "subscription-cancelled", attempts: 1, lastStatusCode: 200 }, { topic: "billing-attempt-failed" }]);
+  expect(entries).toMatchObject([
+    { topic: "subscription-cancelled", attempts: 1, lastStatusCode: 200 },
+    { topic: "billing-attempt-failed" },
+  ]);
 
   // From here on, webhooks do not arrive.
   await platform.tell("webhooksTo");
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
   expect((await receiver.gets(4)).at(-1)?.json.data).toMatchObject({ status: "ACTIVE" });
-  expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({ platform: { connected: true, repairs: 1, inbox: { waiting: 0, failed: 0 } } });
+  expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({
+    platform: { connected: true, repairs: 1, inbox: { waiting: 0, failed: 0 } },
+  });
   expect(await platform.invalid()).toEqual([]);
 });
 
@@ -84,7 +104,9 @@ test("a sync that is killed continues where it was, and queues no event twice", 
   const program = new Program(undefined, platform.env);
   const receiver = new Receiver();
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
-  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], { env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" } });
+  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], {
+    env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" },
+  });
   let killed = 0;
   for (let runMs = 400, ended = false; !ended; runMs += 200) {
     const { pid, exited } = program.start(["sync", "--events"]);
@@ -96,7 +118,9 @@ test("a sync that is killed continues where it was, and queues no event twice", 
   expect(killed).toBeGreaterThan(1);
   const entries = await program.json<{ id: string; topic: string }[]>(["delivery", "list", "--limit", "10000"]);
   const topics = Map.groupBy(entries, ({ topic }) => topic);
-  expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([150, 300, 450]);
+  expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([
+    150, 300, 450,
+  ]);
 });
 
 test("every acknowledged webhook is processed, even if the program is killed again and again", async () => {
@@ -118,9 +142,12 @@ test("every acknowledged webhook is processed, even if the program is killed aga
   }
   const server = await program.serve();
   const seen = await eventually(async () => {
-    const { waiting } = (await program.json<{ platform: { inbox: { waiting: number } } }>(["shop", "show", DOMAIN])).platform.inbox;
+    const { waiting } = (await program.json<{ platform: { inbox: { waiting: number } } }>(["shop", "show", DOMAIN]))
+      .platform.inbox;
     if (waiting > 0) return undefined;
-    const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, { headers: { Authorization: `Bearer ${key}` } });
+    const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
     return ((await response.json()) as { data: { shopifyId: string }[] }).data.map(({ shopifyId }) => shopifyId);
   });
   // The platform would repeat webhooks that were not acknowledged. Here reconciling finds their changes.
@@ -141,22 +168,34 @@ test("commands show the inbox and a person's data, and write the files for the p
   await program.json(["sync"]);
   expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
   expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
-  expect(await program.run(["inbox", "retry", "7"])).toEqual({ status: 3, stdout: "", stderr: "sds: there is nothing with the number 7 in the inbox\n" });
-  expect(await program.json(["customer", "export", customer])).toMatchObject({ customer: { email: "ada@example.com" }, subscriptions: [] });
+  expect(await program.run(["inbox", "retry", "7"])).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: "sds: there is nothing with the number 7 in the inbox\n",
+  });
+  expect(await program.json(["customer", "export", customer])).toMatchObject({
+    customer: { email: "ada@example.com" },
+    subscriptions: [],
+  });
   expect((await program.run(["customer", "export", "gid://shopify/Customer/1"])).status).toBe(3);
   expect((await program.run(["customer", "export", "ada"])).status).toBe(2);
 
   const folder = join(temporaryFolder(), "app");
   await program.json(["platform", "files", folder, "--url", "https://sds.example.com/"]);
   const app = Bun.TOML.parse(readFileSync(join(folder, "shopify.app.toml"), "utf8")) as {
-    webhooks: { api_version: string; subscriptions: { topics?: string[]; compliance_topics?: string[]; uri: string }[] };
+    webhooks: {
+      api_version: string;
+      subscriptions: { topics?: string[]; compliance_topics?: string[]; uri: string }[];
+    };
   };
   expect(app.webhooks.api_version).toBe("2026-07");
   const [subscription, compliance] = app.webhooks.subscriptions;
   expect(subscription?.topics).toContain("subscription_billing_attempts/failure");
   expect(subscription?.uri).toBe("https://sds.example.com/platform/webhooks");
   expect(compliance?.compliance_topics).toEqual(["customers/data_request", "customers/redact", "shop/redact"]);
-  const extension = Bun.TOML.parse(readFileSync(join(folder, "extensions/billing-attempt-failed/shopify.extension.toml"), "utf8"));
+  const extension = Bun.TOML.parse(
+    readFileSync(join(folder, "extensions/billing-attempt-failed/shopify.extension.toml"), "utf8"),
+  );
   expect(extension).toMatchObject({ extensions: [{ type: "flow_trigger", handle: "billing-attempt-failed" }] });
   expect(existsSync(join(folder, "extensions/streak-milestone-reached/shopify.extension.toml"))).toBe(true);
   expect((await program.run(["platform", "files", folder])).status).toBe(1);
@@ -164,7 +203,11 @@ test("commands show the inbox and a person's data, and write the files for the p
 });
 
 test.each([
-  [["shop", "connect", DOMAIN], 2, "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin"],
+  [
+    ["shop", "connect", DOMAIN],
+    2,
+    "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
+  ],
   [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without blanks"],
   [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
   [["sync"], 3, "there is no shop yet"],
@@ -173,5 +216,9 @@ test.each([
   [["inbox", "retry"], 2, "name one platform webhook by its id, or use --failed"],
 ])("%j ends with %d", async (args, status, message) => {
   const result = await new Program().run(args);
-  expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({ status, stdout: "", stderr: true });
+  expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({
+    status,
+    stdout: "",
+    stderr: true,
+  });
 });

@@ -34,13 +34,23 @@ test("a change comes in by intake and by import, and is read by key", async () =
   const { key, secret } = await shopWithKey(program);
   const server = await program.serve();
 
-  const body = [customer(1, { email: "ada@example.com" }), subscription(1)].map((record) => JSON.stringify(record)).join("\n");
+  const body = [customer(1, { email: "ada@example.com" }), subscription(1)]
+    .map((record) => JSON.stringify(record))
+    .join("\n");
   const response = await fetch(`${server.url}/intake`, signed(body, secret));
   expect({ status: response.status, body: await response.json() }).toEqual({ status: 202, body: { accepted: 2 } });
-  expect(await program.json(["import", "-"], { stdin: `${JSON.stringify(order(1, 1))}\n` })).toEqual({ read: 1, changed: 1, events: 0 });
+  expect(await program.json(["import", "-"], { stdin: `${JSON.stringify(order(1, 1))}\n` })).toEqual({
+    read: 1,
+    changed: 1,
+    events: 0,
+  });
 
-  expect(await read(server.url, "customers", key)).toMatchObject([{ shopifyId: gid.customer(1), email: "ada@example.com", subscriptionCount: 1 }]);
-  expect(await read(server.url, "subscriptions", key)).toMatchObject([{ shopifyId: gid.contract(1), cyclesCompleted: 1 }]);
+  expect(await read(server.url, "customers", key)).toMatchObject([
+    { shopifyId: gid.customer(1), email: "ada@example.com", subscriptionCount: 1 },
+  ]);
+  expect(await read(server.url, "subscriptions", key)).toMatchObject([
+    { shopifyId: gid.contract(1), cyclesCompleted: 1 },
+  ]);
   expect(await read(server.url, "orders", key)).toMatchObject([{ cycleNumber: 1, totalCents: 1900 }]);
   expect(await server.stop()).toBe(0);
 });
@@ -49,7 +59,8 @@ test("a key revoked by the command line is refused on the very next request", as
   const program = new Program();
   const { key, id } = await shopWithKey(program);
   const server = await program.serve();
-  const status = async () => (await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  const status = async () =>
+    (await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
   expect(await status()).toBe(200);
   await program.json(["key", "revoke", id]);
   expect(await status()).toBe(401);
@@ -60,13 +71,16 @@ test("a plan changed by the command line counts for the very next request", asyn
   const { key } = await shopWithKey(program);
   const server = await program.serve();
   await program.json(["shop", "set", DOMAIN, "--plan", "free"]);
-  expect((await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(403);
+  expect((await fetch(`${server.url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(
+    403,
+  );
 });
 
 test("the last use of a key is shown after the first request, and a later use is written at shutdown", async () => {
   const program = new Program();
   const { key } = await shopWithKey(program);
-  const lastUsedAt = async () => (await program.json<{ lastUsedAt: string | null }[]>(["key", "list"]))[0]?.lastUsedAt ?? "";
+  const lastUsedAt = async () =>
+    (await program.json<{ lastUsedAt: string | null }[]>(["key", "list"]))[0]?.lastUsedAt ?? "";
   const server = await program.serve();
   await read(server.url, "orders", key);
   const first = await lastUsedAt();
@@ -108,18 +122,27 @@ describe("on a socket", () => {
     const program = new Program();
     const { secret } = await shopWithKey(program);
     const server = await program.serve();
-    const send = async (size: number) => fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)).padEnd(size), secret));
+    const send = async (size: number) =>
+      fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)).padEnd(size), secret));
     const over = await send(5 * 1024 * 1024 + 1);
-    expect({ status: over.status, body: await over.json() }).toMatchObject({ status: 413, body: { error: { code: "too_large" } } });
+    expect({ status: over.status, body: await over.json() }).toMatchObject({
+      status: 413,
+      body: { error: { code: "too_large" } },
+    });
     expect((await send(5 * 1024 * 1024)).status).toBe(202);
     const huge = await fetch(`${server.url}/intake`, { method: "POST", body: new Uint8Array(70 << 20) });
-    expect({ status: huge.status, body: await huge.json() }).toMatchObject({ status: 413, body: { error: { code: "too_large" } } });
+    expect({ status: huge.status, body: await huge.json() }).toMatchObject({
+      status: 413,
+      body: { error: { code: "too_large" } },
+    });
   });
 
   test("a stalled upload delays a stop by 8 seconds at most", async () => {
     const server = await new Program().serve();
     const { hostname, port } = new URL(server.url);
-    const socket = connect(Number(port), hostname, () => socket.write("POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{}"));
+    const socket = connect(Number(port), hostname, () =>
+      socket.write("POST /intake HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{}"),
+    );
     socket.on("error", () => undefined);
     await new Promise((resolve) => socket.once("connect", resolve));
     await (await fetch(`${server.url}/healthz`)).text();
@@ -142,7 +165,9 @@ test("each acknowledged record survives kill -9, several times in a row", async 
       while (!killed) {
         n += 1;
         const record = customer(n);
-        const response = await fetch(`${server.url}/intake`, signed(JSON.stringify(record), secret)).catch(() => undefined);
+        const response = await fetch(`${server.url}/intake`, signed(JSON.stringify(record), secret)).catch(
+          () => undefined,
+        );
         if (response?.status === 202) acknowledged.add(record.shopifyId);
         if (acknowledged.size > 40 * (round + 1) && !killed) {
           killed = true;
@@ -156,7 +181,9 @@ test("each acknowledged record survives kill -9, several times in a row", async 
   const kept = new Set<unknown>();
   let after = "";
   do {
-    const response = await fetch(`${server.url}/api/v1/customers?limit=250${after}`, { headers: { Authorization: `Bearer ${key}` } });
+    const response = await fetch(`${server.url}/api/v1/customers?limit=250${after}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
     const { data, page } = (await response.json()) as PageBody;
     for (const { shopifyId } of data) kept.add(shopifyId);
     after = page.nextCursor === null ? "" : `&cursor=${encodeURIComponent(page.nextCursor)}`;
@@ -185,7 +212,8 @@ test("the demo prints a key and curl lines that work, and cleans up", async () =
     expect((JSON.parse(await curl.stdout.text()) as PageBody).data).toHaveLength(3);
   }
   const key = /API key: (\S+)/.exec(output)?.[1] ?? "";
-  const statuses = async (resource: string) => new Set((await read(server.url, resource, key)).map(({ status }) => status));
+  const statuses = async (resource: string) =>
+    new Set((await read(server.url, resource, key)).map(({ status }) => status));
   expect((await statuses("subscriptions")).size).toBe(5);
   expect((await statuses("orders")).size).toBe(6);
   const folder = /--data (\S+)/.exec(output)?.[1] ?? "";

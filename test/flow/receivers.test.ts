@@ -43,39 +43,47 @@ function codeIn(fence: string): string {
 
 describe("the receivers in docs/webhooks.md", () => {
   test("are there in every language, and Node is there to run one", () => {
-    for (const { name, fence } of LANGUAGES) expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verify") });
+    for (const { name, fence } of LANGUAGES)
+      expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verify") });
     // scripts/test needs it anyway.
     expect(Bun.which("node")).not.toBeNull();
   });
 
   for (const { name, fence, file, command } of LANGUAGES) {
-    test.skipIf(Bun.which(command[0]) === null)(`${name} accepts the delivery, and refuses every other body and header without failing`, async () => {
-      const folder = join(temporaryFolder(), "code");
-      mkdirSync(folder);
-      writeFileSync(join(folder, file), codeIn(fence));
-      /** What the program printed: nothing, if it failed. */
-      const run = async (body: string, ...header: string[]) => {
-        const child = Bun.spawn([...command, join(folder, file), secret, ...header], { stdin: Buffer.from(body), stdout: "pipe", stderr: "ignore" });
-        return (await child.stdout.text()).trim();
-      };
-      const { body, signature } = delivered;
-      const digits = signature.slice("sha256=".length);
-      expect(await run(body, signature)).toBe("genuine");
-      const refused = {
-        "another body": await run(`${body} `, signature),
-        "another signature": await run(
-          body,
-          signature.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
-        ),
-        "no header": await run(body),
-        "an empty header": await run(body, ""),
-        "no algorithm": await run(body, digits),
-        "capital letters": await run(body, `sha256=${digits.toUpperCase()}`),
-        "as many characters, more bytes": await run(body, `sha256=${"é".repeat(64)}`),
-        "as many bytes, fewer characters": await run(body, `sha256=${"é".repeat(32)}`),
-      };
-      expect(Object.entries(refused).filter(([, printed]) => printed !== "refused")).toEqual([]);
-    });
+    test.skipIf(Bun.which(command[0]) === null)(
+      `${name} accepts the delivery, and refuses every other body and header without failing`,
+      async () => {
+        const folder = join(temporaryFolder(), "code");
+        mkdirSync(folder);
+        writeFileSync(join(folder, file), codeIn(fence));
+        /** What the program printed: nothing, if it failed. */
+        const run = async (body: string, ...header: string[]) => {
+          const child = Bun.spawn([...command, join(folder, file), secret, ...header], {
+            stdin: Buffer.from(body),
+            stdout: "pipe",
+            stderr: "ignore",
+          });
+          return (await child.stdout.text()).trim();
+        };
+        const { body, signature } = delivered;
+        const digits = signature.slice("sha256=".length);
+        expect(await run(body, signature)).toBe("genuine");
+        const refused = {
+          "another body": await run(`${body} `, signature),
+          "another signature": await run(
+            body,
+            signature.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
+          ),
+          "no header": await run(body),
+          "an empty header": await run(body, ""),
+          "no algorithm": await run(body, digits),
+          "capital letters": await run(body, `sha256=${digits.toUpperCase()}`),
+          "as many characters, more bytes": await run(body, `sha256=${"é".repeat(64)}`),
+          "as many bytes, fewer characters": await run(body, `sha256=${"é".repeat(32)}`),
+        };
+        expect(Object.entries(refused).filter(([, printed]) => printed !== "refused")).toEqual([]);
+      },
+    );
   }
 });
 

@@ -14,7 +14,22 @@ type Row = readonly [string, Answer];
 const OK = success(200, { status: "ok" });
 
 /** A Host header that Bun makes a URL of, some of which it makes another URL, and some of which it makes none. */
-const HOSTS = ["", "a/b", "a\\b", "x?y", "x#y", "a b", "user@h", "[::1", "x:99999", "x%2f", "http://x", "x/healthz?", "\xe9", "a, b"];
+const HOSTS = [
+  "",
+  "a/b",
+  "a\\b",
+  "x?y",
+  "x#y",
+  "a b",
+  "user@h",
+  "[::1",
+  "x:99999",
+  "x%2f",
+  "http://x",
+  "x/healthz?",
+  "\xe9",
+  "a, b",
+];
 
 /** Sends each request line, and puts the answer beside it. */
 async function answers(url: string, rows: readonly Row[], host?: string): Promise<Row[]> {
@@ -66,7 +81,14 @@ test("a path counts as it was sent, so another spelling of a path is 404", async
 test("below /api every method but GET is 405, on any path", async () => {
   const { url } = await new Program().serve();
   const methods = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "QUERY"];
-  const paths = ["/api", "/api/", "/api/v1/orders?limit=1", "/api/v2/../v1/orders", "/api/%2e%2e/admin", "http://other.example/api/v1/orders"];
+  const paths = [
+    "/api",
+    "/api/",
+    "/api/v1/orders?limit=1",
+    "/api/v2/../v1/orders",
+    "/api/%2e%2e/admin",
+    "http://other.example/api/v1/orders",
+  ];
   const rows = methods.flatMap((method) => paths.map((path): Row => [`${method} ${path}`, notAllowed("GET")]));
   expect(await answers(url, rows)).toEqual(rows);
 });
@@ -110,7 +132,12 @@ test("the settings page answers under any Host header", async () => {
   const { url } = await new Program().serve();
   for (const host of HOSTS) {
     const status = async (path: string) => (await send(url, `GET ${path}`, host)).status;
-    expect([host, await status("/admin/keys"), await status("/admin/deliveries/whd_a"), await status("/admin/admin.js?v=1")]).toEqual([host, 401, 401, 200]);
+    expect([
+      host,
+      await status("/admin/keys"),
+      await status("/admin/deliveries/whd_a"),
+      await status("/admin/admin.js?v=1"),
+    ]).toEqual([host, 401, 401, 200]);
   }
 });
 
@@ -122,14 +149,18 @@ test("the intake takes a body under any Host header", async () => {
   const signature = createHmac("sha256", secret).update("[]").digest("hex");
   const headers = `Content-Length: 2\r\nX-Service-Shop: alpha.myshopify.com\r\nX-Service-Signature: sha256=${signature}`;
   for (const host of ["x", "", "a/b"]) {
-    const text = await exchange(url, `POST /intake HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${headers}\r\n\r\n[]`);
+    const text = await exchange(
+      url,
+      `POST /intake HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${headers}\r\n\r\n[]`,
+    );
     expect(await answerOf(parse(text))).toEqual(success(202, { accepted: 0 }));
   }
 });
 
 test("the log names the client's address of a refused sign-in link, under any Host header", async () => {
   const server = await new Program().serve();
-  for (const host of ["x", "a/b"]) expect((await send(server.url, "GET /admin/sign-in?token=x", host)).status).toBe(401);
+  for (const host of ["x", "a/b"])
+    expect((await send(server.url, "GET /admin/sign-in?token=x", host)).status).toBe(401);
   const lines = await eventually(() => {
     const found = server.output.split("\n").filter((line) => line.includes("sign-in link"));
     return found.length === 2 && found;
@@ -139,7 +170,10 @@ test("the log names the client's address of a refused sign-in link, under any Ho
 
 test("a body of any announced size is refused in JSON", async () => {
   const { url } = await new Program().serve();
-  const text = await exchange(url, "POST /intake HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000000\r\n\r\n{}");
+  const text = await exchange(
+    url,
+    "POST /intake HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000000\r\n\r\n{}",
+  );
   expect(await answerOf(parse(text))).toEqual(refusal(413, "too_large", "The body may have 5242880 bytes at most."));
 });
 
@@ -162,7 +196,12 @@ test("HEAD is answered without a body: as GET on /healthz and /readyz, 405 below
   const { url } = await new Program().serve();
   const head = async (path: string) => {
     const response = await send(url, `HEAD ${path}`);
-    return { status: response.status, type: response.headers.get("content-type"), allow: response.headers.get("allow"), body: await response.text() };
+    return {
+      status: response.status,
+      type: response.headers.get("content-type"),
+      allow: response.headers.get("allow"),
+      body: await response.text(),
+    };
   };
   const type = "application/json";
   expect(await head("/healthz")).toEqual({ status: 200, type, allow: null, body: "" });

@@ -27,12 +27,17 @@ async function old(version: number): Promise<{ program: Program; answers: Answer
   const data = join(temporaryFolder(), "data");
   const answers = await unpack(version, data);
   // No server of the platform is there.
-  return { answers, program: new Program(data, { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" }) };
+  return {
+    answers,
+    program: new Program(data, { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" }),
+  };
 }
 
 /** What the commands printed of which the arguments begin so. */
 function printed<T>({ commands }: Answers, ...args: string[]): T[] {
-  return commands.filter((command) => args.every((arg, index) => command.args[index] === arg)).map(({ stdout }) => JSON.parse(stdout) as T);
+  return commands
+    .filter((command) => args.every((arg, index) => command.args[index] === arg))
+    .map(({ stdout }) => JSON.parse(stdout) as T);
 }
 
 describe.each(storedVersions())("a database of schema version %d", (version) => {
@@ -45,7 +50,10 @@ describe.each(storedVersions())("a database of schema version %d", (version) => 
       for (const [index, { args, status, stdout, stderr }] of results.entries()) {
         expect({ args, status, stderr }).toEqual({ args, status: 0, stderr: "" });
         // A later version may print more fields.
-        expect({ args, printed: JSON.parse(stdout) as unknown }).toMatchObject({ args, printed: JSON.parse(some[index]?.stdout ?? "") as object });
+        expect({ args, printed: JSON.parse(stdout) as unknown }).toMatchObject({
+          args,
+          printed: JSON.parse(some[index]?.stdout ?? "") as object,
+        });
       }
     }
   });
@@ -53,10 +61,13 @@ describe.each(storedVersions())("a database of schema version %d", (version) => 
   test("sends what waited in it, with the bodies and signatures that were fixed when it was queued", async () => {
     const { program, answers } = await old(version);
     const receiver = new Receiver();
-    for (const { domain } of answers.shops) await program.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
+    for (const { domain } of answers.shops)
+      await program.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
     await program.serve();
     const waiting = printed<Delivery[]>(answers, "delivery", "list", "--limit").flat();
-    const due = waiting.filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying")).map(({ id }) => id);
+    const due = waiting
+      .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
+      .map(({ id }) => id);
     expect(due.length).toBeGreaterThan(10);
     const received = await receiver.gets(due.length, 60_000);
     expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
@@ -73,11 +84,17 @@ describe.each(storedVersions())("a database of schema version %d", (version) => 
     const choice = ["--shop", shop?.domain ?? ""];
     const { id, key } = await program.json<{ id: string; key: string }>(["key", "create", "--label", "New", ...choice]);
     const record = JSON.stringify(customer(8_000, { email: "new@example.com" }));
-    expect(await program.json(["import", "-", ...choice], { stdin: record })).toEqual({ read: 1, changed: 1, events: 0 });
+    expect(await program.json(["import", "-", ...choice], { stdin: record })).toEqual({
+      read: 1,
+      changed: 1,
+      events: 0,
+    });
     expect((await program.json<{ id: string }[]>(["key", "list", ...choice])).map((each) => each.id)).toContain(id);
     const { url } = await program.serve();
     const rows = async (bearer: string) => {
-      const response = await fetch(`${url}/api/v1/customers?limit=250`, { headers: { Authorization: `Bearer ${bearer}` } });
+      const response = await fetch(`${url}/api/v1/customers?limit=250`, {
+        headers: { Authorization: `Bearer ${bearer}` },
+      });
       return ((await response.json()) as { data: { shopifyId: string }[] }).data;
     };
     expect((await rows(key)).map(({ shopifyId }) => shopifyId)).toContain(gid.customer(8_000));

@@ -16,7 +16,8 @@ describe("the delivery log", () => {
     const { html, shop, store } = await signedIn();
     expect(await html("/admin/deliveries")).toContain('id="no-deliveries"');
     const old = await deadDelivery(store, shop);
-    for (let index = 0; index < 25; index += 1) await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START + 1 + index);
+    for (let index = 0; index < 25; index += 1)
+      await store.deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START + 1 + index);
     const page = await html("/admin/deliveries");
     expect(page.match(/<tr id="last-/g)?.length).toBe(20);
     expect(page).not.toContain(`id="last-${old}"`);
@@ -30,18 +31,26 @@ describe("the delivery log", () => {
     const [one, two] = [await deadDelivery(store, shop), await deadDelivery(store, shop)];
     expect(led(await post(`/admin/deliveries/${one}/retry`, { back: "log" }))).toEqual([303, "/admin/deliveries"]);
     expect(await html("/admin/deliveries")).toContain(`order.failed (${one}) is sent again now.`);
-    expect(led(await post(`/admin/deliveries/${two}/retry`, { back: "details" }))).toEqual([303, `/admin/deliveries/${two}`]);
+    expect(led(await post(`/admin/deliveries/${two}/retry`, { back: "details" }))).toEqual([
+      303,
+      `/admin/deliveries/${two}`,
+    ]);
     // Without an endpoint the second attempt fails too.
-    for (const id of [one, two]) await eventually(async () => (await store.deliveries.show(shop.id, id)).history.length === 2);
+    for (const id of [one, two])
+      await eventually(async () => (await store.deliveries.show(shop.id, id)).history.length === 2);
   });
 
   test("sends all dead deliveries again, after a question that says how many", async () => {
     const { html, post, shop, store } = await signedIn();
     expect(await html("/admin/deliveries/retry-dead")).toContain("There are no dead deliveries.");
     await deadDelivery(store, shop);
-    expect(await html("/admin/deliveries/retry-dead")).toContain('<strong id="count">1 delivery</strong> is dead. Send it again now?');
+    expect(await html("/admin/deliveries/retry-dead")).toContain(
+      '<strong id="count">1 delivery</strong> is dead. Send it again now?',
+    );
     for (let index = 1; index < 3; index += 1) await deadDelivery(store, shop);
-    expect(await html("/admin/deliveries/retry-dead")).toContain('<strong id="count">3 deliveries</strong> are dead. Send all of them again now?');
+    expect(await html("/admin/deliveries/retry-dead")).toContain(
+      '<strong id="count">3 deliveries</strong> are dead. Send all of them again now?',
+    );
     expect(await store.deliveries.countDead(shop.id, 0)).toBe(3);
     expect(led(await post("/admin/deliveries/retry-dead"))).toEqual([303, "/admin/deliveries"]);
     expect(await store.deliveries.countDead(shop.id, 0)).toBe(0);
@@ -66,14 +75,20 @@ describe("the delivery log", () => {
       return html("/admin/deliveries");
     };
     expect(await die(1, 100)).not.toContain('id="dead-hidden"');
-    expect(await die(101, 101)).toContain('<p id="dead-hidden">1 older delivery is dead too. &quot;Retry all Dead&quot; also sends it again.</p>');
-    expect(await die(102, 102)).toContain('<p id="dead-hidden">2 older deliveries are dead too. &quot;Retry all Dead&quot; also sends them again.</p>');
+    expect(await die(101, 101)).toContain(
+      '<p id="dead-hidden">1 older delivery is dead too. &quot;Retry all Dead&quot; also sends it again.</p>',
+    );
+    expect(await die(102, 102)).toContain(
+      '<p id="dead-hidden">2 older deliveries are dead too. &quot;Retry all Dead&quot; also sends them again.</p>',
+    );
   });
 
   test("lays a body out for people, unless that would change it", async () => {
     const { all, html, shop, store } = await signedIn();
     const id = await deadDelivery(store, shop);
-    expect(await html(`/admin/deliveries/${id}`)).toContain("  &quot;data&quot;: {\n    &quot;a&quot;: 1\n  }\n}</code>");
+    expect(await html(`/admin/deliveries/${id}`)).toContain(
+      "  &quot;data&quot;: {\n    &quot;a&quot;: 1\n  }\n}</code>",
+    );
     await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
     await store.connections.connect(shop.id, "token", TOKENS, [], START);
     await apply(all.app, shop, [subscription(1, { customer: "gid://shopify/Customer/12345678901234567891" })]);
@@ -106,8 +121,13 @@ describe("workflow triggers", () => {
   test("are switched on and off, all together and one by one", async () => {
     const { html, post, store, shop } = await signedIn();
     expect(await html("/admin/triggers")).toContain(`sds shop connect ${shop.domain}`);
-    expect(led(await post("/admin/triggers", { triggers: ["streak-milestone-reached", "subscription-created"] }))).toEqual([303, "/admin/triggers"]);
-    expect((await store.shops.settings(shop.id)).triggers).toEqual(["subscription-created", "streak-milestone-reached"]);
+    expect(
+      led(await post("/admin/triggers", { triggers: ["streak-milestone-reached", "subscription-created"] })),
+    ).toEqual([303, "/admin/triggers"]);
+    expect((await store.shops.settings(shop.id)).triggers).toEqual([
+      "subscription-created",
+      "streak-milestone-reached",
+    ]);
     const page = await html("/admin/triggers");
     expect(page).toContain("On: Subscription created, Streak milestone reached.");
     expect(page.match(/name="triggers" value="[\w-]+" checked/g)?.length).toBe(2);

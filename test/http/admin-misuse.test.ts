@@ -25,7 +25,10 @@ test("a form whose body arrives after the session has ended changes nothing, als
     return all.request(path, { method: "POST", headers, body });
   };
   const token = encodeURIComponent(visitor.csrf);
-  const answers = [late("/admin/keys", `csrf=${token}&label=Late`), late("/admin/triggers", `csrf=${token}&triggers=subscription-created`)];
+  const answers = [
+    late("/admin/keys", `csrf=${token}&label=Late`),
+    late("/admin/triggers", `csrf=${token}&triggers=subscription-created`),
+  ];
   await store.sessions.endAll(shop.id, START);
   await store.shops.remove(shop.domain);
   const { shop: next } = await all.addShop();
@@ -52,7 +55,11 @@ test("a form that creates something is accepted once", async () => {
 test("a request with two different session cookies is not signed in", async () => {
   const { visitor } = await opened();
   const planted = visitor.cookie.replace(/=.*/, `=${newToken(randomBytes)}`);
-  for (const cookie of [`${planted}; ${visitor.cookie}`, `${visitor.cookie}; ${planted}`, `${visitor.cookie.replace(/=.*/, "=x")}; ${visitor.cookie}`]) {
+  for (const cookie of [
+    `${planted}; ${visitor.cookie}`,
+    `${visitor.cookie}; ${planted}`,
+    `${visitor.cookie.replace(/=.*/, "=x")}; ${visitor.cookie}`,
+  ]) {
     expect((await visitor.get("/admin/keys", { Cookie: cookie })).status).toBe(401);
   }
 });
@@ -73,8 +80,10 @@ test("a browser that prefetches a sign-in link does not use it up", async () => 
 
 test("wrong sign-in links that arrive together are all counted, and a network of IPv6 counts as one address", async () => {
   const { all } = await opened();
-  const wrong = (forwarded: string) => all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
-  const limited = async (addresses: string[]) => (await Promise.all(addresses.map(wrong))).filter(({ status }) => status === 429).length;
+  const wrong = (forwarded: string) =>
+    all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
+  const limited = async (addresses: string[]) =>
+    (await Promise.all(addresses.map(wrong))).filter(({ status }) => status === 429).length;
   expect(await limited(Array.from({ length: 8 }, () => "192.0.2.7"))).toBe(3);
   expect(await limited(Array.from({ length: 8 }, (_, n) => `2001:db8:0:0:${n}::1`))).toBe(3);
   expect(await limited(Array.from({ length: 8 }, (_, n) => `nonsense ${n}`))).toBe(3);
@@ -83,7 +92,9 @@ test("wrong sign-in links that arrive together are all counted, and a network of
 
 test("an odd Host header and bytes that are not UTF-8 are refused without an error 500", async () => {
   const { all, visitor, store, shop } = await opened();
-  expect((await all.app.handle(new Request("http://sds.test/admin/sign-in?token=x", { headers: { Host: "[" } }))).status).toBe(401);
+  expect(
+    (await all.app.handle(new Request("http://sds.test/admin/sign-in?token=x", { headers: { Host: "[" } }))).status,
+  ).toBe(401);
   const headers = { Cookie: visitor.cookie, "Content-Type": "application/x-www-form-urlencoded" };
   const body = `csrf=${encodeURIComponent(visitor.csrf)}&label=%FF%FE`;
   expect((await all.request("/admin/keys", { method: "POST", headers, body })).status).toBe(400);
@@ -95,6 +106,8 @@ test("each of two sign-in links works once, however they are opened", async () =
   const { all, shop, store } = await opened();
   const tokens = [newToken(randomBytes), newToken(randomBytes)];
   for (const token of tokens) await store.sessions.addLink(shop.id, hashToken(token), START, START + LINK_LIFE);
-  const answers = await Promise.all(tokens.flatMap((token) => [token, token, token]).map((token) => all.request(`/admin/sign-in?token=${token}`)));
+  const answers = await Promise.all(
+    tokens.flatMap((token) => [token, token, token]).map((token) => all.request(`/admin/sign-in?token=${token}`)),
+  );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
 });

@@ -56,14 +56,17 @@ describe("API keys", () => {
     expect(await html("/admin/keys")).not.toMatch(KEY);
   });
 
-  test.each(["", "   ", "x".repeat(201), "a\nb"])("the label %p is refused, with a message at its field", async (label) => {
-    const { post } = await signedIn();
-    const answer = await post("/admin/keys", { label });
-    const html = await answer.text();
-    expect(answer.status).toBe(422);
-    expect(html).toContain('aria-invalid="true" aria-describedby="label-error label-help"');
-    expect(html).toContain("The label must have 1 to 200 characters and no control or invisible characters.");
-  });
+  test.each(["", "   ", "x".repeat(201), "a\nb"])(
+    "the label %p is refused, with a message at its field",
+    async (label) => {
+      const { post } = await signedIn();
+      const answer = await post("/admin/keys", { label });
+      const html = await answer.text();
+      expect(answer.status).toBe(422);
+      expect(html).toContain('aria-invalid="true" aria-describedby="label-error label-help"');
+      expect(html).toContain("The label must have 1 to 200 characters and no control or invisible characters.");
+    },
+  );
 
   test("a refused label stays in its field, and a script in a label is shown as text", async () => {
     const { post, html } = await signedIn();
@@ -77,12 +80,21 @@ describe("API keys", () => {
   test("a legacy key has a badge, and the page says what to do", async () => {
     const { store, shop, html } = await signedIn();
     expect(await html("/admin/keys")).not.toContain("Legacy, rotate");
-    const entry = { id: "key_old", label: "Old CRM", fingerprint: "cad_pk_abababab", createdAt: START, lastUsedAt: START, legacy: true };
+    const entry = {
+      id: "key_old",
+      label: "Old CRM",
+      fingerprint: "cad_pk_abababab",
+      createdAt: START,
+      lastUsedAt: START,
+      legacy: true,
+    };
     await store.keys.add(shop.id, entry, hashKey(`cad_pk_${"ab".repeat(24)}`));
     const page = await html("/admin/keys");
     expect(page).toContain('<span class="badge warning">Legacy, rotate</span>');
     expect(page).toContain('id="legacy-hint"');
-    expect(page).toContain('<time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time>');
+    expect(page).toContain(
+      '<time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time>',
+    );
   });
 });
 
@@ -90,9 +102,15 @@ describe("webhooks", () => {
   test("the URL and the topics are saved together", async () => {
     const { html, post, store, shop } = await signedIn();
     expect(await html("/admin/webhooks")).toContain('id="no-endpoint"');
-    const saved = await post("/admin/webhooks", { url: " https://93.184.216.34/hooks ", topics: ["order.failed", "order.charged"] });
+    const saved = await post("/admin/webhooks", {
+      url: " https://93.184.216.34/hooks ",
+      topics: ["order.failed", "order.charged"],
+    });
     expect(led(saved)).toEqual([303, "/admin/webhooks"]);
-    expect(await store.webhooks.settings(shop.id)).toEqual({ url: "https://93.184.216.34/hooks", topics: ["order.charged", "order.failed"] });
+    expect(await store.webhooks.settings(shop.id)).toEqual({
+      url: "https://93.184.216.34/hooks",
+      topics: ["order.charged", "order.failed"],
+    });
     const page = await html("/admin/webhooks");
     expect(page).toContain("<p>Saved.</p>");
     expect(page).toMatch(/value="order\.failed" checked/);
@@ -104,7 +122,9 @@ describe("webhooks", () => {
   test("a URL whose name does not resolve is saved with a warning", async () => {
     const { html, post } = await signedIn();
     await post("/admin/webhooks", { url: "https://hooks.example.com/", topics: TOPIC_NAMES });
-    expect(await html("/admin/webhooks")).toContain("The name hooks.example.com does not resolve at present; the URL is kept.");
+    expect(await html("/admin/webhooks")).toContain(
+      "The name hooks.example.com does not resolve at present; the URL is kept.",
+    );
   });
 
   const refused: [string, string][] = [
@@ -114,17 +134,20 @@ describe("webhooks", () => {
     ["https://10.0.0.1/", "This URL is not accepted: 10.0.0.1 is a private address."],
     ["https://u:p@example.com/", "This URL is not accepted: the URL has a user name or password in it."],
   ];
-  test.each(refused)("the URL %p is refused, with a message at its field and everything that was typed", async (url, message) => {
-    const { post, store, shop } = await signedIn();
-    const answer = await post("/admin/webhooks", { url, topics: ["order.failed"] });
-    const html = await answer.text();
-    expect(answer.status).toBe(422);
-    expect(html).toContain(`<small id="url-error" class="field-error" role="alert">${message}</small>`);
-    expect(html).toContain('aria-invalid="true" aria-describedby="url-error url-help"');
-    expect(html).toMatch(/value="order\.failed" checked/);
-    if (url !== "") expect(html).toContain(`value="${url}"`);
-    expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
-  });
+  test.each(refused)(
+    "the URL %p is refused, with a message at its field and everything that was typed",
+    async (url, message) => {
+      const { post, store, shop } = await signedIn();
+      const answer = await post("/admin/webhooks", { url, topics: ["order.failed"] });
+      const html = await answer.text();
+      expect(answer.status).toBe(422);
+      expect(html).toContain(`<small id="url-error" class="field-error" role="alert">${message}</small>`);
+      expect(html).toContain('aria-invalid="true" aria-describedby="url-error url-help"');
+      expect(html).toMatch(/value="order\.failed" checked/);
+      if (url !== "") expect(html).toContain(`value="${url}"`);
+      expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
+    },
+  );
 
   test("a script in the URL is shown as text, and an unknown topic is refused", async () => {
     const { post } = await signedIn();
@@ -156,7 +179,8 @@ describe("webhooks", () => {
 
   test("the address of a form that is not a page leads to its section", async () => {
     const { get } = await signedIn();
-    for (const path of ["/admin/webhooks/secret", "/admin/webhooks/test"]) expect(led(await get(path))).toEqual([303, "/admin/webhooks"]);
+    for (const path of ["/admin/webhooks/secret", "/admin/webhooks/test"])
+      expect(led(await get(path))).toEqual([303, "/admin/webhooks"]);
     expect(led(await get("/admin/sign-out"))).toEqual([303, "/admin/keys"]);
     expect((await get("/admin")).status).toBe(303);
   });
@@ -164,7 +188,9 @@ describe("webhooks", () => {
   test("a test event is sent, and its page says that it is on its way until there is a result", async () => {
     const { html, post, store, shop } = await signedIn(LOCAL);
     const refused = await post("/admin/webhooks/test", { topic: "order.failed" });
-    expect([refused.status, (await refused.text()).includes(">There is no endpoint yet: set its URL first.<")]).toEqual([422, true]);
+    expect([refused.status, (await refused.text()).includes(">There is no endpoint yet: set its URL first.<")]).toEqual(
+      [422, true],
+    );
     const receiver = new Receiver();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     receiver.answer = async () => {
@@ -178,8 +204,10 @@ describe("webhooks", () => {
     expect(path).toMatch(/^\/admin\/deliveries\/whd_[a-z2-7]{24}$/);
     // The form woke the sender: the test app has no jobs that would.
     const [delivered] = await receiver.gets(1);
-    const onItsWay = '<div id="on-its-way" class="notice"><p>The test event is on its way. The result will appear here.</p></div>';
-    for (const waiting of [await html(path), await html(path), await html(path, { "X-Part": "live" })]) expect(waiting).toContain(onItsWay);
+    const onItsWay =
+      '<div id="on-its-way" class="notice"><p>The test event is on its way. The result will appear here.</p></div>';
+    for (const waiting of [await html(path), await html(path), await html(path, { "X-Part": "live" })])
+      expect(waiting).toContain(onItsWay);
     release();
     await eventually(async () => (await html(path)).includes('data-poll="off"'));
     const page = await html(path);
@@ -187,7 +215,9 @@ describe("webhooks", () => {
     expect(page).toContain('<span class="badge delivered">Delivered</span>');
     expect(page).toContain("X-Service-Signature");
     expect(page).toContain(delivered?.signature ?? "?");
-    expect(await verify(await store.webhooks.secret(shop.id, START), delivered?.body ?? "", delivered?.signature ?? null)).toBe(true);
+    expect(
+      await verify(await store.webhooks.secret(shop.id, START), delivered?.body ?? "", delivered?.signature ?? null),
+    ).toBe(true);
     const live = await html(path, { "X-Part": "live" });
     expect(live).toStartWith('<section id="live"');
     expect(live).not.toContain("<html");
@@ -208,16 +238,31 @@ describe("the page of plan and mirror", () => {
 
   test("says what to do next: connect, load, or look into the inbox", async () => {
     const { all, html, store, shop } = await signedIn();
-    const shows = async () => (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
+    const shows = async () =>
+      (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
     expect(await html("/admin/plan")).toContain("Whoever runs this service can connect the shop with <code>");
-    await store.connections.connect(shop.id, "token", { accessToken: "t", refreshToken: null, expiresAt: null }, [], START);
+    await store.connections.connect(
+      shop.id,
+      "token",
+      { accessToken: "t", refreshToken: null, expiresAt: null },
+      [],
+      START,
+    );
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds sync alpha"]);
     await apply(all.app, shop, [customer(1)]);
     expect(await shows()).toEqual(['id="not-loaded"', "<code>sds sync alpha"]);
     await store.syncs.complete(shop.id, "full", START, 1, START);
     expect(await shows()).toBeNull();
-    const receipt = { shopId: shop.id, webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START };
+    const receipt = {
+      shopId: shop.id,
+      webhookId: null,
+      topic: "orders/paid",
+      subject: "s",
+      needsPlatform: true,
+      body: "{}",
+      triggeredAt: START,
+    };
     await store.inbox.receive([receipt], START);
     const [entry] = await store.inbox.list(shop.id, { limit: 1 });
     await store.inbox.postpone(shop.id, [entry?.number ?? 0], "It failed.", null);
@@ -229,12 +274,23 @@ describe("the page of plan and mirror", () => {
   test("shows the last platform webhook, the last reconciliation and what waits in the inbox", async () => {
     const { html, store, shop } = await signedIn();
     await store.inbox.receive(
-      [{ shopId: shop.id, webhookId: "1", topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}", triggeredAt: START }],
+      [
+        {
+          shopId: shop.id,
+          webhookId: "1",
+          topic: "orders/paid",
+          subject: "s",
+          needsPlatform: true,
+          body: "{}",
+          triggeredAt: START,
+        },
+      ],
       START,
     );
     await store.syncs.complete(shop.id, "changes", START, 7, START);
     const page = await html("/admin/plan");
-    const time = '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';
+    const time =
+      '<dd><time datetime="2026-03-01T12:00:00.000Z" title="2026-03-01 12:00:00.000 UTC">2026-03-01 12:00 UTC</time></dd>';
     expect(page).toContain(`<dt>Last platform webhook</dt>${time}`);
     expect(page).toContain(`<dt>Last reconciliation</dt>${time}`);
     expect(page).toContain("<dt>Rows changed by the last reconciliation</dt><dd>7</dd>");
@@ -246,7 +302,8 @@ describe("the page of plan and mirror", () => {
     for (const path of ["/admin/keys", "/admin/webhooks", "/admin/deliveries", "/admin/triggers", "/admin/plan"]) {
       expect(await html(path)).toContain('id="plan-notice"');
     }
-    for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"]) expect(await html(path)).toContain("<fieldset disabled");
+    for (const path of ["/admin/keys", "/admin/webhooks", "/admin/triggers"])
+      expect(await html(path)).toContain("<fieldset disabled");
     await store.webhooks.set(shop.id, { url: "https://hooks.example.com/a", topics: TOPIC_NAMES }, START);
     const refused: [string, Record<string, string>][] = [
       ["/admin/keys", { label: "A" }],

@@ -65,7 +65,11 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     ["a number among the records", JSON.stringify([customer(1), 5]), `Record 1 must be a JSON object. ${NOTHING_KEPT}`],
     ["a string", '"text"', `Record 0 must be a JSON object. ${NOTHING_KEPT}`],
     ["broken JSON", '{"type":"customer"', `Record 0 is not valid JSON. ${NOTHING_KEPT}`],
-    ["NDJSON with a broken line", `${JSON.stringify(customer(1))}\n{"type":`, `Record 1 is not valid JSON. ${NOTHING_KEPT}`],
+    [
+      "NDJSON with a broken line",
+      `${JSON.stringify(customer(1))}\n{"type":`,
+      `Record 1 is not valid JSON. ${NOTHING_KEPT}`,
+    ],
     ["nothing in it", "", "The body is empty."],
     ["blank lines only", "\n \n", "The body is empty."],
     ["bytes that are not UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "The body is not UTF-8."],
@@ -90,7 +94,8 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
       { "X-Service-Shop": "" },
       { "X-Service-Shop": "ALPHA.myshopify.com" },
     ];
-    for (const headers of rows) expect([headers, await answerOf(await alpha.intake(customer(1), { headers }))]).toEqual([headers, UNAUTHORIZED]);
+    for (const headers of rows)
+      expect([headers, await answerOf(await alpha.intake(customer(1), { headers }))]).toEqual([headers, UNAUTHORIZED]);
     expect(await alpha.all("customers")).toEqual([]);
   });
 
@@ -98,8 +103,12 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     const { addShop, request } = await testApp();
     const { intake } = await addShop();
     const raw = " ".repeat(MAX_BYTES + 1);
-    expect(await answerOf(await intake(undefined, { raw, headers: { "Content-Length": String(raw.length) } }))).toEqual(TOO_LARGE);
-    expect(await answerOf(await request("/intake", { method: "POST", body: new Blob([raw]).stream() }))).toEqual(TOO_LARGE);
+    expect(await answerOf(await intake(undefined, { raw, headers: { "Content-Length": String(raw.length) } }))).toEqual(
+      TOO_LARGE,
+    );
+    expect(await answerOf(await request("/intake", { method: "POST", body: new Blob([raw]).stream() }))).toEqual(
+      TOO_LARGE,
+    );
   });
 
   test("more than 5 MiB announced, without waiting for it", async () => {

@@ -5,7 +5,11 @@ import { answerOf, page, refusal, UNAUTHORIZED } from "../support/answer.ts";
 import { apply, type PageBody, testApp } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 
-const BAD_CURSOR = refusal(400, "bad_cursor", "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.");
+const BAD_CURSOR = refusal(
+  400,
+  "bad_cursor",
+  "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.",
+);
 const PLAN_REQUIRED = refusal(
   403,
   "plan_required",
@@ -19,9 +23,22 @@ describe("a list checks the key, then the plan, then the query", () => {
     const { shop, key, keyId } = await addShop("alpha.myshopify.com", "free");
     await app.store.keys.revoke(shop.id, keyId, clock.now());
     const unknown = `Bearer cad_pk_${"0".repeat(48)}`;
-    for (const authorization of [undefined, "", unknown, `Bearer ${key}`, `Bearer  ${key}`, `Token ${key}`, key, "Bearer", "Bearer \u00ff"]) {
+    for (const authorization of [
+      undefined,
+      "",
+      unknown,
+      `Bearer ${key}`,
+      `Bearer  ${key}`,
+      `Token ${key}`,
+      key,
+      "Bearer",
+      "Bearer \u00ff",
+    ]) {
       const headers = authorization === undefined ? {} : { Authorization: authorization };
-      expect([authorization, await answerOf(await request("/api/v1/orders?cursor=bad", { headers }))]).toEqual([authorization, UNAUTHORIZED]);
+      expect([authorization, await answerOf(await request("/api/v1/orders?cursor=bad", { headers }))]).toEqual([
+        authorization,
+        UNAUTHORIZED,
+      ]);
     }
   });
 
@@ -41,7 +58,14 @@ describe("a page", () => {
   test("of subscriptions, customers and orders has exactly the fields of its resource, in their order", async () => {
     const { app, addShop } = await testApp();
     const { shop, get } = await addShop();
-    const profile = { email: "ada@example.com", firstName: "Ada", lastName: "Abe", marketingConsent: true, creditsCents: 5, loyaltyTier: 1 };
+    const profile = {
+      email: "ada@example.com",
+      firstName: "Ada",
+      lastName: "Abe",
+      marketingConsent: true,
+      creditsCents: 5,
+      loyaltyTier: 1,
+    };
     await apply(app, shop, [customer(1, profile), subscription(1), order(1, 1)]);
     const rows = async (resource: string) => ((await (await get(`/api/v1/${resource}`)).json()) as PageBody).data;
     const [subscriptionRow] = await rows("subscriptions");
@@ -51,10 +75,20 @@ describe("a page", () => {
     expect(Object.keys(subscriptionRow ?? {})).toEqual(Object.keys(Subscription.properties));
     expect(Object.keys(customerRow ?? {})).toEqual(Object.keys(Customer.properties));
     expect(Object.keys(orderRow ?? {})).toEqual(Object.keys(Order.properties));
-    expect([Value.Check(Subscription, subscriptionRow), Value.Check(Customer, customerRow), Value.Check(Order, orderRow)]).toEqual([true, true, true]);
+    expect([
+      Value.Check(Subscription, subscriptionRow),
+      Value.Check(Customer, customerRow),
+      Value.Check(Order, orderRow),
+    ]).toEqual([true, true, true]);
 
     const { type: _type, customer: _customer, ...given } = subscription(1);
-    expect(subscriptionRow).toEqual({ ...given, id: subscriptionRow?.["id"], customerId: customerRow?.["id"], cyclesCompleted: 1, cancelledAt: null });
+    expect(subscriptionRow).toEqual({
+      ...given,
+      id: subscriptionRow?.["id"],
+      customerId: customerRow?.["id"],
+      cyclesCompleted: 1,
+      cancelledAt: null,
+    });
     expect(customerRow).toEqual({
       id: customerRow?.["id"],
       shopifyId: gid.customer(1),
@@ -62,7 +96,12 @@ describe("a page", () => {
       subscriptionCount: 1,
       createdAt: "2026-03-01T12:00:00.000Z",
     });
-    expect(orderRow).toMatchObject({ contractId: subscriptionRow?.["id"], customerId: customerRow?.["id"], cycleNumber: 1, totalCents: 1900 });
+    expect(orderRow).toMatchObject({
+      contractId: subscriptionRow?.["id"],
+      customerId: customerRow?.["id"],
+      cycleNumber: 1,
+      totalCents: 1900,
+    });
   });
 
   test("is newest first; rows with one date are ordered by id, descending", async () => {
@@ -106,19 +145,22 @@ describe("a page", () => {
     expect(await answerOf(await get(`/api/v1/customers?${query}`))).toEqual(page([], limit, null));
   });
 
-  test.each([1, 2, 3, 4, 5, 50])("with limit %i, of a shop with 4 rows, says whether another page follows", async (limit) => {
-    const { app, addShop } = await testApp();
-    const { shop, get } = await addShop();
-    await apply(
-      app,
-      shop,
-      [1, 2, 3, 4].map((n) => customer(n, { firstName: `,{"id":"${n}"`, lastName: '"createdAt":"' })),
-    );
-    const { data, page } = (await (await get(`/api/v1/customers?limit=${limit}`)).json()) as PageBody;
-    const last = data.at(-1);
-    expect(data).toHaveLength(Math.min(limit, 4));
-    expect(page).toEqual({ limit, nextCursor: limit < 4 ? `${last?.["createdAt"]}~${last?.["id"]}` : null });
-  });
+  test.each([1, 2, 3, 4, 5, 50])(
+    "with limit %i, of a shop with 4 rows, says whether another page follows",
+    async (limit) => {
+      const { app, addShop } = await testApp();
+      const { shop, get } = await addShop();
+      await apply(
+        app,
+        shop,
+        [1, 2, 3, 4].map((n) => customer(n, { firstName: `,{"id":"${n}"`, lastName: '"createdAt":"' })),
+      );
+      const { data, page } = (await (await get(`/api/v1/customers?limit=${limit}`)).json()) as PageBody;
+      const last = data.at(-1);
+      expect(data).toHaveLength(Math.min(limit, 4));
+      expect(page).toEqual({ limit, nextCursor: limit < 4 ? `${last?.["createdAt"]}~${last?.["id"]}` : null });
+    },
+  );
 });
 
 describe("a cursor", () => {
@@ -126,8 +168,10 @@ describe("a cursor", () => {
     const { app, addShop } = await testApp();
     const alpha = await addShop("alpha.myshopify.com");
     const beta = await addShop("beta.myshopify.com");
-    for (const { shop } of [alpha, beta]) await apply(app, shop, [subscription(1), subscription(2), order(1, 1), order(1, 2)]);
-    const cursorOf = async (resource: string, { get } = alpha) => ((await (await get(`/api/v1/${resource}?limit=1`)).json()) as PageBody).page.nextCursor ?? "";
+    for (const { shop } of [alpha, beta])
+      await apply(app, shop, [subscription(1), subscription(2), order(1, 1), order(1, 2)]);
+    const cursorOf = async (resource: string, { get } = alpha) =>
+      ((await (await get(`/api/v1/${resource}?limit=1`)).json()) as PageBody).page.nextCursor ?? "";
     const own = await cursorOf("subscriptions");
     const [date, id] = own.split("~");
 

@@ -18,24 +18,43 @@ test("an unexpected failure is 500 without detail, and the detail is in the log 
   const requestId = response.headers.get("x-request-id") ?? "";
   expect(await answerOf(response)).toEqual(INTERNAL);
   const line = JSON.parse(logged.find((text) => text.includes(requestId)) ?? "{}");
-  expect(line).toMatchObject({ level: "error", message: "a request failed", error: "disk I/O error at [redacted]", stack: expect.stringContaining("at ") });
+  expect(line).toMatchObject({
+    level: "error",
+    message: "a request failed",
+    error: "disk I/O error at [redacted]",
+    stack: expect.stringContaining("at "),
+  });
 });
 
-test.each(["failed", "internal"] as const)("the message of an error %p is for the log and not for the answer", async (code) => {
-  const { get, logged } = await failing(new SdsError(code, "cannot read the file of the master key"));
-  expect(await answerOf(await get())).toEqual(INTERNAL);
-  expect(logged.join("")).toContain("cannot read the file of the master key");
-});
+test.each(["failed", "internal"] as const)(
+  "the message of an error %p is for the log and not for the answer",
+  async (code) => {
+    const { get, logged } = await failing(new SdsError(code, "cannot read the file of the master key"));
+    expect(await answerOf(await get())).toEqual(INTERNAL);
+    expect(logged.join("")).toContain("cannot read the file of the master key");
+  },
+);
 
-test.each<StoreErrorReason>(["busy", "lost"])("a database that is %s is 503, with a warning in the log", async (reason) => {
-  const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));
-  const response = await get();
-  const requestId = response.headers.get("x-request-id");
-  const message = "The database is busy or out of order. It is safe to try again.";
-  expect(await answerOf(response)).toEqual(refusal(503, "unavailable", message, { "retry-after": "1" }));
-  const lines = logged.map((text) => JSON.parse(text)).filter(({ level }) => level !== "debug");
-  expect(lines).toMatchObject([{ level: "warn", message: "the database could not serve a request", requestId, reason, error: "database is locked" }]);
-});
+test.each<StoreErrorReason>(["busy", "lost"])(
+  "a database that is %s is 503, with a warning in the log",
+  async (reason) => {
+    const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));
+    const response = await get();
+    const requestId = response.headers.get("x-request-id");
+    const message = "The database is busy or out of order. It is safe to try again.";
+    expect(await answerOf(response)).toEqual(refusal(503, "unavailable", message, { "retry-after": "1" }));
+    const lines = logged.map((text) => JSON.parse(text)).filter(({ level }) => level !== "debug");
+    expect(lines).toMatchObject([
+      {
+        level: "warn",
+        message: "the database could not serve a request",
+        requestId,
+        reason,
+        error: "database is locked",
+      },
+    ]);
+  },
+);
 
 test("a write that breaks a constraint is a defect, and 500", async () => {
   const { get, logged } = await failing(new StoreError("conflict", new Error("FOREIGN KEY constraint failed")));

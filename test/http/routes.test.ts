@@ -40,7 +40,8 @@ test("a path takes its methods and no others, without a key or a session", async
   for (const [path, allow] of Object.entries(SERVED)) {
     for (const method of METHODS) {
       const response = await request(path, { method });
-      if (allow.split(", ").includes(method)) expect([method, path, [404, 405, 500].includes(response.status)]).toEqual([method, path, false]);
+      if (allow.split(", ").includes(method))
+        expect([method, path, [404, 405, 500].includes(response.status)]).toEqual([method, path, false]);
       else expect([method, path, await answerOf(response)]).toEqual([method, path, notAllowed(allow)]);
     }
   }
@@ -63,8 +64,17 @@ test("below /api a path that nothing serves is 404 for GET, with or without a ke
     "/api/v1/orders;x",
     "/api/v9/nothing?cursor=x",
   ]) {
-    expect([path, await answerOf(await request(path)), await answerOf(await get(path))]).toEqual([path, NOT_FOUND, NOT_FOUND]);
-    for (const method of METHODS.slice(1)) expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, notAllowed("GET")]);
+    expect([path, await answerOf(await request(path)), await answerOf(await get(path))]).toEqual([
+      path,
+      NOT_FOUND,
+      NOT_FOUND,
+    ]);
+    for (const method of METHODS.slice(1))
+      expect([method, path, await answerOf(await request(path, { method }))]).toEqual([
+        method,
+        path,
+        notAllowed("GET"),
+      ]);
   }
 });
 
@@ -82,14 +92,17 @@ test("elsewhere a path that nothing serves is 404 for every method", async () =>
     "/admin/deliveries/a-b",
     "/administrator",
   ]) {
-    for (const method of METHODS) expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, NOT_FOUND]);
+    for (const method of METHODS)
+      expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, NOT_FOUND]);
   }
 });
 
 test.each(["x", "sds", "[::1]", "a.example", "sds:8080"])("the API answers under the host %s", async (host) => {
   const { app, addShop } = await testApp();
   const { key } = await addShop();
-  const response = await app.handle(new Request(`http://${host}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } }));
+  const response = await app.handle(
+    new Request(`http://${host}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } }),
+  );
   expect(response.status).toBe(200);
 });
 

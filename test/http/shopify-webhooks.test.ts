@@ -10,9 +10,14 @@ import { customer, gid } from "../support/records.ts";
 const SECRET = "the-app-client-secret";
 const BOB = "gid://shopify/Customer/706405506930370084";
 const TAKEN = success(200, {});
-const UNAUTHORIZED = refusal(401, "unauthorized", "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.", {
-  "www-authenticate": "Bearer",
-});
+const UNAUTHORIZED = refusal(
+  401,
+  "unauthorized",
+  "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.",
+  {
+    "www-authenticate": "Bearer",
+  },
+);
 
 async function platformApp(secrets = SECRET) {
   const file = join(temporaryFolder(), "secret");
@@ -72,14 +77,23 @@ test("the platform's sample customer can be read from the API", async () => {
   }
   const rows = await all("customers");
   expect(rows).toHaveLength(1);
-  expect(rows[0]).toMatchObject({ shopifyId: BOB, email: "bob@biller.com", firstName: "Bob", lastName: "Biller", marketingConsent: false });
+  expect(rows[0]).toMatchObject({
+    shopifyId: BOB,
+    email: "bob@biller.com",
+    firstName: "Bob",
+    lastName: "Biller",
+    marketingConsent: false,
+  });
 });
 
 test("consent is stored for the exact id, although the id is larger than a JavaScript number can be", async () => {
   const test = await platformApp();
   const { shop, all } = await test.addShop();
   await test.app.store.mirror.applyRecords([{ shop, records: [customer(1, { shopifyId: BOB })] }], START);
-  const text = (await sample("customers_email_marketing_consent__update")).replace("706405506930370000", "706405506930370084");
+  const text = (await sample("customers_email_marketing_consent__update")).replace(
+    "706405506930370000",
+    "706405506930370084",
+  );
   const body = (state: string) => text.replace("not_subscribed", state);
   await send(test, { topic: "customers_email_marketing_consent/update", body: body("subscribed") });
   expect(await all("customers")).toMatchObject([{ shopifyId: BOB, marketingConsent: true }]);
@@ -91,7 +105,8 @@ test("a webhook that comes again is recognized by its id, and an older webhook d
   const test = await platformApp();
   const { all } = await test.addShop();
   const text = await sample("customers__update");
-  const renamed = (name: string, at: string) => text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
+  const renamed = (name: string, at: string) =>
+    text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
   await send(test, { topic: "customers/update", body: renamed("Second", "2026-01-02T00:00:00-05:00"), id: "a" });
   await send(test, { topic: "customers/update", body: renamed("Third", "2026-01-03T00:00:00-05:00"), id: "a" });
   await send(test, { topic: "customers/update", body: renamed("First", "2026-01-01T00:00:00-05:00"), id: "b" });
@@ -106,7 +121,8 @@ test.each<[string, string, string]>([
   const test = await platformApp();
   const { all } = await test.addShop();
   const text = await sample("customers__update");
-  const named = (name: string, at: string) => text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
+  const named = (name: string, at: string) =>
+    text.replaceAll("Bob", name).replace('"updated_at": "2021-12-31T19:00:00-05:00"', `"updated_at": "${at}"`);
   await send(test, { topic: "customers/update", body: named("First", "2026-01-01T00:00:00-05:00"), id });
   await send(test, { topic: "customers/update", body: named("Second", "2026-01-02T00:00:00-05:00"), id });
   expect(await all("customers")).toMatchObject([{ firstName }]);
@@ -116,7 +132,10 @@ test.each(["", "yesterday"])("a webhook with the time %p counts as sent when it 
   const test = await platformApp();
   const { shop, all } = await test.addShop();
   await test.app.store.mirror.applyRecords([{ shop, records: [customer(1, { shopifyId: BOB })] }], START);
-  const text = (await sample("customers_email_marketing_consent__update")).replace("706405506930370000", "706405506930370084");
+  const text = (await sample("customers_email_marketing_consent__update")).replace(
+    "706405506930370000",
+    "706405506930370084",
+  );
   const give = (state: string, at: string) =>
     send(test, {
       topic: "customers_email_marketing_consent/update",
@@ -130,10 +149,19 @@ test.each(["", "yesterday"])("a webhook with the time %p counts as sent when it 
 
 test("the log has at most 100 characters of a topic, 253 of a shop and 200 of an id", async () => {
   const test = await platformApp();
-  const response = await send(test, { topic: "t".repeat(1000), body: "{}", domain: "d".repeat(1000), id: "i".repeat(1000) });
+  const response = await send(test, {
+    topic: "t".repeat(1000),
+    body: "{}",
+    domain: "d".repeat(1000),
+    id: "i".repeat(1000),
+  });
   expect(await answerOf(response)).toEqual(TAKEN);
   const [line] = test.logged.filter((text) => text.includes("platform webhook"));
-  expect(JSON.parse(line ?? "")).toMatchObject({ topic: "t".repeat(100), shop: "d".repeat(253), webhookId: "i".repeat(200) });
+  expect(JSON.parse(line ?? "")).toMatchObject({
+    topic: "t".repeat(100),
+    shop: "d".repeat(253),
+    webhookId: "i".repeat(200),
+  });
 });
 
 test("customers/redact empties the e-mail address and the names, and keeps the row", async () => {
@@ -142,13 +170,17 @@ test("customers/redact empties the e-mail address and the names, and keeps the r
   const person = customer(191167, { email: "john@example.com", firstName: "John", lastName: "Doe", creditsCents: 5 });
   await test.app.store.mirror.applyRecords([{ shop, records: [person] }], START);
   expect((await send(test, { topic: "customers/redact", body: await sample("customers__redact") })).status).toBe(200);
-  expect(await all("customers")).toMatchObject([{ shopifyId: gid.customer(191167), email: null, firstName: null, lastName: null, creditsCents: 5 }]);
+  expect(await all("customers")).toMatchObject([
+    { shopifyId: gid.customer(191167), email: null, firstName: null, lastName: null, creditsCents: 5 },
+  ]);
 });
 
 test("customers/data_request is logged with the number of the person and no other personal data", async () => {
   const test = await platformApp();
   await test.addShop();
-  expect((await send(test, { topic: "customers/data_request", body: await sample("customers__data_request") })).status).toBe(200);
+  expect(
+    (await send(test, { topic: "customers/data_request", body: await sample("customers__data_request") })).status,
+  ).toBe(200);
   expect(test.logged.join("")).toContain(gid.customer(191167));
   expect(test.logged.join("")).not.toContain("john");
 });
@@ -164,7 +196,10 @@ test("shop/redact removes the shop that both its header and its body name, and n
   expect((await send(test, { topic: "shop/redact", body: text.replace("{shop}", "alpha") })).status).toBe(200);
   expect(await domains()).toEqual(["beta.myshopify.com"]);
   // The body of another topic removes nothing, even if the headers say shop/redact.
-  expect((await send(test, { topic: "shop/redact", body: await sample("customers__update"), domain: "beta.myshopify.com" })).status).toBe(200);
+  expect(
+    (await send(test, { topic: "shop/redact", body: await sample("customers__update"), domain: "beta.myshopify.com" }))
+      .status,
+  ).toBe(200);
   expect(await domains()).toEqual(["beta.myshopify.com"]);
   // The platform's own test tool sends the placeholder as it is.
   expect((await send(test, { topic: "shop/redact", body: text, domain: "beta.myshopify.com" })).status).toBe(200);
@@ -174,7 +209,10 @@ test("shop/redact removes the shop that both its header and its body name, and n
 test("a name that is too long is cut, and the rest of the profile is stored", async () => {
   const test = await platformApp();
   const { all } = await test.addShop();
-  await send(test, { topic: "customers/update", body: (await sample("customers__update")).replace('"Biller"', `"${"b".repeat(2000)}"`) });
+  await send(test, {
+    topic: "customers/update",
+    body: (await sample("customers__update")).replace('"Biller"', `"${"b".repeat(2000)}"`),
+  });
   expect(await all("customers")).toMatchObject([{ email: "bob@biller.com", lastName: "b".repeat(1024) }]);
 });
 
@@ -205,7 +243,9 @@ test("a signature with either of two secrets is genuine, and the file is read ag
   await test.addShop();
   const body = await sample("customers__update");
   const status = async (secret: string) => (await send(test, { topic: "customers/update", body, secret })).status;
-  expect([await status("new-secret"), await status("old-secret"), await status("newer-secret")]).toEqual([200, 200, 401]);
+  expect([await status("new-secret"), await status("old-secret"), await status("newer-secret")]).toEqual([
+    200, 200, 401,
+  ]);
   writeFileSync(test.file, "newer-secret");
   expect([await status("newer-secret"), await status("old-secret")]).toEqual([200, 401]);
 });
@@ -218,7 +258,11 @@ test.each([
 ])("a webhook whose signature %s is 401 and changes nothing", async (_name, hmac) => {
   const test = await platformApp();
   const { all } = await test.addShop();
-  const response = await send(test, { topic: "customers/update", body: await sample("customers__update"), headers: { "X-Shopify-Hmac-Sha256": hmac } });
+  const response = await send(test, {
+    topic: "customers/update",
+    body: await sample("customers__update"),
+    headers: { "X-Shopify-Hmac-Sha256": hmac },
+  });
   expect(await answerOf(response)).toEqual(UNAUTHORIZED);
   expect(await all("customers")).toEqual([]);
 });
@@ -226,7 +270,11 @@ test.each([
 test("without SDS_PLATFORM_SECRET_FILE every webhook is 401", async () => {
   const test = await testApp();
   await test.addShop();
-  const response = await send(test, { topic: "customers/update", body: await sample("customers__update"), secret: "anything" });
+  const response = await send(test, {
+    topic: "customers/update",
+    body: await sample("customers__update"),
+    secret: "anything",
+  });
   expect(await answerOf(response)).toEqual(UNAUTHORIZED);
 });
 

@@ -15,7 +15,9 @@ describe("a sign-in link", () => {
     const { shop } = await all.addShop();
     const opened = await all.request(await signInPath(all, shop));
     expect(opened.status).toBe(200);
-    expect(opened.headers.get("set-cookie")).toMatch(/^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/);
+    expect(opened.headers.get("set-cookie")).toMatch(
+      /^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
+    );
     expect(await opened.text()).toContain('<meta http-equiv="refresh" content="0; url=/admin"/>');
   });
 
@@ -40,14 +42,22 @@ describe("a sign-in link", () => {
     expect(await refused.text()).toContain("sds admin link");
   });
 
-  test.each(["", "?token=", "?token=short", `?token=${"A".repeat(43)}`, `?token=${"A".repeat(44)}`, "?token=%00", "?other=1"])(
-    "with %p is refused",
-    async (query) => {
-      const { request } = await testApp();
-      const refused = await request(`/admin/sign-in${query}`);
-      expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({ status: 401, cookie: null });
-    },
-  );
+  test.each([
+    "",
+    "?token=",
+    "?token=short",
+    `?token=${"A".repeat(43)}`,
+    `?token=${"A".repeat(44)}`,
+    "?token=%00",
+    "?other=1",
+  ])("with %p is refused", async (query) => {
+    const { request } = await testApp();
+    const refused = await request(`/admin/sign-in${query}`);
+    expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({
+      status: 401,
+      cookie: null,
+    });
+  });
 
   test("is stored only as a hash, and so is the session", async () => {
     const all = await testApp();
@@ -87,7 +97,10 @@ describe("wrong sign-in links", () => {
     }
     const good = await signInPath(all, shop);
     const refused = await all.request(good);
-    expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({ status: 429, retryAfter: "55" });
+    expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({
+      status: 429,
+      retryAfter: "55",
+    });
     all.clock.ms += 55_000;
     expect((await all.request(good)).status).toBe(200);
   });
@@ -112,13 +125,16 @@ describe("without a session", () => {
     expect(refused.headers.get("content-security-policy")).toBe(CSP);
   });
 
-  test.each(["/admin/keys", "/admin/webhooks", "/admin/webhooks/secret", "/admin/deliveries/whd_a/retry", "/admin/sign-out"])(
-    "POST %s does nothing",
-    async (path) => {
-      const { request } = await testApp();
-      expect((await request(path, { method: "POST", body: new URLSearchParams({ csrf: "x" }) })).status).toBe(401);
-    },
-  );
+  test.each([
+    "/admin/keys",
+    "/admin/webhooks",
+    "/admin/webhooks/secret",
+    "/admin/deliveries/whd_a/retry",
+    "/admin/sign-out",
+  ])("POST %s does nothing", async (path) => {
+    const { request } = await testApp();
+    expect((await request(path, { method: "POST", body: new URLSearchParams({ csrf: "x" }) })).status).toBe(401);
+  });
 
   test.each(["x", "A".repeat(43), ""])("the cookie %p opens nothing", async (token) => {
     const { request } = await testApp();
@@ -216,17 +232,22 @@ test("every page has the security headers, and no inline script or style", async
     const page = await get(path);
     const html = await page.text();
     const { headers } = page;
-    expect({ path, status: page.status, type: headers.get("content-type"), csp: headers.get("content-security-policy") }).toEqual({
+    expect({
+      path,
+      status: page.status,
+      type: headers.get("content-type"),
+      csp: headers.get("content-security-policy"),
+    }).toEqual({
       path,
       status: 200,
       type: "text/html; charset=utf-8",
       csp: CSP,
     });
-    expect([headers.get("cache-control"), headers.get("referrer-policy"), headers.get("x-content-type-options")]).toEqual([
-      "no-store",
-      "no-referrer",
-      "nosniff",
-    ]);
+    expect([
+      headers.get("cache-control"),
+      headers.get("referrer-policy"),
+      headers.get("x-content-type-options"),
+    ]).toEqual(["no-store", "no-referrer", "nosniff"]);
     expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/admin\/admin\.js)/);
     expect(html).toContain(shop.domain);
@@ -236,11 +257,16 @@ test("every page has the security headers, and no inline script or style", async
 test("browsers keep styles and scripts until their version changes", async () => {
   const { request } = await testApp();
   const html = await (await request("/admin")).text();
-  const links = [...html.matchAll(/(?:href|src)="(\/admin\/(?:pico|admin)\.(?:css|js)\?v=\w+)"/g)].map((match) => match[1] ?? "");
+  const links = [...html.matchAll(/(?:href|src)="(\/admin\/(?:pico|admin)\.(?:css|js)\?v=\w+)"/g)].map(
+    (match) => match[1] ?? "",
+  );
   expect(links.length).toBe(3);
   for (const link of links) {
     const file = await request(link);
-    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({ status: 200, kept: "public, max-age=31536000, immutable" });
+    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({
+      status: 200,
+      kept: "public, max-age=31536000, immutable",
+    });
     expect((await request(link.replace(/\?.*/, "?v=old"))).headers.get("cache-control")).toBe("no-cache");
   }
 });
@@ -249,13 +275,29 @@ test("unknown paths are 404 in JSON, signed in or not, and other methods are 405
   const all = await testApp();
   const { shop } = await all.addShop();
   const { get } = await visit(all, shop);
-  for (const path of ["/admin/", "/admin/nothing", "/admin/keys/", "/admin/keys/x/y", "/admin/Keys", "/admin/deliveries/a-b", "/administrator"]) {
+  for (const path of [
+    "/admin/",
+    "/admin/nothing",
+    "/admin/keys/",
+    "/admin/keys/x/y",
+    "/admin/Keys",
+    "/admin/deliveries/a-b",
+    "/administrator",
+  ]) {
     for (const answer of [await all.request(path), await get(path)]) {
-      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({ path, status: 404, type: "application/json" });
+      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({
+        path,
+        status: 404,
+        type: "application/json",
+      });
     }
   }
   for (const method of ["HEAD", "PUT", "DELETE", "OPTIONS"]) {
     const answer = await all.request("/admin/keys", { method });
-    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({ method, status: 405, allow: "GET, POST" });
+    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
+      method,
+      status: 405,
+      allow: "GET, POST",
+    });
   }
 });

@@ -38,7 +38,9 @@ test("paging returns each row that existed at the start exactly once, at any pag
           inserted += 1;
           await apply(app, shop, [subscription(inserted, { startedAt: next })]);
         } else if (next !== undefined)
-          await apply(app, shop, [subscription((next % rows.length) + 1, { status: "PAUSED", startedAt: "2020-01-01T00:00:00.000Z" })]);
+          await apply(app, shop, [
+            subscription((next % rows.length) + 1, { status: "PAUSED", startedAt: "2020-01-01T00:00:00.000Z" }),
+          ]);
       }
       const existed = new Set<unknown>(rows.map(({ shopifyId }) => shopifyId));
       for (const { seen } of walks) expect(existed.difference(seen)).toEqual(new Set());
@@ -47,7 +49,10 @@ test("paging returns each row that existed at the start exactly once, at any pag
   );
 });
 
-/** A client that reads all pages of the subscriptions, one at a time. It fails when it sees a row again, and so never reads on forever. */
+/**
+ * A client that reads all pages of the subscriptions, one at a time. It fails when it sees a row again, and so never
+ * reads on forever.
+ */
 function walk(get: (path: string) => Promise<Response>, limit: number) {
   const seen = new Set<unknown>();
   let query: string | null = `limit=${limit}`;

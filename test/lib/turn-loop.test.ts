@@ -184,7 +184,11 @@ describe("a turn that fails", () => {
       waits.push(ms);
       return new Promise(() => undefined);
     };
-    const loop = createTurnLoop({ turn: () => Promise.reject(new Error("disk is full")), sleep, onFailure: () => undefined });
+    const loop = createTurnLoop({
+      turn: () => Promise.reject(new Error("disk is full")),
+      sleep,
+      onFailure: () => undefined,
+    });
     loop.wake();
     await settle();
     expect(waits).toEqual([900]);

@@ -10,7 +10,10 @@ import { temporaryFolder } from "../support/app.ts";
 /** @returns the changes of a source file with these lines, as `line: before -> after` */
 async function changes(...lines: string[]): Promise<string[]> {
   const folder = temporaryFolder();
-  writeFileSync(join(folder, "tsconfig.json"), '{ "compilerOptions": { "jsx": "preserve", "types": [], "noEmit": true }, "files": ["a.tsx"] }');
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    '{ "compilerOptions": { "jsx": "preserve", "types": [], "noEmit": true }, "files": ["a.tsx"] }',
+  );
   writeFileSync(join(folder, "a.tsx"), lines.join("\n"));
   return (await candidatesOf(folder, ["a.tsx"])).map(({ line, before, after }) => `${line}: ${before} -> ${after}`);
 }
@@ -78,10 +81,18 @@ test("a seed chooses the same changes each time, and each place at most once", (
 test("a change is tried on the file's own tests first, then on those that run its line, the quickest first", () => {
   const lcov = "TN:\nSF:src/lib/a.ts\nDA:1,7\nDA:2,0\nDA:3,12\nend_of_record\nSF:test/x.ts\nDA:1,1\nend_of_record\n";
   expect(readLcov(lcov)).toEqual({ "src/lib/a.ts": [1, 3] });
-  const file = (path: string, durationMs: number, lines: number[]) => ({ path, durationMs, passed: true, lines: { "src/lib/a.ts": lines } });
+  const file = (path: string, durationMs: number, lines: number[]) => ({
+    path,
+    durationMs,
+    passed: true,
+    lines: { "src/lib/a.ts": lines },
+  });
   const slow = file("test/slow.test.ts", 900, [3]);
   const quick = file("test/quick.test.ts", 10, [3]);
   const own = file("test/lib/a.test.ts", 5_000, []);
   const other = file("test/other.test.ts", 1, [1]);
-  expect(orderTests([slow, quick, own, other], "src/lib/a.ts", 3)).toEqual({ likely: [own, quick, slow], others: [other] });
+  expect(orderTests([slow, quick, own, other], "src/lib/a.ts", 3)).toEqual({
+    likely: [own, quick, slow],
+    others: [other],
+  });
 });

@@ -44,7 +44,11 @@ test("a cancellation that comes together with the last decline is involuntary", 
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   all.remote.cancel(contract);
   await all.deliverAll();
-  expect((await queuedTopics(all)).slice(2)).toEqual(["order.failed", "subscription.updated", "subscription.cancelled"]);
+  expect((await queuedTopics(all)).slice(2)).toEqual([
+    "order.failed",
+    "subscription.updated",
+    "subscription.cancelled",
+  ]);
   const deliveries = await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 1 });
   const { body } = await all.test.app.store.deliveries.show(all.shop.shop.id, deliveries[0]?.id ?? "");
   expect(JSON.parse(body).data).toMatchObject({ churn_type: "involuntary" });
@@ -101,7 +105,8 @@ test("a skipped cycle is read again for 30 days, and not after that", async () =
   const contract = createContract(all.remote, { interval: "WEEK" });
   all.remote.skipCycle(contract, 1);
   await all.deliverAll();
-  const statusOf = async (cycle: number) => (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === cycle)?.["status"];
+  const statusOf = async (cycle: number) =>
+    (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === cycle)?.["status"];
   expect(await statusOf(1)).toBe("SKIPPED");
   all.test.clock.ms += 36 * 24 * HOUR_MS;
   all.remote.unskipCycle(contract, 1);
@@ -120,21 +125,25 @@ test.each([
   ["WEEK", 2, 10],
   ["MONTH", 1, 10],
   ["YEAR", 1, 10],
-] as const)("skips up to two intervals of %s x %d after the next billing are seen, and no later page is read", async (...args) => {
-  const [interval, intervalCount, billed] = args;
-  const all = await connected();
-  const contract = createContract(all.remote, { interval, intervalCount });
-  for (let cycle = 1; cycle <= billed; cycle += 1) all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
-  // The next billing is that of the next cycle. Pages of 12 cycles are read, and the skipped one begins a page.
-  const skipped = billed + 3;
-  expect(skipped % 12).toBe(1);
-  all.remote.skipCycle(contract, skipped);
-  all.remote.outgoing.splice(0, all.remote.outgoing.length - 1);
-  const begun = all.platform.requests.length;
-  await all.deliverAll();
-  const orders = await all.shop.all("orders");
-  expect(orders.filter(({ status }) => status === "PAID")).toHaveLength(billed + 1);
-  expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
-  const pages = operations(all, begun).filter((name) => /Cycles$/.test(name));
-  expect(pages).toHaveLength(Math.ceil(skipped / 12));
-});
+] as const)(
+  "skips up to two intervals of %s x %d after the next billing are seen, and no later page is read",
+  async (...args) => {
+    const [interval, intervalCount, billed] = args;
+    const all = await connected();
+    const contract = createContract(all.remote, { interval, intervalCount });
+    for (let cycle = 1; cycle <= billed; cycle += 1)
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+    // The next billing is that of the next cycle. Pages of 12 cycles are read, and the skipped one begins a page.
+    const skipped = billed + 3;
+    expect(skipped % 12).toBe(1);
+    all.remote.skipCycle(contract, skipped);
+    all.remote.outgoing.splice(0, all.remote.outgoing.length - 1);
+    const begun = all.platform.requests.length;
+    await all.deliverAll();
+    const orders = await all.shop.all("orders");
+    expect(orders.filter(({ status }) => status === "PAID")).toHaveLength(billed + 1);
+    expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
+    const pages = operations(all, begun).filter((name) => /Cycles$/.test(name));
+    expect(pages).toHaveLength(Math.ceil(skipped / 12));
+  },
+);

@@ -18,22 +18,33 @@ const CHANGES = {
     remote.createContract({ customer, lines: [LINE], interval: n % 2 === 0 ? "MONTH" : "WEEK" });
   },
   rename: (remote, n) => withOne(remote, "customer", n, (id) => remote.updateCustomer(id, { firstName: `Name ${n}` })),
-  consent: (remote, n) => withOne(remote, "customer", n, (id) => remote.setConsent(id, n % 3 === 0 ? "subscribed" : "unsubscribed")),
-  change_lines: (remote, n) => withOne(remote, "contract", n, (id) => remote.updateContract(id, { lines: [{ ...LINE, quantity: (n % 5) + 1 }] })),
-  postpone: (remote, n) => withOne(remote, "contract", n, (id) => remote.setNextBillingDate(id, `2026-0${(n % 5) + 4}-10T00:00:00Z`)),
+  consent: (remote, n) =>
+    withOne(remote, "customer", n, (id) => remote.setConsent(id, n % 3 === 0 ? "subscribed" : "unsubscribed")),
+  change_lines: (remote, n) =>
+    withOne(remote, "contract", n, (id) => remote.updateContract(id, { lines: [{ ...LINE, quantity: (n % 5) + 1 }] })),
+  postpone: (remote, n) =>
+    withOne(remote, "contract", n, (id) => remote.setNextBillingDate(id, `2026-0${(n % 5) + 4}-10T00:00:00Z`)),
   pause: (remote, n) => withOne(remote, "contract", n, (id) => remote.pause(id)),
   activate: (remote, n) => withOne(remote, "contract", n, (id) => remote.activate(id)),
   fail: (remote, n) => withOne(remote, "contract", n, (id) => remote.fail(id)),
   cancel: (remote, n) => withOne(remote, "contract", n, (id) => remote.cancel(id)),
   decline: (remote, n) => withAttempt(remote, n, (attempt) => remote.failAttempt(attempt, "CARD_DECLINED")),
-  charge: (remote, n) => withAttempt(remote, n, (attempt) => remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] })),
+  charge: (remote, n) =>
+    withAttempt(remote, n, (attempt) =>
+      remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] }),
+    ),
   challenge: (remote, n) => withAttempt(remote, n, (attempt) => remote.challenge(attempt)),
   skip: (remote, n) => withOne(remote, "contract", n, (id) => remote.skipCycle(id, (n % 3) + 1)),
   unskip: (remote, n) => withOne(remote, "contract", n, (id) => remote.unskipCycle(id, (n % 3) + 1)),
   buy_once: (remote) => void remote.placeOrder(),
 } satisfies Record<string, (remote: PlatformShop, n: number) => void>;
 
-function withOne(remote: PlatformShop, kind: "customer" | "contract", n: number, change: (id: string) => unknown): void {
+function withOne(
+  remote: PlatformShop,
+  kind: "customer" | "contract",
+  n: number,
+  change: (id: string) => unknown,
+): void {
   const ids = remote.ids(kind);
   const id = ids[n % Math.max(1, ids.length)];
   if (id !== undefined) tryChange(() => change(id));
@@ -60,14 +71,19 @@ function tryChange(change: () => unknown): void {
 }
 
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom(...(Object.keys(CHANGES) as (keyof typeof CHANGES)[])), n: fc.nat(20) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constantFrom(...(Object.keys(CHANGES) as (keyof typeof CHANGES)[])), n: fc.nat(20) }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("deliver" as const), n: fc.nat(1000) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), n: fc.nat(30) }) },
 );
 
 /** Delivers some webhooks, out of order, and a few of them twice. The others are lost. */
 async function deliverSome({ send, processed }: ConnectionResult, webhooks: Webhook[], n: number): Promise<void> {
-  const order = webhooks.map((webhook, index) => ({ webhook, rank: (index * 7919 + n * 104_729) % 1009 })).toSorted((a, b) => a.rank - b.rank);
+  const order = webhooks
+    .map((webhook, index) => ({ webhook, rank: (index * 7919 + n * 104_729) % 1009 }))
+    .toSorted((a, b) => a.rank - b.rank);
   for (const [index, { webhook, rank }] of order.entries()) {
     if (rank % 4 === 0) continue;
     expect((await send(webhook)).status).toBe(200);
@@ -79,16 +95,23 @@ async function deliverSome({ send, processed }: ConnectionResult, webhooks: Webh
 
 /** The mirror, without the times that only it knows: when it first saw a person, and when it saw a cancellation. */
 async function mirrorOf({ shop, remote }: ConnectionResult): Promise<unknown> {
-  const [customers, subscriptions, orders] = await Promise.all(["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)));
+  const [customers, subscriptions, orders] = await Promise.all(
+    ["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)),
+  );
   const gids = new Map(subscriptions?.map(({ id, shopifyId }) => [id, String(shopifyId)]));
   const hasAttempts = ({ contractId, cycleNumber }: Record<string, unknown>) =>
-    remote.find("contract", gids.get(contractId) ?? "")?.attempts.some(({ cycleIndex }) => cycleIndex === cycleNumber) === true;
-  const by = (rows: Record<string, unknown>[] = []) => rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"])));
+    remote
+      .find("contract", gids.get(contractId) ?? "")
+      ?.attempts.some(({ cycleIndex }) => cycleIndex === cycleNumber) === true;
+  const by = (rows: Record<string, unknown>[] = []) =>
+    rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"])));
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
     // A cycle that was skipped keeps its first date, and its row if it is not skipped any more.
-    orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(({ billedAt: _billedAt, ...rest }) => rest),
+    orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(
+      ({ billedAt: _billedAt, ...rest }) => rest,
+    ),
   };
 }
 
@@ -117,7 +140,8 @@ async function checkEvents(all: ConnectionResult): Promise<void> {
   for (const order of (await all.shop.all("orders")) as Order[]) {
     const contract = subscriptions.find(({ id }) => id === order.contractId)?.shopifyId;
     const ofCycle = events.filter(
-      ({ topic, data }) => topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
+      ({ topic, data }) =>
+        topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
     );
     const attempts = all.remote.find("contract", contract ?? "")?.attempts ?? [];
     const failed = attempts.filter(({ cycleIndex, state }) => cycleIndex === order.cycleNumber && state === "failed");

@@ -83,7 +83,15 @@ async function processing() {
     /** Puts one item about each subject into the inbox. */
     async receive(shop: Shop, subjects: readonly string[], needsPlatform = true): Promise<void> {
       const receipts = subjects.map((subject) => {
-        return { shopId: shop.id, webhookId: null, topic: "orders/create", subject, needsPlatform, body: "{}", triggeredAt: START };
+        return {
+          shopId: shop.id,
+          webhookId: null,
+          topic: "orders/create",
+          subject,
+          needsPlatform,
+          body: "{}",
+          triggeredAt: START,
+        };
       });
       await inbox.receive(receipts, clock.now());
     },
@@ -101,7 +109,9 @@ async function processing() {
     callCount: () => calls.length,
     async waits(shop: Shop): Promise<(number | null)[]> {
       const entries = await inbox.list(shop.id, { limit: 100 });
-      return entries.map(({ nextAttemptAt }) => (nextAttemptAt === null ? null : nextAttemptAt - clock.ms)).toReversed();
+      return entries
+        .map(({ nextAttemptAt }) => (nextAttemptAt === null ? null : nextAttemptAt - clock.ms))
+        .toReversed();
     },
   };
 }
@@ -115,7 +125,9 @@ function bySubject(calls: readonly Call[]): string[] {
 }
 
 function countByShop(calls: readonly Call[]): Record<string, number> {
-  return Object.fromEntries([...Map.groupBy(calls, ({ domain }) => domain)].map(([domain, group]) => [domain, group.length]));
+  return Object.fromEntries(
+    [...Map.groupBy(calls, ({ domain }) => domain)].map(([domain, group]) => [domain, group.length]),
+  );
 }
 
 describe("shops take turns", () => {
@@ -201,7 +213,8 @@ describe("the most that runs at once is", () => {
     clock.ms += 1;
     for (const call of running) await call.succeed();
     await settle();
-    // The second subject still runs, which started last. How long a subject takes that needs no platform changes nothing.
+    // The second subject still runs, which started last. How long a subject takes that needs no platform changes
+    // nothing.
     clock.ms -= 5 * SECOND;
     await quick?.succeed();
     await settle();
@@ -390,8 +403,13 @@ describe("what fails", () => {
     }
     const minutes = [1, 5, 15, 30, 60, 120, 240, 480].map((each) => each * MINUTE);
     expect(planned).toEqual([5 * SECOND, 15 * SECOND, ...minutes, null]);
-    expect(await store.inbox.list(shop.id, { limit: 1 })).toMatchObject([{ status: "failed", attempts: 11, error: "the record is refused" }]);
-    expect(logged.map((line) => line.includes("it stays in the inbox as failed"))).toEqual([...Array<boolean>(10).fill(false), true]);
+    expect(await store.inbox.list(shop.id, { limit: 1 })).toMatchObject([
+      { status: "failed", attempts: 11, error: "the record is refused" },
+    ]);
+    expect(logged.map((line) => line.includes("it stays in the inbox as failed"))).toEqual([
+      ...Array<boolean>(10).fill(false),
+      true,
+    ]);
     clock.ms += 24 * 60 * MINUTE;
     await wake();
     expect(newCalls()).toEqual([]);

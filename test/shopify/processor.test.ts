@@ -3,7 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
 
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
+const LINE = {
+  title: "House blend",
+  price: "12.50",
+  quantity: 2,
+  variant: "gid://shopify/ProductVariant/11",
+  product: "gid://shopify/Product/12",
+};
 const SAMPLES = join(import.meta.dir, "../support/platform-webhooks");
 const HOUR = 3_600_000;
 
@@ -67,10 +73,17 @@ test.each([
 test("a date of one shop that is too far away does not fail the records of another shop", async () => {
   const all = await connected();
   const other = await all.test.addShop("beta.myshopify.com");
-  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  const contract = all.remote.createContract({
+    customer: all.remote.createCustomer({ email: "a@example.com" }),
+    lines: [LINE],
+  });
   all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
-  const statuses = await Promise.all(Array.from({ length: 20 }, (_, n) => other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` })));
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` }),
+    ),
+  );
   await all.processed();
   expect(statuses.every(({ status }) => status === 202)).toBe(true);
 });
@@ -87,7 +100,9 @@ describe("while the platform is down", () => {
     expect(await all.shop.all("subscriptions")).toEqual([]);
     const waiting = await entries(all);
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
-    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(true);
+    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(
+      true,
+    );
     all.platform.fault = () => undefined;
     all.test.clock.ms += 10_000;
     all.test.app.processor.wake();
@@ -123,7 +138,10 @@ describe("while the platform is down", () => {
 
   test("webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
     const all = await connected();
-    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    const contract = all.remote.createContract({
+      customer: all.remote.createCustomer({ email: "a@example.com" }),
+      lines: [LINE],
+    });
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
     await all.deliverAll();
     for (let n = 0; n < 12; n += 1) {
@@ -146,7 +164,10 @@ describe("while the platform is down", () => {
 
 test("webhooks about one contract are processed one after another, and those that wait together need one read", async () => {
   const all = await connected();
-  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  const contract = all.remote.createContract({
+    customer: all.remote.createCustomer({ email: "a@example.com" }),
+    lines: [LINE],
+  });
   await all.deliverAll();
   let atOnce = 0;
   let most = 0;
@@ -219,10 +240,23 @@ describe("privacy", () => {
     const all = await connected();
     const { store } = all.test.app;
     const { id } = all.shop.shop;
-    await store.webhooks.set(id, { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] }, all.test.clock.now());
+    await store.webhooks.set(
+      id,
+      { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] },
+      all.test.clock.now(),
+    );
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     await all.deliverAll();
-    await all.shop.intake({ type: "reward", id: "r1", source: "referral", customer, friend: "ada@example.com", name: "Ada", reward_cents: 500, code: "X1" });
+    await all.shop.intake({
+      type: "reward",
+      id: "r1",
+      source: "referral",
+      customer,
+      friend: "ada@example.com",
+      name: "Ada",
+      reward_cents: 500,
+      code: "X1",
+    });
     all.platform.fault = () => ({ status: 503 });
     all.remote.placeOrder({ customer });
     await all.deliverAll();
@@ -230,35 +264,66 @@ describe("privacy", () => {
     all.test.clock.ms += 60_000;
     all.remote.redactCustomer(customer);
     await all.deliverAll();
-    expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, email: null, firstName: null, lastName: null }]);
+    expect(await all.shop.all("customers")).toMatchObject([
+      { shopifyId: customer, email: null, firstName: null, lastName: null },
+    ]);
     const held = JSON.stringify(await store.people.export(all.shop.shop, customer));
     expect(held).not.toContain("ada@example.com");
     expect(held).not.toMatch(/Ada|Lovelace/);
     expect(held).toContain('"reward_cents":500');
     expect(held).toContain('"code":"X1"');
     const [delivery] = await store.deliveries.list(id, { limit: 1 });
-    expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({ reward_cents: 500, friend: null, name: null });
+    expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({
+      reward_cents: 500,
+      friend: null,
+      name: null,
+    });
   });
 
   test("a redaction leaves nothing of the person in the file, and changes nobody whose number contains the same digits", async () => {
     const all = await connected();
     const body = (id: string, email: string) =>
-      JSON.stringify({ admin_graphql_api_id: `gid://shopify/Customer/${id}`, email, first_name: "Grace", last_name: "Hopper" });
+      JSON.stringify({
+        admin_graphql_api_id: `gid://shopify/Customer/${id}`,
+        email,
+        first_name: "Grace",
+        last_name: "Hopper",
+      });
     await all.send(webhook("customers/update", body("7", "seven@example.com")));
     await all.processed();
     all.platform.fault = () => ({ status: 503 });
     await all.send(
-      webhook("orders/create", JSON.stringify({ admin_graphql_api_id: "gid://shopify/Order/1", email: "bob@example.com", customer: { id: 1712 } })),
+      webhook(
+        "orders/create",
+        JSON.stringify({
+          admin_graphql_api_id: "gid://shopify/Order/1",
+          email: "bob@example.com",
+          customer: { id: 1712 },
+        }),
+      ),
     );
     await all.processed();
-    await all.send(webhook("customers/redact", '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}'));
+    await all.send(
+      webhook(
+        "customers/redact",
+        '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}',
+      ),
+    );
     await all.processed();
     const [order] = await entries(all);
-    expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain("bob@example.com");
+    expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
+      "bob@example.com",
+    );
     // This runs every minute.
     await all.test.app.store.checkpoint();
-    const files = Buffer.concat(["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))));
-    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([false, false, true]);
+    const files = Buffer.concat(
+      ["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))),
+    );
+    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   test("everything that is stored about a person can be exported", async () => {
@@ -268,7 +333,15 @@ describe("privacy", () => {
     const contract = all.remote.createContract({ customer, lines: [LINE] });
     all.remote.createContract({ customer: other, lines: [LINE] });
     await all.deliverAll();
-    await all.shop.intake({ type: "cancel_flow", id: "c1", subscription: contract, reason_id: "price", offer_type: null, accepted: false, saved: false });
+    await all.shop.intake({
+      type: "cancel_flow",
+      id: "c1",
+      subscription: contract,
+      reason_id: "price",
+      offer_type: null,
+      accepted: false,
+      saved: false,
+    });
     const held = await all.test.app.store.people.export(all.shop.shop, customer);
     expect(held).toMatchObject({
       customer: { shopifyId: customer, email: "ada@example.com" },

@@ -5,7 +5,18 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import { StandIn, type StandInOptions } from "../support/platform/stand-in.ts";
-import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, COUNT_AND_ATTEMPTS, CYCLE, CYCLES, FLOW, INSTALLATION, NODES, ORDER } from "./stand-in-operations.ts";
+import {
+  ATTEMPT,
+  CONTRACT,
+  CONTRACTS_SINCE,
+  COUNT_AND_ATTEMPTS,
+  CYCLE,
+  CYCLES,
+  FLOW,
+  INSTALLATION,
+  NODES,
+  ORDER,
+} from "./stand-in-operations.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const PATH = "admin/api/2026-07/graphql.json";
@@ -13,7 +24,13 @@ const PATH = "admin/api/2026-07/graphql.json";
 interface Answer {
   data: Record<string, unknown> | null;
   errors?: { message: string; extensions?: { code?: string } }[];
-  extensions?: { cost: { requestedQueryCost: number; actualQueryCost: number | null; throttleStatus: { currentlyAvailable: number } } };
+  extensions?: {
+    cost: {
+      requestedQueryCost: number;
+      actualQueryCost: number | null;
+      throttleStatus: { currentlyAvailable: number };
+    };
+  };
 }
 
 async function started(options: StandInOptions = {}) {
@@ -25,9 +42,14 @@ async function started(options: StandInOptions = {}) {
   const base = standIn.url.replace("{shop}", DOMAIN);
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
   const post = (path: string, body: unknown, withToken = token) =>
-    fetch(`${base}/${path}`, { method: "POST", headers: { ...headers, "X-Shopify-Access-Token": withToken }, body: JSON.stringify(body) });
+    fetch(`${base}/${path}`, {
+      method: "POST",
+      headers: { ...headers, "X-Shopify-Access-Token": withToken },
+      body: JSON.stringify(body),
+    });
   const postText = (body: string) => fetch(`${base}/${PATH}`, { method: "POST", headers, body });
-  const query = async (text: string, variables: Record<string, unknown> = {}) => (await (await post(PATH, { query: text, variables })).json()) as Answer;
+  const query = async (text: string, variables: Record<string, unknown> = {}) =>
+    (await (await post(PATH, { query: text, variables })).json()) as Answer;
   const grant = async (body: Record<string, string>): Promise<Record<string, unknown>> => {
     const response = await post("admin/oauth/access_token", { client_id: "client", client_secret: "secret", ...body });
     return { status: response.status, ...((await response.json()) as Record<string, unknown>) };
@@ -36,7 +58,12 @@ async function started(options: StandInOptions = {}) {
 }
 
 function oneContract(shop: PlatformShop): string {
-  const customer = shop.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "L", marketing: "subscribed" });
+  const customer = shop.createCustomer({
+    email: "ada@example.com",
+    firstName: "Ada",
+    lastName: "L",
+    marketing: "subscribed",
+  });
   const variant = "gid://shopify/ProductVariant/1";
   return shop.createContract({ customer, lines: [{ title: "House blend", price: "12.50", quantity: 2, variant }] });
 }
@@ -65,9 +92,16 @@ test("the queries of an app are answered with the real schema", async () => {
   expect(answers.map(({ errors }) => errors)).toEqual(answers.map(() => undefined));
   expect(standIn.invalid).toEqual([]);
   expect(answers[2]?.data).toMatchObject({
-    subscriptionBillingCycle: { cycleIndex: 1, cycleEndAt: "2026-04-01T12:00:00Z", billingAttemptExpectedDate: "2026-04-01T12:00:00Z", status: "BILLED" },
+    subscriptionBillingCycle: {
+      cycleIndex: 1,
+      cycleEndAt: "2026-04-01T12:00:00Z",
+      billingAttemptExpectedDate: "2026-04-01T12:00:00Z",
+      status: "BILLED",
+    },
   });
-  expect(answers[4]?.data).toMatchObject({ subscriptionBillingAttempt: { state: { error: { __typename: "SubscriptionBillingAttemptPaymentError" } } } });
+  expect(answers[4]?.data).toMatchObject({
+    subscriptionBillingAttempt: { state: { error: { __typename: "SubscriptionBillingAttemptPaymentError" } } },
+  });
   expect(standIn.requests.at(-1)).toMatchObject({ operation: "CountAndAttempts", outcome: "ok", shop: DOMAIN });
 });
 
@@ -77,9 +111,14 @@ test("the cycles of a range come in both directions, and have no end of their ow
   shop.skipCycle(c, 2);
   const dates = { startDate: "2026-04-01T12:00:00Z", endDate: "2026-07-01T12:00:00Z" };
   const forward = await query(CYCLES, { c, dates });
-  expect(forward.data).toMatchObject({ subscriptionBillingCycles: { nodes: [{ cycleIndex: 1 }, { cycleIndex: 2, skipped: true }, { cycleIndex: 3 }] } });
+  expect(forward.data).toMatchObject({
+    subscriptionBillingCycles: { nodes: [{ cycleIndex: 1 }, { cycleIndex: 2, skipped: true }, { cycleIndex: 3 }] },
+  });
   expect((await query(CYCLES, { c, dates, reverse: true })).data).toMatchObject({
-    subscriptionBillingCycles: { pageInfo: { hasNextPage: true }, nodes: [{ cycleIndex: 4 }, { cycleIndex: 3 }, { cycleIndex: 2 }] },
+    subscriptionBillingCycles: {
+      pageInfo: { hasNextPage: true },
+      nodes: [{ cycleIndex: 4 }, { cycleIndex: 3 }, { cycleIndex: 2 }],
+    },
     fifth: { nodes: [{ cycleIndex: 5 }] },
   });
 });
@@ -91,7 +130,9 @@ test("pages stay in order while rows change", async () => {
   let after: string | null = null;
   for (let page = 0; page < 4; page++) {
     const { data } = await query(CONTRACTS_SINCE, { after, q: "updated_at:>2026-01-01T00:00:00Z" });
-    const { pageInfo, nodes } = (data as { subscriptionContracts: { pageInfo: { endCursor: string }; nodes: { id: string }[] } }).subscriptionContracts;
+    const { pageInfo, nodes } = (
+      data as { subscriptionContracts: { pageInfo: { endCursor: string }; nodes: { id: string }[] } }
+    ).subscriptionContracts;
     for (const { id } of nodes) seen.add(id);
     after = pageInfo.endCursor;
     clock.ms += 1000;
@@ -125,8 +166,14 @@ test("tokens end, rotate and can be revoked", async () => {
   const { accessToken, refreshToken } = shop.issuePair();
   const next = await grant({ grant_type: "refresh_token", refresh_token: refreshToken });
   expect([await status(accessToken), await status(next["access_token"])]).toEqual([200, 200]);
-  expect(await grant({ grant_type: "refresh_token", refresh_token: refreshToken })).toEqual({ status: 400, error: "invalid_grant" });
-  expect(await grant({ grant_type: "client_credentials", client_secret: "wrong" })).toEqual({ status: 401, error: "invalid_client" });
+  expect(await grant({ grant_type: "refresh_token", refresh_token: refreshToken })).toEqual({
+    status: 400,
+    error: "invalid_grant",
+  });
+  expect(await grant({ grant_type: "client_credentials", client_secret: "wrong" })).toEqual({
+    status: 401,
+    error: "invalid_client",
+  });
   shop.uninstall();
   expect(await status(next["access_token"])).toBe(401);
 });
@@ -148,10 +195,16 @@ test("triggers are accepted with exact ids", async () => {
   const exact = '"payload":{"customer_id":9007199254741001}';
   await postText(`{"query":${JSON.stringify(FLOW)},"variables":{"handle":"subscription-created",${exact}}}`);
   expect(shop.workflows).toMatchObject([{ handle: "subscription-created", raw: expect.stringContaining(exact) }]);
-  const refused = { flowTriggerReceive: { userErrors: [{ field: ["handle"], message: expect.stringContaining("Invalid handle 'x'.") }] } };
+  const refused = {
+    flowTriggerReceive: {
+      userErrors: [{ field: ["handle"], message: expect.stringContaining("Invalid handle 'x'.") }],
+    },
+  };
   expect((await query(FLOW, { handle: "x", payload })).data).toMatchObject(refused);
   const large = { handle: "subscription-created", payload: { text: "x".repeat(50_000) } };
-  expect((await query(FLOW, large)).data).toMatchObject({ flowTriggerReceive: { userErrors: [{ field: ["payload"] }] } });
+  expect((await query(FLOW, large)).data).toMatchObject({
+    flowTriggerReceive: { userErrors: [{ field: ["payload"] }] },
+  });
   expect(shop.workflows).toHaveLength(1);
 });
 
@@ -164,7 +217,10 @@ test("webhooks are signed, in order, and have exact ids", async () => {
     fetch: async (request) => {
       const expected = createHmac("sha256", "secret").update(await request.text());
       const { headers } = request;
-      received.push({ topic: headers.get("x-shopify-topic"), genuine: headers.get("x-shopify-hmac-sha256") === expected.digest("base64") });
+      received.push({
+        topic: headers.get("x-shopify-topic"),
+        genuine: headers.get("x-shopify-hmac-sha256") === expected.digest("base64"),
+      });
       return new Response(null, { status: received.length === 2 ? 500 : 200 });
     },
   });
@@ -184,14 +240,26 @@ test("discounts are split among the lines to the cent", async () => {
   const { standIn, shop, query } = await started();
   const customer = shop.createCustomer();
   const line = { title: "Tea", price: "3.33", variant: "gid://shopify/ProductVariant/2" };
-  const contract = shop.createContract({ customer, originOrder: false, lines: [line, line, { ...line, discounted: "3.00" }] });
-  const order = shop.succeedAttempt(shop.startAttempt(contract, 1), { discounts: [{ title: "TEN", amount: "1.00", kind: "code" }] });
+  const contract = shop.createContract({
+    customer,
+    originOrder: false,
+    lines: [line, line, { ...line, discounted: "3.00" }],
+  });
+  const order = shop.succeedAttempt(shop.startAttempt(contract, 1), {
+    discounts: [{ title: "TEN", amount: "1.00", kind: "code" }],
+  });
   const { data } = await query(ORDER, { id: order });
-  const allocated = [...JSON.stringify(data).matchAll(/"allocatedAmountSet":\{"shopMoney":\{"amount":"([\d.]+)"/g)].map(([, amount]) => Number(amount));
+  const allocated = [...JSON.stringify(data).matchAll(/"allocatedAmountSet":\{"shopMoney":\{"amount":"([\d.]+)"/g)].map(
+    ([, amount]) => Number(amount),
+  );
   expect(allocated.reduce((sum, amount) => sum + amount, 0)).toBeCloseTo(1.33, 10);
-  expect(data).toMatchObject({ order: { totalDiscountsSet: { shopMoney: { amount: "1.33" } }, totalPriceSet: { shopMoney: { amount: "8.66" } } } });
+  expect(data).toMatchObject({
+    order: { totalDiscountsSet: { shopMoney: { amount: "1.33" } }, totalPriceSet: { shopMoney: { amount: "8.66" } } },
+  });
   expect(shop.outgoing.at(-1)?.topic).toBe("subscription_contracts/update");
-  expect((await query(CONTRACT, { id: contract })).data).toMatchObject({ subscriptionContract: { nextBillingDate: "2026-05-01T12:00:00Z" } });
+  expect((await query(CONTRACT, { id: contract })).data).toMatchObject({
+    subscriptionContract: { nextBillingDate: "2026-05-01T12:00:00Z" },
+  });
   expect(standIn.invalid).toEqual([]);
 });
 
@@ -200,7 +268,13 @@ test("requests fail as the test wants", async () => {
   const sent = { query: FLOW, variables: { handle: "subscription-created", payload: {} } };
   standIn.fault = ({ operation, n }) => {
     if (operation === "Flow") return "lost";
-    return n === 1 ? "reset" : n === 2 ? { status: 503, headers: { "Retry-After": "2" } } : n === 3 ? { delay: 1 } : undefined;
+    return n === 1
+      ? "reset"
+      : n === 2
+        ? { status: 503, headers: { "Retry-After": "2" } }
+        : n === 3
+          ? { delay: 1 }
+          : undefined;
   };
   await expect(query(INSTALLATION)).rejects.toThrow();
   const unavailable = await post(PATH, { query: INSTALLATION });
@@ -211,17 +285,32 @@ test("requests fail as the test wants", async () => {
 });
 
 test("as a process of its own it is controlled over HTTP", async () => {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/platform/main.ts")], { stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/platform/main.ts")], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   afterTest(() => child.kill());
   const { value } = await child.stdout.getReader().read();
   const address = /http:\S+/.exec(new TextDecoder().decode(value))?.[0] ?? "";
   const control = async (body: unknown) =>
-    (await (await fetch(`${address}/control`, { method: "POST", body: JSON.stringify(body) })).json()) as { result: string };
+    (await (await fetch(`${address}/control`, { method: "POST", body: JSON.stringify(body) })).json()) as {
+      result: string;
+    };
   await control({ do: "addShop", shop: DOMAIN });
-  const { result: customer } = await control({ do: "createCustomer", shop: DOMAIN, with: { email: "ada@example.com" } });
+  const { result: customer } = await control({
+    do: "createCustomer",
+    shop: DOMAIN,
+    with: { email: "ada@example.com" },
+  });
   expect(customer).toBe("gid://shopify/Customer/9007199254741001");
-  const { result: contract } = await control({ do: "createContract", shop: DOMAIN, with: { customer, lines: [{ title: "Tea", price: "3.00" }] } });
+  const { result: contract } = await control({
+    do: "createContract",
+    shop: DOMAIN,
+    with: { customer, lines: [{ title: "Tea", price: "3.00" }] },
+  });
   expect(contract).toBe("gid://shopify/SubscriptionContract/9007199254741002");
-  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject({ error: "there is no command constructor" });
+  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject({
+    error: "there is no command constructor",
+  });
   expect(await (await fetch(`${address}/control/workflows?shop=${DOMAIN}`)).json()).toEqual([]);
 });

@@ -13,7 +13,9 @@ function triggerLog({ test, shop }: ConnectionResult) {
 test("triggers are started once each, with the customer's exact number, and logged like webhooks", async () => {
   const all = await connected();
   const { store, sender } = all.test.app;
-  await store.shops.set(DOMAIN, { triggers: ["subscription-created", "billing-attempt-failed", "streak-milestone-reached"] });
+  await store.shops.set(DOMAIN, {
+    triggers: ["subscription-created", "billing-attempt-failed", "streak-milestone-reached"],
+  });
   const customer = all.remote.createCustomer({ email: "a@example.com" });
   const contract = createContract(all.remote, { customer });
   await all.deliverAll();
@@ -59,7 +61,10 @@ test("triggers that the platform refuses are retried, with its message in the lo
 async function attempt(all: ConnectionResult, { timeoutMs = 10_000, shopId = all.shop.shop.id } = {}) {
   const { client, waits } = recordedClient(all);
   const start = createWorkflowStarter({ client, shops: all.test.app.store.shops, timeoutMs });
-  const claim = { shopId, body: '{"handle":"subscription-created","payload":{"customer_id":9007199254740993}}' } as Claim;
+  const claim = {
+    shopId,
+    body: '{"handle":"subscription-created","payload":{"customer_id":9007199254740993}}',
+  } as Claim;
   return { outcome: await start(claim), waits };
 }
 

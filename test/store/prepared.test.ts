@@ -23,7 +23,12 @@ test("SQLite prepares none of the store's prepared statements anew at each run (
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
   const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();
   await store.close();

@@ -23,7 +23,10 @@ async function old(version: number): Promise<OldDatabase> {
   return { data, answers: await unpack(version, data) };
 }
 
-/** Opens a data folder with today's program, at the time when the database was stored. No server of the platform is there. */
+/**
+ * Opens a data folder with today's program, at the time when the database was stored. No server of the platform is
+ * there.
+ */
 async function open({ data, answers }: OldDatabase): Promise<App> {
   const secretFile = join(temporaryFolder(), "secret");
   await Bun.write(secretFile, answers.platformSecret);
@@ -54,7 +57,12 @@ async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
 }
 
 async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
-  const store = await openStore({ folder: data, masterKeyFile: join(data, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({
+    folder: data,
+    masterKeyFile: join(data, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
   await store.close();
   return readDatabase(data);
 }
@@ -62,7 +70,9 @@ async function openAndClose(data: string): Promise<ReturnType<typeof readDatabas
 test("every schema before today's, from the fourth on, has a stored database", async () => {
   const { schemaVersion: today } = await openAndClose(join(temporaryFolder(), "data"));
   expect(today).toBeGreaterThanOrEqual(4);
-  const missing = Array.from({ length: today - 4 }, (_, index) => index + 4).filter((version) => !VERSIONS.includes(version));
+  const missing = Array.from({ length: today - 4 }, (_, index) => index + 4).filter(
+    (version) => !VERSIONS.includes(version),
+  );
   expect(missing).toEqual([]);
 });
 
@@ -89,7 +99,8 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const page = await get(app, "/admin/keys", { Cookie: sessionCookie });
     expect(page.status).toBe(200);
     expect(page.body).toContain(shops[0]?.domain ?? "");
-    const signIn = async () => (await app.handle(new Request(`http://sds.test${signInPath}`))).headers.get("set-cookie");
+    const signIn = async () =>
+      (await app.handle(new Request(`http://sds.test${signInPath}`))).headers.get("set-cookie");
     expect(await signIn()).toStartWith("sds_session=");
     expect(await signIn()).toBeNull();
   });
@@ -137,7 +148,13 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
       const { body } = await get(again, `/api/v1/${resource}?limit=250`, { Authorization: `Bearer ${shop?.key}` });
       return (JSON.parse(body) as { data: { shopifyId: string }[] }).data;
     };
-    expect((await rows("subscriptions")).find(({ shopifyId }) => shopifyId === gid.contract(7_000))).toMatchObject({ status: "ACTIVE", cyclesCompleted: 0 });
-    expect((await rows("customers")).find(({ shopifyId }) => shopifyId === gid.customer(1))).toMatchObject({ email: "new@example.com", subscriptionCount: 2 });
+    expect((await rows("subscriptions")).find(({ shopifyId }) => shopifyId === gid.contract(7_000))).toMatchObject({
+      status: "ACTIVE",
+      cyclesCompleted: 0,
+    });
+    expect((await rows("customers")).find(({ shopifyId }) => shopifyId === gid.customer(1))).toMatchObject({
+      email: "new@example.com",
+      subscriptionCount: 2,
+    });
   });
 });

@@ -19,13 +19,21 @@ export async function answerOf(response: Response): Promise<Answer> {
 const JSON_HEADERS = { "content-type": "application/json", "x-content-type-options": "nosniff" };
 
 /** What an answer that is no error has to be. */
-export function success(status: number, body: unknown, headers: Record<string, string> = { "cache-control": "no-store" }): Answer {
+export function success(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = { "cache-control": "no-store" },
+): Answer {
   return { status, headers: { ...JSON_HEADERS, ...headers }, body };
 }
 
 /** What a page of rows has to be. */
 export function page(data: unknown[], limit: number, nextCursor: string | null): Answer {
-  return success(200, { data, page: { limit, nextCursor } }, { "cache-control": "private, no-cache", vary: "Authorization" });
+  return success(
+    200,
+    { data, page: { limit, nextCursor } },
+    { "cache-control": "private, no-cache", vary: "Authorization" },
+  );
 }
 
 /** What an error has to be. */
@@ -34,15 +42,26 @@ export function refusal(status: number, code: string, message: string, headers: 
   return success(status, { error: { code, message } }, own);
 }
 
-export const NOT_FOUND = refusal(404, "not_found", "There is nothing here. The API has /api/v1/subscriptions, /api/v1/customers, /api/v1/orders.");
+export const NOT_FOUND = refusal(
+  404,
+  "not_found",
+  "There is nothing here. The API has /api/v1/subscriptions, /api/v1/customers, /api/v1/orders.",
+);
 
-export const UNAUTHORIZED = refusal(401, "unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.", {
-  "www-authenticate": "Bearer",
-});
+export const UNAUTHORIZED = refusal(
+  401,
+  "unauthorized",
+  "Send a valid API key as `Authorization: Bearer cad_pk_...`.",
+  {
+    "www-authenticate": "Bearer",
+  },
+);
 
 export const INTERNAL = refusal(500, "internal", "Something went wrong on our side. It is safe to try again.");
 
 /** @param allow the methods of the path, as in the Allow header */
 export function notAllowed(allow: string): Answer {
-  return refusal(405, "method_not_allowed", `Only ${allow} ${allow.includes(",") ? "are" : "is"} allowed here.`, { allow });
+  return refusal(405, "method_not_allowed", `Only ${allow} ${allow.includes(",") ? "are" : "is"} allowed here.`, {
+    allow,
+  });
 }

@@ -19,6 +19,12 @@ export async function deadDelivery(
   const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
   const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
   if (claim === undefined) throw new Error("nothing was due");
-  await deliveries.turn([{ claim, outcome: { statusCode: 500, error }, startedAt: queuedAt, duration: 12 }], new Map(), queuedAt, queuedAt, []);
+  await deliveries.turn(
+    [{ claim, outcome: { statusCode: 500, error }, startedAt: queuedAt, duration: 12 }],
+    new Map(),
+    queuedAt,
+    queuedAt,
+    [],
+  );
   return id;
 }

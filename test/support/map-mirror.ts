@@ -21,7 +21,8 @@ export class MapMirror implements MirrorView {
   apply(record: MirrorRecord, now = START): { rows: Row[]; events: Event[] } {
     const decision = decide(this, record, now);
     if ("refused" in decision) throw new Error(`${decision.refused.field} ${decision.refused.reason}`);
-    for (const row of decision.rows) this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
+    for (const row of decision.rows)
+      this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
     return decision;
   }
 
@@ -32,5 +33,6 @@ export class MapMirror implements MirrorView {
 
   theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;
   theSubscription = (n: number) => this.subscription(subscriptionId(this.domain, gid.contract(n)))?.resource;
-  theOrder = (n: number, cycle: number) => this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
+  theOrder = (n: number, cycle: number) =>
+    this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
 }

@@ -2,7 +2,10 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A database that a released version wrote, and what that version answered. README.md in the folder says how they are made. */
+/**
+ * A database that a released version wrote, and what that version answered. README.md in the folder says how they are
+ * made.
+ */
 export const STORED_DATABASES = join(import.meta.dir, "databases");
 
 /** A GET with an API key, and its answer to the byte. */
@@ -72,7 +75,10 @@ export async function unpack(version: number, data: string): Promise<Answers> {
   return JSON.parse(new TextDecoder().decode(answers)) as Answers;
 }
 
-/** The database of a data folder as it stands now, with what is still in its write-ahead log: schema version and whole content. */
+/**
+ * The database of a data folder as it stands now, with what is still in its write-ahead log: schema version and whole
+ * content.
+ */
 export function readDatabase(data: string): { schemaVersion: number; content: Buffer } {
   const db = new Database(join(data, "sds.db"), { readonly: true });
   try {

@@ -25,8 +25,13 @@ const ACTOR = "operator";
 export function addDemoCommand(program: Command): void {
   program
     .command("demo")
-    .description("run a shop with sample data in a temporary folder; every few seconds something happens in it, until you stop it")
-    .option("--port <port>", "port to listen on; 0 means any free port (default 8080, or any free port if that is taken)")
+    .description(
+      "run a shop with sample data in a temporary folder; every few seconds something happens in it, until you stop it",
+    )
+    .option(
+      "--port <port>",
+      "port to listen on; 0 means any free port (default 8080, or any free port if that is taken)",
+    )
     .addHelpText("after", example("sds demo"))
     .action(async ({ port }: { port?: string }) => {
       const folder = mkdtempSync(join(tmpdir(), "sds-demo-"));
@@ -44,14 +49,26 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
   const { store } = app;
   try {
     const shop = await store.shops.add({ domain: SHOP, plan: "pro", currency: "USD" }, Date.now());
-    const { plaintext: key } = await createKey({ store, random: randomBytes }, { shop, label: "Demo", actor: ACTOR }, Date.now());
+    const { plaintext: key } = await createKey(
+      { store, random: randomBytes },
+      { shop, label: "Demo", actor: ACTOR },
+      Date.now(),
+    );
     const post = await intakeClient(app, address);
     const simulation = createShopSimulation(Date.now());
     await post(simulation.past(CUSTOMERS));
     // The endpoint comes after the past, so that only new events are sent.
-    const receiver = startReceiver({ port: 0, secrets: () => store.webhooks.secrets(shop.id), onReceived: printReceived });
+    const receiver = startReceiver({
+      port: 0,
+      secrets: () => store.webhooks.secrets(shop.id),
+      onReceived: printReceived,
+    });
     const change = { url: receiver.url, topics: TOPIC_NAMES };
-    await saveEndpoint({ store, resolve: resolveName, allow: config.egressAllow }, { shop, change, actor: ACTOR }, Date.now());
+    await saveEndpoint(
+      { store, resolve: resolveName, allow: config.egressAllow },
+      { shop, change, actor: ACTOR },
+      Date.now(),
+    );
     printLine(introduction(folder, address, key, receiver.url));
 
     const timer = setInterval(async () => {
@@ -71,7 +88,10 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
   }
 }
 
-async function startApp(folder: string, port: string | undefined): Promise<{ app: App; config: Config; address: string }> {
+async function startApp(
+  folder: string,
+  port: string | undefined,
+): Promise<{ app: App; config: Config; address: string }> {
   // The demo's receiver is on this machine, so deliveries to it are allowed. The variables of the environment are
   // ignored.
   const config = readConfig(

@@ -1,12 +1,49 @@
-import type { CancelFlowRecord, CustomerRecord, OrderRecord, RewardRecord, SubscriptionRecord } from "../../domain/records.ts";
+import type {
+  CancelFlowRecord,
+  CustomerRecord,
+  OrderRecord,
+  RewardRecord,
+  SubscriptionRecord,
+} from "../../domain/record-schemas.ts";
 import type { LineItem, Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 
 export type SampleRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
 
 export const DAY = 86_400_000;
-const FIRST_NAMES = ["Ada", "Ben", "Chiara", "Deniz", "Elif", "Femi", "Greta", "Hugo", "Ines", "Jonas", "Keiko", "Lena", "Mateo", "Noor", "Oskar", "Priya"];
-const LAST_NAMES = ["Abe", "Brandt", "Costa", "Dubois", "Eriksen", "Fischer", "Garcia", "Haddad", "Ito", "Jansen", "Kowalska", "Lindqvist", "Moreau"];
+const FIRST_NAMES = [
+  "Ada",
+  "Ben",
+  "Chiara",
+  "Deniz",
+  "Elif",
+  "Femi",
+  "Greta",
+  "Hugo",
+  "Ines",
+  "Jonas",
+  "Keiko",
+  "Lena",
+  "Mateo",
+  "Noor",
+  "Oskar",
+  "Priya",
+];
+const LAST_NAMES = [
+  "Abe",
+  "Brandt",
+  "Costa",
+  "Dubois",
+  "Eriksen",
+  "Fischer",
+  "Garcia",
+  "Haddad",
+  "Ito",
+  "Jansen",
+  "Kowalska",
+  "Lindqvist",
+  "Moreau",
+];
 const PRODUCTS = [
   { title: "House blend, 1 kg", cents: 2400 },
   { title: "Single origin Ethiopia, 500 g", cents: 1650 },
@@ -59,8 +96,14 @@ interface OrderDetails {
   number: number;
 }
 
-export function sampleOrder(subscription: SubscriptionRecord, { cycle, at, status, number }: OrderDetails): OrderRecord {
-  const subtotalCents = subscription.lines.reduce((sum, { quantity, unitPriceCents }) => sum + quantity * unitPriceCents, 0);
+export function sampleOrder(
+  subscription: SubscriptionRecord,
+  { cycle, at, status, number }: OrderDetails,
+): OrderRecord {
+  const subtotalCents = subscription.lines.reduce(
+    (sum, { quantity, unitPriceCents }) => sum + quantity * unitPriceCents,
+    0,
+  );
   const isCharged = status === "PAID" || status === "RECOVERED";
   const isDeclined = status === "FAILED" || status === "UNCOLLECTIBLE";
   return {
@@ -86,14 +129,24 @@ export function sampleOrder(subscription: SubscriptionRecord, { cycle, at, statu
 
 export function sampleReward(number: number, customer: string, cycles: number): RewardRecord {
   const source = pick(["loyalty", "streak", "referral"]);
-  const fields = { loyalty: { credit_cents: 500 }, streak: { milestone: 5, cycles }, referral: { reward_cents: 1000 } }[source];
+  const fields = { loyalty: { credit_cents: 500 }, streak: { milestone: 5, cycles }, referral: { reward_cents: 1000 } }[
+    source
+  ];
   return { type: "reward", id: `reward-${number}`, source, customer, ...fields };
 }
 
 export function sampleCancelFlow(number: number, subscription: string): CancelFlowRecord {
   const accepted = Math.random() < 0.4;
   const offer_type = pick(["discount", "pause", null]);
-  return { type: "cancel_flow", id: `flow-${number}`, subscription, reason_id: pick(CANCEL_REASONS), offer_type, accepted, saved: accepted };
+  return {
+    type: "cancel_flow",
+    id: `flow-${number}`,
+    subscription,
+    reason_id: pick(CANCEL_REASONS),
+    offer_type,
+    accepted,
+    saved: accepted,
+  };
 }
 
 function sampleLine(): LineItem {

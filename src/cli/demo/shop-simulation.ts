@@ -1,7 +1,16 @@
-import type { OrderRecord, SubscriptionRecord } from "../../domain/records.ts";
+import type { OrderRecord, SubscriptionRecord } from "../../domain/record-schemas.ts";
 import type { Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
-import { DAY, pick, type SampleRecord, sampleCancelFlow, sampleCustomer, sampleOrder, sampleReward, sampleSubscription } from "./sample-records.ts";
+import {
+  DAY,
+  pick,
+  type SampleRecord,
+  sampleCancelFlow,
+  sampleCustomer,
+  sampleOrder,
+  sampleReward,
+  sampleSubscription,
+} from "./sample-records.ts";
 
 /** Something that happens in the demo shop: a title, and the records that report it. */
 interface ShopEvent {
@@ -63,7 +72,8 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
   function endState(contract: Contract, state: number): SampleRecord[] {
     if (state < 6) return [];
     if (state === 6) return [change(contract, { status: "PAUSED" })];
-    if (state === 7) return [change(contract, { status: "CANCELLED", nextBillingDate: null, cancelledAt: isoUtc(startedAt - DAY) })];
+    if (state === 7)
+      return [change(contract, { status: "CANCELLED", nextBillingDate: null, cancelledAt: isoUtc(startedAt - DAY) })];
     if (state === 8) return [change(contract, { status: "EXPIRED", nextBillingDate: null })];
     contract.cycle += 1;
     const last = order(contract, startedAt - DAY, pick(["FAILED", "UNCOLLECTIBLE", "PENDING"]));
@@ -74,14 +84,20 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
   function renew(contract: Contract, now: number): ShopEvent {
     contract.cycle += 1;
     const paid = order(contract, now, "PAID");
-    return { title: "a renewal is charged", records: [paid, change(contract, { nextBillingDate: isoUtc(now + 30 * DAY) })] };
+    return {
+      title: "a renewal is charged",
+      records: [paid, change(contract, { nextBillingDate: isoUtc(now + 30 * DAY) })],
+    };
   }
 
   function decline(contract: Contract, now: number): ShopEvent {
     contract.cycle += 1;
     const declined = order(contract, now, "FAILED");
     contract.unpaid = declined;
-    return { title: `a renewal is declined (${declined.reason})`, records: [declined, change(contract, { status: "PAYMENT_FAILED" })] };
+    return {
+      title: `a renewal is declined (${declined.reason})`,
+      records: [declined, change(contract, { status: "PAYMENT_FAILED" })],
+    };
   }
 
   function retry(contract: Contract, unpaid: OrderRecord, now: number): ShopEvent {
@@ -93,7 +109,15 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
     }
     delete contract.unpaid;
     const shopifyId = `gid://shopify/Order/${nextNumber()}`;
-    const recovered: OrderRecord = { ...unpaid, shopifyId, status: "RECOVERED", attemptCount, reason: null, nextRetryAt: null, retriesExhausted: null };
+    const recovered: OrderRecord = {
+      ...unpaid,
+      shopifyId,
+      status: "RECOVERED",
+      attemptCount,
+      reason: null,
+      nextRetryAt: null,
+      retriesExhausted: null,
+    };
     const active = change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + 30 * DAY) });
     return { title: "a failed renewal is recovered", records: [recovered, active] };
   }
@@ -128,10 +152,12 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
       const contract = pick(contracts);
       const { status } = contract.record;
       const chance = Math.random();
-      if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED") return { title: "a new subscriber", records: subscribe(now).records };
+      if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED")
+        return { title: "a new subscriber", records: subscribe(now).records };
       if (contract.unpaid !== undefined) return retry(contract, contract.unpaid, now);
       if (status === "PAUSED") return resume(contract, now);
-      if (chance < 0.25) return { title: "a subscription is paused", records: [change(contract, { status: "PAUSED" })] };
+      if (chance < 0.25)
+        return { title: "a subscription is paused", records: [change(contract, { status: "PAUSED" })] };
       if (chance < 0.35) return cancel(contract);
       if (chance < 0.45) return reward(contract);
       return chance < 0.6 ? decline(contract, now) : renew(contract, now);

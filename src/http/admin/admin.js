@@ -84,7 +84,11 @@ function keepCurrent(live) {
   let asking = false;
 
   async function ask() {
-    const response = await fetch(location.pathname, { headers: { "X-Part": "live" }, credentials: "same-origin", cache: "no-store" });
+    const response = await fetch(location.pathname, {
+      headers: { "X-Part": "live" },
+      credentials: "same-origin",
+      cache: "no-store",
+    });
     if (response.status === 401) {
       live.dataset.poll = "off";
       say("You are signed out.");

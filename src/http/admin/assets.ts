@@ -20,11 +20,16 @@ export function versioned(path: string): string {
 
 /** The styles and scripts that all pages share. They hold nothing of a shop and need no session. */
 export function assetRoutes(): Route[] {
-  return Object.entries(FILES).map(([path, file]) => ({ path, methods: { GET: ({ url }) => respondAsset(file, url) } }));
+  return Object.entries(FILES).map(([path, file]) => ({
+    path,
+    methods: { GET: ({ url }) => respondAsset(file, url) },
+  }));
 }
 
 function respondAsset(file: { text: string; type: string }, url: string): Response {
   const isCurrent = new URLSearchParams(queryOf(url)).get("v") === VERSION;
   const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";
-  return new Response(file.text, { headers: { "Content-Type": file.type, "Cache-Control": keep, "X-Content-Type-Options": "nosniff" } });
+  return new Response(file.text, {
+    headers: { "Content-Type": file.type, "Cache-Control": keep, "X-Content-Type-Options": "nosniff" },
+  });
 }

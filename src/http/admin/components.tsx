@@ -52,14 +52,27 @@ export function FieldError({ id, error }: { id: string; error: string | undefine
 /** The attributes of a field that mark it as refused and refer to the texts about it. */
 export function described(error: string | undefined, errorId: string, ...helpIds: string[]) {
   const ids = [...(error === undefined ? [] : [errorId]), ...helpIds].join(" ");
-  return { ...(error !== undefined && { "aria-invalid": "true" as const }), ...(ids !== "" && { "aria-describedby": ids }) };
+  return {
+    ...(error !== undefined && { "aria-invalid": "true" as const }),
+    ...(ids !== "" && { "aria-describedby": ids }),
+  };
 }
 
 /** The heading of the column with buttons and links. That column stays visible when the table scrolls. */
 export const ACTION = "Action";
 
 /** A table that scrolls sideways on a narrow screen. The tabIndex makes it scroll by keyboard too. */
-export function Table({ id, name, headings, children }: { id: string; name: string; headings: readonly string[]; children: ComponentChildren }) {
+export function Table({
+  id,
+  name,
+  headings,
+  children,
+}: {
+  id: string;
+  name: string;
+  headings: readonly string[];
+  children: ComponentChildren;
+}) {
   return (
     <section class="overflow-auto" aria-label={name} tabIndex={0}>
       <table id={id}>

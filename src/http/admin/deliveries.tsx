@@ -1,5 +1,12 @@
 /** @jsxImportSource preact */
-import { countDeadDeliveries, countedDeliveries, findDelivery, retryDelivery as retry, retryDeadDeliveries, sentAgain } from "../../actions/delivery.ts";
+import {
+  countDeadDeliveries,
+  countedDeliveries,
+  findDelivery,
+  retryDelivery as retry,
+  retryDeadDeliveries,
+  sentAgain,
+} from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/attempt.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
 import type { DeliveryDetails } from "../../store/deliveries.ts";
@@ -70,10 +77,17 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           There are no dead deliveries. <a href={section}>Back to the log</a>
         </Empty>
       ) : (
-        <Confirm id="retry-all-dead" csrf={csrf} action={`${section}/retry-dead`} does={`Retry ${countedDeliveries(count)}`} back={section}>
+        <Confirm
+          id="retry-all-dead"
+          csrf={csrf}
+          action={`${section}/retry-dead`}
+          does={`Retry ${countedDeliveries(count)}`}
+          back={section}
+        >
           <p>
-            <strong id="count">{countedDeliveries(count)}</strong> {count === 1 ? "is dead. Send it" : "are dead. Send all of them"} again now? Each gets up to
-            five new attempts,
+            <strong id="count">{countedDeliveries(count)}</strong>{" "}
+            {count === 1 ? "is dead. Send it" : "are dead. Send all of them"} again now? Each gets up to five new
+            attempts,
             {kind === "webhook" ? " with the same id, body and signature." : " with the same fields."}
           </p>
         </Confirm>

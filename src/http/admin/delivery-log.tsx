@@ -12,7 +12,12 @@ const LAST = 20;
 /** How many dead deliveries are listed; the others are only counted. */
 const DEAD_LISTED = 100;
 
-export const STATUS_NAMES: Record<DeliveryStatus, string> = { pending: "Pending", retrying: "Retrying", delivered: "Delivered", dead: "Dead" };
+export const STATUS_NAMES: Record<DeliveryStatus, string> = {
+  pending: "Pending",
+  retrying: "Retrying",
+  delivered: "Delivered",
+  dead: "Dead",
+};
 
 interface Log {
   kind: DeliveryKind;
@@ -38,7 +43,11 @@ export function liveLog(request: AdminRequest, log: Log, empty: VNode): VNode {
   return (
     <Live poll announce={announced(log)}>
       <h2>Last {LAST}</h2>
-      {log.last.length === 0 ? empty : <LogTable id="last" name={`The last ${name}`} request={request} log={log} deliveries={log.last} />}
+      {log.last.length === 0 ? (
+        empty
+      ) : (
+        <LogTable id="last" name={`The last ${name}`} request={request} log={log} deliveries={log.last} />
+      )}
       <h2>
         Dead <span id="dead-count">({log.deadCount.toLocaleString("en")})</span>
       </h2>
@@ -80,7 +89,19 @@ export function TestBadge() {
 }
 
 /** Sends a delivery again, and returns to the page with the button. */
-export function RetryForm({ request, id, label, back, list }: { request: AdminRequest; id: string; label: string; back: "log" | "details"; list: string }) {
+export function RetryForm({
+  request,
+  id,
+  label,
+  back,
+  list,
+}: {
+  request: AdminRequest;
+  id: string;
+  label: string;
+  back: "log" | "details";
+  list: string;
+}) {
   return (
     <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
       <CsrfField csrf={request.csrf} />
@@ -109,14 +130,27 @@ function DeadList({ request, log, name }: { request: AdminRequest; log: Log; nam
       <LogTable id="dead" name={`Dead ${name}`} request={request} log={log} deliveries={log.dead} />
       {hidden > 0 ? (
         <p id="dead-hidden">
-          {counted(hidden, "older delivery is", "older deliveries are")} dead too. "Retry all Dead" also sends {hidden === 1 ? "it" : "them"} again.
+          {counted(hidden, "older delivery is", "older deliveries are")} dead too. "Retry all Dead" also sends{" "}
+          {hidden === 1 ? "it" : "them"} again.
         </p>
       ) : null}
     </>
   );
 }
 
-function LogTable({ id, name, request, log, deliveries }: { id: string; name: string; request: AdminRequest; log: Log; deliveries: readonly Delivery[] }) {
+function LogTable({
+  id,
+  name,
+  request,
+  log,
+  deliveries,
+}: {
+  id: string;
+  name: string;
+  request: AdminRequest;
+  log: Log;
+  deliveries: readonly Delivery[];
+}) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";
   return (
     <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>

@@ -18,7 +18,8 @@ export async function readForm(request: Request, csrf: string): Promise<URLSearc
   if (type !== TYPE) throw new SdsError("invalid", `A form must be posted as ${TYPE}.`);
   const form = new URLSearchParams(Buffer.from(await inTime(readBody(request, MAX_BODY))).toString("latin1"));
   // A value that is not UTF-8 is refused. It would be stored with replacement characters.
-  if ([...form.values()].some((value) => value.includes("\ufffd"))) throw new SdsError("invalid", "The form is not UTF-8.");
+  if ([...form.values()].some((value) => value.includes("\ufffd")))
+    throw new SdsError("invalid", "The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
   const wanted = Buffer.from(csrf);
   return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;

@@ -20,10 +20,18 @@ export const showKeys: Handler = (request, dependencies) => keysPage(request, de
 export const createKey: Handler = async (request, dependencies) => {
   const label = request.form.get("label") ?? "";
   try {
-    const { entry, plaintext } = await actions.createKey(dependencies, { shop: request.shop, label, actor: "merchant" }, dependencies.now());
-    return { to: KEYS, notices: [{ text: `This is the new key ${entry.label}:`, secret: { name: "the new key", value: plaintext } }] };
+    const { entry, plaintext } = await actions.createKey(
+      dependencies,
+      { shop: request.shop, label, actor: "merchant" },
+      dependencies.now(),
+    );
+    return {
+      to: KEYS,
+      notices: [{ text: `This is the new key ${entry.label}:`, secret: { name: "the new key", value: plaintext } }],
+    };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid") return keysPage(request, dependencies, { label, error: sentence(thrown.message) });
+    if (thrown instanceof SdsError && thrown.code === "invalid")
+      return keysPage(request, dependencies, { label, error: sentence(thrown.message) });
     throw thrown;
   }
 };
@@ -33,7 +41,8 @@ export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
   const content = (
     <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} does="Revoke the key" back={KEYS}>
       <p>
-        Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The next request with it is answered with 401. This can't be undone.
+        Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The next request with it is
+        answered with 401. This can't be undone.
       </p>
     </Confirm>
   );
@@ -50,11 +59,13 @@ async function keysPage(request: AdminRequest, { store }: AdminDependencies, ref
   const content = (
     <>
       <p>
-        With an API key, another system can read this shop's subscriptions, customers and orders. A key can't change anything, and it doesn't expire. Give each
-        system its own key.
+        With an API key, another system can read this shop's subscriptions, customers and orders. A key can't change
+        anything, and it doesn't expire. Give each system its own key.
       </p>
       {keys.length === 0 ? (
-        <Empty id="no-keys">There is no key yet. Create one below, and give it to the system that reads this shop's data.</Empty>
+        <Empty id="no-keys">
+          There is no key yet. Create one below, and give it to the system that reads this shop's data.
+        </Empty>
       ) : (
         <KeyTable keys={keys} />
       )}
@@ -90,8 +101,9 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
       </Table>
       {keys.some(({ legacy }) => legacy) ? (
         <p id="legacy-hint">
-          <strong>Legacy, rotate:</strong> an older system stored this key as plain text. The key still works. Rotate it soon: create a new key, give it to the
-          system that uses the old one, check that its calls are answered with 200, and then revoke the old key.
+          <strong>Legacy, rotate:</strong> an older system stored this key as plain text. The key still works. Rotate it
+          soon: create a new key, give it to the system that uses the old one, check that its calls are answered with
+          200, and then revoke the old key.
         </p>
       ) : null}
     </>

@@ -14,7 +14,8 @@ import { Copyable, CsrfField, NewSecret } from "./components.tsx";
  * as `data:`.
  */
 const POLICY =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
@@ -84,7 +85,10 @@ export function respondMessage({ status, title, children, next, headers = {} }: 
 }
 
 function respondHtml(status: number, html: VNode, headers: Record<string, string> = {}): Response {
-  return new Response(`<!doctype html>${render(html)}`, { status, headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers } });
+  return new Response(`<!doctype html>${render(html)}`, {
+    status,
+    headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers },
+  });
 }
 
 function Document({ title, next, children }: { title: string; next?: string; children: ComponentChildren }) {
@@ -141,8 +145,8 @@ function PlanNotice() {
   return (
     <div id="plan-notice" class="notice warning">
       <p>
-        {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403, and no event is queued.{" "}
-        <a href="/admin/plan">See the plan</a>
+        {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
+        and no event is queued. <a href="/admin/plan">See the plan</a>
       </p>
     </div>
   );

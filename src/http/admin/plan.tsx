@@ -11,19 +11,27 @@ import { Live } from "./delivery-log.tsx";
 
 const SECTION = "/admin/plan";
 
-const PLAN_NAMES: Record<Plan, string> = { pro: "Pro", free: "Free", "free+addon": "Free with the API and webhooks add-on" };
+const PLAN_NAMES: Record<Plan, string> = {
+  pro: "Pro",
+  free: "Free",
+  "free+addon": "Free with the API and webhooks add-on",
+};
 
 /** The plan and what it includes, and the state of the mirror. */
 export const showPlan: Handler = async ({ shop }, { store }) => {
-  const [counts, status, lastWebhookAt] = await Promise.all([store.shops.rowCounts(shop.id), shopStatus(store, shop), store.inbox.lastReceivedAt(shop.id)]);
+  const [counts, status, lastWebhookAt] = await Promise.all([
+    store.shops.rowCounts(shop.id),
+    shopStatus(store, shop),
+    store.inbox.lastReceivedAt(shop.id),
+  ]);
   const live = <MirrorPart counts={counts} mirror={{ ...status, domain: shop.domain, lastWebhookAt }} />;
   const content = (
     <>
       <PlanPart plan={shop.plan} fixed={status.planFixed} />
       <h2>Mirror</h2>
       <p>
-        The mirror is the copy of this shop's subscription data that the API serves. Platform webhooks keep it current. Every hour a reconciliation with the
-        platform adds what they missed.
+        The mirror is the copy of this shop's subscription data that the API serves. Platform webhooks keep it current.
+        Every hour a reconciliation with the platform adds what they missed.
       </p>
       {live}
     </>
@@ -48,8 +56,10 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
         <dd>{included}</dd>
       </dl>
       <p>
-        API access, webhooks and workflow triggers come {PLANS_WITH_PRICES}. {hasAccess(plan) ? "On a plan without them" : "On this plan"}, API calls are
-        answered with 403 <code>plan_required</code> and no event is queued. What was queued before is still delivered. Keys, endpoint and delivery log stay.
+        API access, webhooks and workflow triggers come {PLANS_WITH_PRICES}.{" "}
+        {hasAccess(plan) ? "On a plan without them" : "On this plan"}, API calls are answered with 403{" "}
+        <code>plan_required</code> and no event is queued. What was queued before is still delivered. Keys, endpoint and
+        delivery log stay.
       </p>
     </>
   );
@@ -89,7 +99,13 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
 }
 
 /** What to do next. */
-function Remark({ counts, mirror: { hasConnection, loadedAt, inbox, domain } }: { counts: ResourceCounts; mirror: Mirror }) {
+function Remark({
+  counts,
+  mirror: { hasConnection, loadedAt, inbox, domain },
+}: {
+  counts: ResourceCounts;
+  mirror: Mirror;
+}) {
   const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
     const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
@@ -112,7 +128,8 @@ function Remark({ counts, mirror: { hasConnection, loadedAt, inbox, domain } }: 
       ) : null}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
-          Some platform webhooks could not be processed. Whoever runs this service can see why with <code>sds inbox list --status failed</code>.
+          Some platform webhooks could not be processed. Whoever runs this service can see why with{" "}
+          <code>sds inbox list --status failed</code>.
         </p>
       ) : null}
     </>

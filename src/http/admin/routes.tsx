@@ -3,7 +3,14 @@ import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { counted, sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
 import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
-import { type AdminDependencies, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./admin-request.ts";
+import {
+  type AdminDependencies,
+  type Handler,
+  type Page,
+  SECTIONS,
+  type Section,
+  type SeeOther,
+} from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
 import { createFlashes } from "./flashes.ts";
@@ -14,7 +21,16 @@ import { respondMessage, respondPage, respondPart } from "./layout.tsx";
 import { showPlan } from "./plan.tsx";
 import { createSessions, type Session } from "./sessions.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
+import {
+  askToClear,
+  askToRotate,
+  clearWebhooks,
+  rotateSecret,
+  saveWebhooks,
+  sendTestEvent,
+  showSecret,
+  showWebhooks,
+} from "./webhook.tsx";
 
 const HOME: Section = "/admin/keys";
 
@@ -44,7 +60,8 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
     // A browser that only prefetches the link must not use it up.
-    if (request.headers.get("sec-purpose")?.includes("prefetch")) return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
+    if (request.headers.get("sec-purpose")?.includes("prefetch"))
+      return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
     const done = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
     if ("cookie" in done) {
       parts.log.info("somebody signed in to the settings page", { shop: done.shop });
@@ -55,7 +72,8 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
   }
 
   async function signOut(request: Request, session: Session): Promise<Response> {
-    if ((await readForm(request, session.csrf)) === undefined) return refuseForm(session.shop.domain, "/admin/sign-out");
+    if ((await readForm(request, session.csrf)) === undefined)
+      return refuseForm(session.shop.domain, "/admin/sign-out");
     return signedOut(await sessions.signOut(session));
   }
 
@@ -64,7 +82,13 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
     return forged();
   }
 
-  async function answer(request: Request, handler: Handler, session: Session, path: string, id: string): Promise<Response> {
+  async function answer(
+    request: Request,
+    handler: Handler,
+    session: Session,
+    path: string,
+    id: string,
+  ): Promise<Response> {
     const { csrf } = session;
     const posted = request.method === "POST";
     const form = posted ? await readForm(request, csrf) : new URLSearchParams();
@@ -75,7 +99,8 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
     const once = form.get("once");
     if (once !== null && !used.take(session.id, once)) return usedUp();
     const answered = await handler({ shop, csrf, id, form }, parts);
-    if (posted) parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
+    if (posted)
+      parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
     if ("to" in answered) return seeOther(answered, session);
     if (request.headers.get("x-part") === "live" && answered.live !== undefined) return respondPart(answered.live);
     return respondPage(answered, shop, csrf, posted ? [] : flashes.take(session.id, path));
@@ -83,12 +108,17 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
 
   function seeOther({ to, notices = [] }: SeeOther, { id }: Session): Response {
     flashes.put(id, to, notices);
-    return new Response(null, { status: 303, headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() } });
+    return new Response(null, {
+      status: 303,
+      headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
+    });
   }
 
   /** Runs `visit` for whoever is signed in, and shows what it refuses as a page. */
   const signedIn =
-    (visit: (request: Request, session: Session, path: string, id: string) => Response | Promise<Response>): RouteHandler =>
+    (
+      visit: (request: Request, session: Session, path: string, id: string) => Response | Promise<Response>,
+    ): RouteHandler =>
     async (request, { id }) => {
       const path = pathOf(request.url);
       const session = await sessions.find(request);
@@ -101,7 +131,8 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
         return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
       }
     };
-  const page = (handler: Handler) => signedIn((request, session, path, id) => answer(request, handler, session, path, id));
+  const page = (handler: Handler) =>
+    signedIn((request, session, path, id) => answer(request, handler, session, path, id));
   const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
   return [
@@ -117,7 +148,13 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
 }
 
 /** The errors that become a page, with their status. Any other error is answered and logged as everywhere. */
-const REFUSALS: Partial<Record<ErrorCode, number>> = { invalid: 400, plan_required: 403, not_found: 404, conflict: 409, too_large: 413 };
+const REFUSALS: Partial<Record<ErrorCode, number>> = {
+  invalid: 400,
+  plan_required: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+};
 
 function sectionOf(path: string): Section {
   return (Object.keys(SECTIONS) as Section[]).find((section) => path.startsWith(section)) ?? HOME;
@@ -148,13 +185,20 @@ function welcome(cookie: string): Response {
       </a>
     </p>
   );
-  return respondMessage({ status: 200, title: "You are signed in", children, next: "/admin", headers: { "Set-Cookie": cookie } });
+  return respondMessage({
+    status: 200,
+    title: "You are signed in",
+    children,
+    next: "/admin",
+    headers: { "Set-Cookie": cookie },
+  });
 }
 
 function HowToSignIn() {
   return (
     <p>
-      Ask whoever runs this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works once, within ten minutes.
+      Ask whoever runs this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
+      once, within ten minutes.
     </p>
   );
 }
@@ -174,12 +218,24 @@ function badLink(): Response {
 }
 
 function tooMany(seconds: number): Response {
-  const children = <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>;
-  return respondMessage({ status: 429, title: "Too many attempts", children, headers: { "Retry-After": String(seconds) } });
+  const children = (
+    <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>
+  );
+  return respondMessage({
+    status: 429,
+    title: "Too many attempts",
+    children,
+    headers: { "Retry-After": String(seconds) },
+  });
 }
 
 function signedOut(cookie: string): Response {
-  return respondMessage({ status: 200, title: "You are signed out", children: <HowToSignIn />, headers: { "Set-Cookie": cookie } });
+  return respondMessage({
+    status: 200,
+    title: "You are signed out",
+    children: <HowToSignIn />,
+    headers: { "Set-Cookie": cookie },
+  });
 }
 
 /** Refuses a form that creates something and was posted before: it would create a second one. */
@@ -195,7 +251,8 @@ function usedUp(): Response {
 function forged(): Response {
   const children = (
     <p>
-      This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try again.
+      This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a>{" "}
+      and try again.
     </p>
   );
   return respondMessage({ status: 403, title: "This form was refused", children });

@@ -18,7 +18,10 @@ export interface Session {
 }
 
 /** The result of opening a sign-in link. */
-type SignIn = { cookie: string; shop: string } | { refused: "wrong"; address: string } | { refused: "limit"; wait: number; address: string };
+type SignIn =
+  | { cookie: string; shop: string }
+  | { refused: "wrong"; address: string }
+  | { refused: "limit"; wait: number; address: string };
 
 export interface Sessions {
   /** @param peer the address at the other end of the socket; undefined for a request that this process makes itself */
@@ -34,7 +37,8 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
   const limiter = createSignInLimiter(now);
 
   function isSecure(request: Request, peer: string | undefined): boolean {
-    const forwarded = isLoopback(peer) && request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase() === "https";
+    const forwarded =
+      isLoopback(peer) && request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase() === "https";
     return forwarded || request.url.startsWith("https:") || publicUrl?.startsWith("https:") === true;
   }
 
@@ -47,13 +51,16 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
       // right.
       const takeBack = limiter.count(address);
       const session = newToken(random);
-      const began = isToken(token) && (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE));
+      const began =
+        isToken(token) &&
+        (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE));
       if (!began) return { refused: "wrong", address };
       takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
       const shop = (await store.sessions.find(hashToken(session), now()))?.domain ?? "";
-      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE / 1000}${isSecure(request, peer) ? "; Secure" : ""}` };
+      const secure = isSecure(request, peer) ? "; Secure" : "";
+      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE / 1000}${secure}` };
     },
 
     async find(request) {
@@ -92,7 +99,9 @@ function isLoopback(peer: string | undefined): boolean {
 /** The token in the request's cookie. Several cookies count as none: a neighbouring site can add one of its own. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  const values = new Set(pairs.filter((pair) => pair.startsWith(`${COOKIE}=`)).map((pair) => pair.slice(COOKIE.length + 1)));
+  const values = new Set(
+    pairs.filter((pair) => pair.startsWith(`${COOKIE}=`)).map((pair) => pair.slice(COOKIE.length + 1)),
+  );
   const [value] = [...values].filter(isToken);
   return values.size === 1 ? value : undefined;
 }

@@ -20,14 +20,15 @@ export const showTriggers: Handler = async (request, { store }) => {
     request,
     log,
     <Empty id="no-starts">
-      No workflow was started yet. Switch a trigger on above, and create a workflow in the platform's automation tool that starts with it.
+      No workflow was started yet. Switch a trigger on above, and create a workflow in the platform's automation tool
+      that starts with it.
     </Empty>,
   );
   const content = (
     <>
       <p>
-        A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It passes on the customer and the fields
-        listed below.
+        A trigger that is switched on starts the workflows that are built on it in the platform's automation tool. It
+        passes on the customer and the fields listed below.
       </p>
       <Connection trouble={connection === undefined ? undefined : connection.trouble} domain={shop.domain} />
       <TriggerForm request={request} on={triggers} />
@@ -39,7 +40,8 @@ export const showTriggers: Handler = async (request, { store }) => {
 
 export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
   const chosen = form.getAll("triggers");
-  if (chosen.some((name) => !TRIGGER_HANDLES.some((handle) => handle === name))) throw new SdsError("invalid", "That is not a trigger.");
+  if (chosen.some((name) => !TRIGGER_HANDLES.some((handle) => handle === name)))
+    throw new SdsError("invalid", "That is not a trigger.");
   const triggers = parseTriggers(chosen.length === 0 ? "none" : chosen.join(","));
   await changeShop(store, { shop, change: { triggers }, actor: "merchant" });
   const names = triggers.map((handle) => TRIGGERS[handle].name).join(", ");
@@ -56,13 +58,13 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
     <div id="connection" class="notice warning">
       {trouble === undefined ? (
         <p>
-          This shop is not connected to the platform, so no workflow can be started. Whoever runs this service can connect it with{" "}
-          <code>sds shop connect {domain}</code>.
+          This shop is not connected to the platform, so no workflow can be started. Whoever runs this service can
+          connect it with <code>sds shop connect {domain}</code>.
         </p>
       ) : (
         <p>
-          The platform refuses the connection at present: {trouble}. Whoever runs this service can connect the shop again with{" "}
-          <code>sds shop connect {domain}</code>.
+          The platform refuses the connection at present: {trouble}. Whoever runs this service can connect the shop
+          again with <code>sds shop connect {domain}</code>.
         </p>
       )}
     </div>
@@ -77,10 +79,18 @@ function TriggerForm({ request, on }: { request: AdminRequest; on: readonly Trig
         <legend>Triggers</legend>
         {TRIGGER_HANDLES.map((handle) => (
           <div class="choice">
-            <input type="checkbox" id={`trigger-${handle}`} name="triggers" value={handle} checked={on.includes(handle)} aria-describedby={`about-${handle}`} />
+            <input
+              type="checkbox"
+              id={`trigger-${handle}`}
+              name="triggers"
+              value={handle}
+              checked={on.includes(handle)}
+              aria-describedby={`about-${handle}`}
+            />
             <label for={`trigger-${handle}`}>{TRIGGERS[handle].name}</label>
             <small id={`about-${handle}`}>
-              {TRIGGERS[handle].description}. Fields: {["Customer", ...Object.keys(TRIGGERS[handle].fields)].join(", ")}.
+              {TRIGGERS[handle].description}. Fields: {["Customer", ...Object.keys(TRIGGERS[handle].fields)].join(", ")}
+              .
             </small>
           </div>
         ))}

@@ -26,23 +26,31 @@ export const saveWebhooks: Handler = async (request, dependencies) => {
   const typed = { url: form.get("url") ?? "", topics: form.getAll("topics") };
   const change = { url: typed.url.trim(), topics: typed.topics };
   try {
-    const { settings, warnings } = await saveEndpoint(dependencies, { shop, change, actor: "merchant" }, dependencies.now());
+    const { settings, warnings } = await saveEndpoint(
+      dependencies,
+      { shop, change, actor: "merchant" },
+      dependencies.now(),
+    );
     return { to: WEBHOOKS, notices: savedNotices(settings, warnings) };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid") return webhooksPage(request, dependencies, { typed, error: sentence(thrown.message) });
+    if (thrown instanceof SdsError && thrown.code === "invalid")
+      return webhooksPage(request, dependencies, { typed, error: sentence(thrown.message) });
     throw thrown;
   }
 };
 
 export const showSecret: Handler = async (request, dependencies) =>
-  webhooksPage(request, dependencies, { secret: await signingSecret(dependencies.store, request.shop, dependencies.now()) });
+  webhooksPage(request, dependencies, {
+    secret: await signingSecret(dependencies.store, request.shop, dependencies.now()),
+  });
 
 export const askToRotate: Handler = async ({ csrf }) => {
   const content = (
     <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} does="Make a new secret" back={WEBHOOKS}>
       <p>
-        Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it. Older deliveries keep their signature,
-        even when they are sent again. The receiver should therefore accept both secrets for a while.
+        Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
+        Older deliveries keep their signature, even when they are sent again. The receiver should therefore accept both
+        secrets for a while.
       </p>
     </Confirm>
   );
@@ -51,7 +59,15 @@ export const askToRotate: Handler = async ({ csrf }) => {
 
 export const rotateSecret: Handler = async ({ shop }, { store, now }) => {
   const value = await rotateSigningSecret(store, shop, now());
-  return { to: WEBHOOKS, notices: [{ text: "This is the new signing secret. Give it to the receiver:", copy: { name: "the new signing secret", value } }] };
+  return {
+    to: WEBHOOKS,
+    notices: [
+      {
+        text: "This is the new signing secret. Give it to the receiver:",
+        copy: { name: "the new signing secret", value },
+      },
+    ],
+  };
 };
 
 export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
@@ -59,8 +75,8 @@ export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
   const content = (
     <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} does="Remove the endpoint" back={WEBHOOKS}>
       <p>
-        Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and webhooks that are still waiting fail. The
-        delivery log stays.
+        Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and webhooks
+        that are still waiting fail. The delivery log stays.
       </p>
     </Confirm>
   );
@@ -100,7 +116,9 @@ async function webhooksPage(request: AdminRequest, { store }: AdminDependencies,
     <>
       <p>When something happens to this shop's subscriptions, a signed JSON event is sent to the endpoint below.</p>
       {settings.url === null ? (
-        <Empty id="no-endpoint">No endpoint is set, so nothing is sent. Enter a URL, choose topics, save, and then send a test event.</Empty>
+        <Empty id="no-endpoint">
+          No endpoint is set, so nothing is sent. Enter a URL, choose topics, save, and then send a test event.
+        </Empty>
       ) : null}
       <EndpointForm request={request} settings={settings} shown={shown} />
       <SecretPart request={request} secret={shown.secret} />
@@ -110,7 +128,15 @@ async function webhooksPage(request: AdminRequest, { store }: AdminDependencies,
   return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
-function EndpointForm({ request, settings, shown: { typed, error } }: { request: AdminRequest; settings: WebhookSettings; shown: FormState }) {
+function EndpointForm({
+  request,
+  settings,
+  shown: { typed, error },
+}: {
+  request: AdminRequest;
+  settings: WebhookSettings;
+  shown: FormState;
+}) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
     <form id="endpoint" method="post" action={WEBHOOKS} aria-labelledby="endpoint-heading">
@@ -131,14 +157,21 @@ function EndpointForm({ request, settings, shown: { typed, error } }: { request:
         />
         <FieldError id="url-error" error={error} />
         <small id="url-help">
-          The URL must begin with https://, have a public address, and use port 443 or a port from 1024 up. The endpoint must answer with a 2xx status within 10
-          seconds.
+          The URL must begin with https://, have a public address, and use port 443 or a port from 1024 up. The endpoint
+          must answer with a 2xx status within 10 seconds.
         </small>
         <fieldset id="topics">
           <legend>Topics</legend>
           {TOPIC_NAMES.map((topic) => (
             <div class="choice">
-              <input type="checkbox" id={`topic-${topic}`} name="topics" value={topic} checked={topics.includes(topic)} aria-describedby={`about-${topic}`} />
+              <input
+                type="checkbox"
+                id={`topic-${topic}`}
+                name="topics"
+                value={topic}
+                checked={topics.includes(topic)}
+                aria-describedby={`about-${topic}`}
+              />
               <label for={`topic-${topic}`}>
                 <code>{topic}</code>
               </label>
@@ -169,8 +202,8 @@ function SecretPart({ request, secret }: { request: AdminRequest; secret: string
     <section aria-labelledby="secret-heading">
       <h2 id="secret-heading">Signing secret</h2>
       <p>
-        Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body with this secret, in hexadecimal. The
-        receiver computes the same value and compares the two.
+        Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body
+        with this secret, in hexadecimal. The receiver computes the same value and compares the two.
       </p>
       {secret === undefined ? (
         <form id="show-secret" class="inline" method="post" action={`${WEBHOOKS}/secret`}>
@@ -191,7 +224,15 @@ function SecretPart({ request, secret }: { request: AdminRequest; secret: string
   );
 }
 
-function TestForm({ request, settings, error }: { request: AdminRequest; settings: WebhookSettings; error: string | undefined }) {
+function TestForm({
+  request,
+  settings,
+  error,
+}: {
+  request: AdminRequest;
+  settings: WebhookSettings;
+  error: string | undefined;
+}) {
   const chosen = request.form.get("topic");
   return (
     <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
@@ -211,7 +252,7 @@ function TestForm({ request, settings, error }: { request: AdminRequest; setting
         <small id="topic-help">
           {settings.url === null
             ? "Set the endpoint first."
-            : "A sample event is sent to the endpoint, even if its topic is not chosen above. The delivery log marks it as a test."}
+            : "A sample event is sent, even if its topic is not chosen above. The delivery log marks it as a test."}
         </small>
         <button type="submit" id="send-test">
           Send

@@ -26,7 +26,12 @@ export interface AdminGraphqlClient extends GraphqlClient {
    * Runs an operation with its variables as JSON text, for numbers that a float cannot hold.
    * @throws PlatformError
    */
-  queryWithJson<V, D>(shop: ShopAddress, operation: Operation<V, D>, variablesJson: string, options?: QueryOptions): Promise<D>;
+  queryWithJson<V, D>(
+    shop: ShopAddress,
+    operation: Operation<V, D>,
+    variablesJson: string,
+    options?: QueryOptions,
+  ): Promise<D>;
   /** The same client with another number of retries, for callers that retry on their own. */
   withMaxRetries(maxRetries: number): GraphqlClient;
   /** All requests fail from now on, also those under way. May be called twice. */

@@ -11,7 +11,10 @@ export interface Page<T> {
  * @param cursor of this page; null for the first page
  * @throws PlatformError if the cursor does not move, because reading on would never end
  */
-export function nextCursor({ pageInfo: { hasNextPage, endCursor } }: Page<unknown>, cursor: string | null): string | undefined {
+export function nextCursor(
+  { pageInfo: { hasNextPage, endCursor } }: Page<unknown>,
+  cursor: string | null,
+): string | undefined {
   if (!hasNextPage) return undefined;
   if (endCursor !== null && endCursor !== cursor) return endCursor;
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
@@ -22,7 +25,10 @@ export function nextCursor({ pageInfo: { hasNextPage, endCursor } }: Page<unknow
  * @param first the first page, which the caller has already
  * @param fetchPage reads the page after a cursor; undefined if the object is gone
  */
-export async function allNodes<T>(first: Page<T>, fetchPage: (after: string) => Promise<Page<T> | undefined>): Promise<T[]> {
+export async function allNodes<T>(
+  first: Page<T>,
+  fetchPage: (after: string) => Promise<Page<T> | undefined>,
+): Promise<T[]> {
   const nodes = [...first.nodes];
   for (let after = nextCursor(first, null); after !== undefined; ) {
     const page = await fetchPage(after);

@@ -26,7 +26,10 @@ export interface JsonResponse {
  * would go to the new address too.
  * @throws PlatformError `unavailable` if there was no complete response
  */
-export async function postJson(fetch: typeof globalThis.fetch, { url, body, headers, signal }: PostRequest): Promise<JsonResponse> {
+export async function postJson(
+  fetch: typeof globalThis.fetch,
+  { url, body, headers, signal }: PostRequest,
+): Promise<JsonResponse> {
   const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   const options: BunFetchRequestInit = {
     method: "POST",

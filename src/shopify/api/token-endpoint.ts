@@ -46,7 +46,8 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
 
   return {
     byClientCredentials: (domain) => request(domain, { grant_type: "client_credentials" }, null),
-    byRefreshToken: (domain, refreshToken) => request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, refreshToken),
+    byRefreshToken: (domain, refreshToken) =>
+      request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, refreshToken),
   };
 }
 

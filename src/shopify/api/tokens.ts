@@ -86,7 +86,9 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
 
   async function requestNext(shop: ShopAddress, kind: ConnectionKind, { refreshToken }: Tokens): Promise<Tokens> {
     const tokens =
-      kind === "refresh" && refreshToken !== null ? await endpoint.byRefreshToken(shop.domain, refreshToken) : await endpoint.byClientCredentials(shop.domain);
+      kind === "refresh" && refreshToken !== null
+        ? await endpoint.byRefreshToken(shop.domain, refreshToken)
+        : await endpoint.byClientCredentials(shop.domain);
     unsaved.set(shop.id, tokens);
     await saveUnsaved(shop.id);
     return tokens;

@@ -1,7 +1,14 @@
 import type { Order } from "../../domain/resources.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { type AttemptNode, BILLING_CYCLES, CYCLE_ATTEMPTS, type CycleNode, type CyclesVariables, MAX_CYCLES_PER_QUERY } from "../api/operations/billing.ts";
+import {
+  type AttemptNode,
+  BILLING_CYCLES,
+  CYCLE_ATTEMPTS,
+  type CycleNode,
+  type CyclesVariables,
+  MAX_CYCLES_PER_QUERY,
+} from "../api/operations/billing.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import { allNodes } from "../api/paging.ts";
 
@@ -39,7 +46,13 @@ export function cycleRange(contractGid: string, from: number, count: number): Cy
 }
 
 /** Reads about as many cycles as there are up to the horizon: more would cost more points. */
-export async function readFirstCycles(client: GraphqlClient, shop: ShopAddress, node: ContractNode, from: number, now: number): Promise<CycleNode[]> {
+export async function readFirstCycles(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  node: ContractNode,
+  from: number,
+  now: number,
+): Promise<CycleNode[]> {
   const lengthMs = longestIntervalMs(node);
   const lastCycle = Math.ceil((horizon(node, now) - Date.parse(node.createdAt)) / lengthMs) + 1;
   const count = Math.min(Math.max(lastCycle - from + 1, 1), MAX_CYCLES_PER_QUERY);

@@ -28,7 +28,12 @@ export interface ContractMirror {
    * Reads a contract and everything that belongs to it, and submits it.
    * @param changedOrders gids of orders to read again even if the mirror has them as charged
    */
-  refresh(shop: Shop, contractGid: string, changedOrders?: readonly string[], inboxNumbers?: readonly number[]): Promise<ChangeCounts>;
+  refresh(
+    shop: Shop,
+    contractGid: string,
+    changedOrders?: readonly string[],
+    inboxNumbers?: readonly number[],
+  ): Promise<ChangeCounts>;
   /** The same for a contract that is read already. @returns also the number of its orders */
   load(shop: Shop, node: ContractNode, events: EventScope): Promise<ChangeCounts & { orders: number }>;
   /** @throws SdsError `bad_record` for records that are not valid */
@@ -59,7 +64,12 @@ export function createContractMirror({ reader, mutex, recordWriter, connections 
     records: readonly MirrorRecord[],
     { events = "since_connected", inboxNumbers = [] }: SubmitOptions = {},
   ): Promise<ChangeCounts> {
-    const result = await recordWriter.submit({ shop, records, inboxNumbers, eventsSince: await eventsSinceOf(shop, events) });
+    const result = await recordWriter.submit({
+      shop,
+      records,
+      inboxNumbers,
+      eventsSince: await eventsSinceOf(shop, events),
+    });
     if ("refused" in result) {
       const { index, reason } = result.refused;
       throw new SdsError("bad_record", `the platform's ${records[index]?.type ?? "record"} ${reason}`);

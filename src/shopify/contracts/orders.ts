@@ -3,7 +3,14 @@ import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/billing.ts";
 import type { Gid } from "../api/operations/operation.ts";
-import { MAX_ORDERS_PER_QUERY, ORDER_LINES, ORDERS_BY_ID, type OrderContractsNode, type OrderLineNode, type OrderNode } from "../api/operations/orders.ts";
+import {
+  MAX_ORDERS_PER_QUERY,
+  ORDER_LINES,
+  ORDERS_BY_ID,
+  type OrderContractsNode,
+  type OrderLineNode,
+  type OrderNode,
+} from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import { isCharged, type MirroredOrders } from "./cycles.ts";
 import { orderMoney } from "./money.ts";
@@ -73,7 +80,11 @@ function readLines(client: GraphqlClient, shop: ShopAddress, { id, lineItems }: 
 }
 
 /** The contracts that an order belongs to. Most orders of a shop belong to none. */
-export async function readContractsOf(client: GraphqlClient, shop: ShopAddress, { id, lineItems }: OrderContractsNode): Promise<Set<string>> {
+export async function readContractsOf(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  { id, lineItems }: OrderContractsNode,
+): Promise<Set<string>> {
   const lines = await allNodes<{ contract: Gid | null }>(lineItems, async (after) => {
     const { order } = await client.query(shop, ORDER_LINES, { id, after });
     return order?.lineItems;

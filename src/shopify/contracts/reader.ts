@@ -3,10 +3,22 @@ import type { Shop, ShopSettings } from "../../domain/shop.ts";
 import type { MirrorStore } from "../../store/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CONTRACT_WITH_CYCLES, type CycleNode, MAX_CYCLES_PER_QUERY } from "../api/operations/billing.ts";
-import { CONTRACT_EXISTS, CONTRACT_LINES, type ContractLineNode, type ContractNode } from "../api/operations/contracts.ts";
+import {
+  CONTRACT_EXISTS,
+  CONTRACT_LINES,
+  type ContractLineNode,
+  type ContractNode,
+} from "../api/operations/contracts.ts";
 import { allNodes } from "../api/paging.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
-import { cycleRange, firstOpenCycle, type MirroredOrders, readAttempts, readFirstCycles, readFurtherCycles } from "./cycles.ts";
+import {
+  cycleRange,
+  firstOpenCycle,
+  type MirroredOrders,
+  readAttempts,
+  readFirstCycles,
+  readFurtherCycles,
+} from "./cycles.ts";
 import { expectedMoney } from "./money.ts";
 import { readOrders } from "./orders.ts";
 import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "./translate.ts";
@@ -94,7 +106,14 @@ async function makeRecords(
   const cycles = [...first, ...(await readFurtherCycles(client, shop, node, first, now()))];
   const attempts = await Promise.all(cycles.map((cycle) => readAttempts(client, shop, node.id, cycle)));
   const checkoutGid = node.originOrder?.id;
-  const orderRequest = { checkout: checkoutGid, attempts: attempts.flat(), mirrored, changedOrders, creditTitle, expected };
+  const orderRequest = {
+    checkout: checkoutGid,
+    attempts: attempts.flat(),
+    mirrored,
+    changedOrders,
+    creditTitle,
+    expected,
+  };
   const orders = await readOrders(client, shop, orderRequest);
 
   const shared = { type: "billing_cycle" as const, subscription: node.id, expected, retryPlan };
@@ -102,7 +121,13 @@ async function makeRecords(
   if (orders.checkout !== undefined) {
     const { money } = orders.checkout;
     const attempt = checkoutAttempt(orders.checkout.node, money);
-    const cycle = { cycleNumber: 0, skipped: false, expectedAt: attempt.startedAt, attempts: [attempt], expected: money };
+    const cycle = {
+      cycleNumber: 0,
+      skipped: false,
+      expectedAt: attempt.startedAt,
+      attempts: [attempt],
+      expected: money,
+    };
     records.push({ ...shared, source: "checkout", ...cycle });
   }
   for (const [index, { cycleIndex, skipped, billingAttemptExpectedDate }] of cycles.entries()) {

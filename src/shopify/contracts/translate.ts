@@ -1,5 +1,6 @@
 import type { BillingAttempt, OrderMoney } from "../../domain/platform-records.ts";
-import { type CustomerRecord, parseRecord, type SubscriptionRecord } from "../../domain/records.ts";
+import type { CustomerRecord, SubscriptionRecord } from "../../domain/record-schemas.ts";
+import { parseRecord } from "../../domain/records.ts";
 import type { AttemptNode } from "../api/operations/billing.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
@@ -40,7 +41,11 @@ const STATUS: Record<string, string> = { FAILED: "PAYMENT_FAILED" };
  * @param customer the customer's gid. The node has none if the platform deleted the person.
  * @throws SdsError `bad_record`
  */
-export function subscriptionRecord(node: ContractNode, lines: readonly ContractLineNode[], customer: string): SubscriptionRecord {
+export function subscriptionRecord(
+  node: ContractNode,
+  lines: readonly ContractLineNode[],
+  customer: string,
+): SubscriptionRecord {
   return checked<SubscriptionRecord>({
     type: "subscription",
     shopifyId: node.id,

@@ -26,7 +26,11 @@ interface AppSubscriptionWebhook {
  * that is not possible, the one in the webhook decides.
  * @throws PlatformError
  */
-export async function readPlan({ shops, connections, client, log }: Dependencies, shop: Shop, { topic, name, status }: AppSubscriptionWebhook): Promise<void> {
+export async function readPlan(
+  { shops, connections, client, log }: Dependencies,
+  shop: Shop,
+  { topic, name, status }: AppSubscriptionWebhook,
+): Promise<void> {
   const isConnected = (await connections.find(shop.id)) !== undefined;
   const active = isConnected ? await activeSubscriptions(client, shop) : undefined;
   const plan = active === undefined ? planAfter(shop, { name, status }) : planOf(active, true);

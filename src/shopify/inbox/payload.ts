@@ -1,5 +1,6 @@
 import type { MirrorRecord } from "../../domain/platform-records.ts";
-import { type CustomerRecord, parseRecord } from "../../domain/records.ts";
+import type { CustomerRecord } from "../../domain/record-schemas.ts";
+import { parseRecord } from "../../domain/records.ts";
 import { isDomain } from "../../domain/shop.ts";
 import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/exact-json.ts";
 import { clipText } from "../contracts/values.ts";
@@ -74,20 +75,24 @@ export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Inte
 type Reader = (payload: JsonObject, triggeredAt: number) => Intent;
 
 const COMPLIANCE: Record<string, Reader> = {
-  "customers/redact": (payload, asOf) => withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
-  "customers/data_request": (payload) => withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
+  "customers/redact": (payload, asOf) =>
+    withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  "customers/data_request": (payload) =>
+    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
   "shop/redact": (payload) => removal(payload["shop_domain"]),
 };
 
 const USES: Record<TopicUse, Reader> = {
-  contract: (payload) => withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
+  contract: (payload) =>
+    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
   attempt: (payload) => {
     const id = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
     return withGid("SubscriptionContract", id, readContract);
   },
   cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
-  customer_gone: (payload, asOf) => withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  customer_gone: (payload, asOf) =>
+    withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
   customers_merged: (payload) => {
     if (payload["status"] === "failed") return ignore("the merge failed");
     const deleted = payload["admin_graphql_api_customer_deleted_id"];
@@ -98,10 +103,14 @@ const USES: Record<TopicUse, Reader> = {
   consent: (payload, triggeredAt) => {
     const { state, consent_updated_at: updatedAt } = asObject(payload["email_marketing_consent"]) ?? {};
     return withGid("Customer", payload["customer_id"], (shopifyId) =>
-      apply({ type: "customer", shopifyId, marketingConsent: state === "subscribed" }, dateOf(updatedAt) ?? triggeredAt),
+      apply(
+        { type: "customer", shopifyId, marketingConsent: state === "subscribed" },
+        dateOf(updatedAt) ?? triggeredAt,
+      ),
     );
   },
-  order: (payload) => withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
+  order: (payload) =>
+    withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
   uninstalled: () => ({ do: "disconnect" }),
   plan: (payload) => {
     const { name, status } = asObject(payload["app_subscription"]) ?? {};

@@ -17,7 +17,11 @@ export interface ReadAhead {
 }
 
 /** Reads due items of a queue in advance. One read for each subject would cost more than the processing. */
-export function createReadAhead(inbox: Pick<InboxStore, "due">, isUnderWay: (shopId: number, subject: string) => boolean, now: () => number): ReadAhead {
+export function createReadAhead(
+  inbox: Pick<InboxStore, "due">,
+  isUnderWay: (shopId: number, subject: string) => boolean,
+  now: () => number,
+): ReadAhead {
   /** Numbers by subject, by queue. */
   const waiting = new Map<string, Map<string, number[]>>();
 

@@ -68,7 +68,12 @@ function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; othe
   return { records, others: [...others.values()] };
 }
 
-async function submit({ recordWriter, shops }: HandlerDependencies, shop: Shop, records: MirrorRecord[], inboxNumbers: readonly number[]): Promise<void> {
+async function submit(
+  { recordWriter, shops }: HandlerDependencies,
+  shop: Shop,
+  records: MirrorRecord[],
+  inboxNumbers: readonly number[],
+): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers });
   // If the shop was removed in the meantime, its inbox is gone too, and nothing is left to do.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
@@ -125,7 +130,8 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
 async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
   const { order } = await client.query(shop, ORDER_CONTRACTS, { id: orderGid });
   if (order === null) return;
-  for (const contract of await readContractsOf(client, shop, order)) await contracts.refresh(shop, contract, [orderGid]);
+  for (const contract of await readContractsOf(client, shop, order))
+    await contracts.refresh(shop, contract, [orderGid]);
 }
 
 /** Reads the customer who is kept and redacts the other. The contracts that move have webhooks of their own. */

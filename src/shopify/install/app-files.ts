@@ -10,7 +10,10 @@ import { COMPLIANCE_TOPICS, WEBHOOK_TOPICS } from "../inbox/topics.ts";
  * @returns the texts of the files by path
  */
 export function appFiles(address: string, clientId: string | null): Record<string, string> {
-  const extensions = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
+  const extensions = TRIGGER_HANDLES.map((handle) => [
+    `extensions/${handle}/shopify.extension.toml`,
+    extensionFile(handle),
+  ]);
   return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId), ...Object.fromEntries(extensions) };
 }
 

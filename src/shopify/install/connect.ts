@@ -11,7 +11,10 @@ import { postJson } from "../api/post-json.ts";
 import type { TokenEndpoint } from "../api/token-endpoint.ts";
 
 /** What the operator gives to connect a shop. */
-export type Credentials = { kind: "client_credentials" } | { kind: "token"; token: string } | { kind: "refresh"; refreshToken: string };
+export type Credentials =
+  | { kind: "client_credentials" }
+  | { kind: "token"; token: string }
+  | { kind: "refresh"; refreshToken: string };
 
 export interface ConnectionResult {
   shop: Shop;
@@ -73,7 +76,12 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
 }
 
 /** The GraphQL client needs a stored connection, so this request goes without it. */
-async function readInstallation(fetch: typeof globalThis.fetch, url: string, domain: string, token: string): Promise<Installation> {
+async function readInstallation(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  domain: string,
+  token: string,
+): Promise<Installation> {
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
   const { status, body } = await postJson(fetch, { url, body: JSON.stringify({ query: INSTALLATION.text }), headers });
   if (status === 401) throw new SdsError("failed", `${domain} refuses this token (HTTP 401)`);

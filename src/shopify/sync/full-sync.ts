@@ -28,7 +28,12 @@ interface SavedRun {
  * Loads everything that the platform has of a shop. A run that was interrupted continues at its last page.
  * @throws PlatformError; then the next run continues
  */
-export async function runFullSync(dependencies: Dependencies, shop: Shop, options: { events: boolean }, onProgress: OnProgress): Promise<SyncCounts> {
+export async function runFullSync(
+  dependencies: Dependencies,
+  shop: Shop,
+  options: { events: boolean },
+  onProgress: OnProgress,
+): Promise<SyncCounts> {
   const { syncs, now } = dependencies;
   const begun = await syncs.unfinished(shop.id, "full");
   const run: SyncRun = {
@@ -49,7 +54,12 @@ export async function runFullSync(dependencies: Dependencies, shop: Shop, option
   return run.counts;
 }
 
-async function loadCustomers({ client, loader }: Dependencies, shop: Shop, { run, save }: SavedRun, onProgress: OnProgress): Promise<void> {
+async function loadCustomers(
+  { client, loader }: Dependencies,
+  shop: Shop,
+  { run, save }: SavedRun,
+  onProgress: OnProgress,
+): Promise<void> {
   const total = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
   const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor });
   for await (const { nodes, endCursor } of pages) {
@@ -60,7 +70,12 @@ async function loadCustomers({ client, loader }: Dependencies, shop: Shop, { run
   await save({ stage: "subscriptions", cursor: null });
 }
 
-async function loadContracts({ client, loader, inbox }: Dependencies, shop: Shop, { run, save }: SavedRun, onProgress: OnProgress): Promise<void> {
+async function loadContracts(
+  { client, loader, inbox }: Dependencies,
+  shop: Shop,
+  { run, save }: SavedRun,
+  onProgress: OnProgress,
+): Promise<void> {
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";

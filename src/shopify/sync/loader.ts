@@ -1,5 +1,5 @@
 import { messageOf, SdsError } from "../../domain/error.ts";
-import type { CustomerRecord } from "../../domain/records.ts";
+import type { CustomerRecord } from "../../domain/record-schemas.ts";
 import type { Shop } from "../../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts } from "../../domain/sync.ts";
 import type { Log } from "../../log.ts";
@@ -16,7 +16,11 @@ import { addCounts } from "./progress.ts";
 export interface Loader {
   loadCustomers(shop: Shop, nodes: readonly CustomerNode[]): Promise<Partial<SyncCounts>>;
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
-  loadContracts(shop: Shop, nodes: readonly ContractNode[], eventsOf: (node: ContractNode) => EventScope): Promise<Partial<SyncCounts>>;
+  loadContracts(
+    shop: Shop,
+    nodes: readonly ContractNode[],
+    eventsOf: (node: ContractNode) => EventScope,
+  ): Promise<Partial<SyncCounts>>;
   /** Reads a contract and its orders again. */
   refreshContract(shop: Shop, contractGid: string, changedOrders: readonly string[]): Promise<Partial<SyncCounts>>;
 }

@@ -28,7 +28,12 @@ const OVERLAP_MS = 5 * 60_000;
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
-export async function reconcile(dependencies: Dependencies, shop: Shop, since: number | undefined, onProgress: OnProgress): Promise<SyncCounts> {
+export async function reconcile(
+  dependencies: Dependencies,
+  shop: Shop,
+  since: number | undefined,
+  onProgress: OnProgress,
+): Promise<SyncCounts> {
   const { syncs, now } = dependencies;
   const startedAt = now();
   const covered = await coveredUntil(syncs, shop);
@@ -52,7 +57,12 @@ async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | unde
   return starts.length === 0 ? undefined : Math.max(...starts);
 }
 
-async function repairSince({ client, loader }: Dependencies, shop: Shop, from: number, onProgress: OnProgress): Promise<SyncCounts> {
+async function repairSince(
+  { client, loader }: Dependencies,
+  shop: Shop,
+  from: number,
+  onProgress: OnProgress,
+): Promise<SyncCounts> {
   const updated = { query: `updated_at:>='${isoUtc(from)}'` };
   const created = { query: `created_at:>='${isoUtc(from)}'` };
   const contractsRead = new Set<string>();

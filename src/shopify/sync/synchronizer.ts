@@ -39,7 +39,9 @@ export function createSynchronizer({ client, contracts, syncs, inbox, now, log }
   const loader = createLoader({ contracts, inbox, now, log });
   const ignoreProgress = () => {};
   return {
-    load: (shop, options, onProgress = ignoreProgress) => runFullSync({ client, loader, syncs, inbox, now }, shop, options, onProgress),
-    reconcile: (shop, since, onProgress = ignoreProgress) => reconcile({ client, loader, syncs, now }, shop, since, onProgress),
+    load: (shop, options, onProgress = ignoreProgress) =>
+      runFullSync({ client, loader, syncs, inbox, now }, shop, options, onProgress),
+    reconcile: (shop, since, onProgress = ignoreProgress) =>
+      reconcile({ client, loader, syncs, now }, shop, since, onProgress),
   };
 }

@@ -34,14 +34,34 @@ const STATUS = { maximumAvailable: 1000, currentlyAvailable: 40, restoreRate: 50
 describe("a failure that may pass is retried", () => {
   test.each<[string, Fault, number[]]>([
     ["after HTTP 500, with waits that double", { status: 500 }, [1000, 2000, 4000]],
-    ["after HTTP 503, when the seconds in Retry-After are over", { status: 503, headers: { "Retry-After": "2" } }, [2000, 2000, 2000]],
-    ["after HTTP 429, also when Retry-After has a fraction", { status: 429, headers: { "Retry-After": "1.5" } }, [1500, 1500, 1500]],
-    ["without regard to a Retry-After that is a date", { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } }, [1000, 2000, 4000]],
-    ["after a minute if Retry-After is longer", { status: 503, headers: { "Retry-After": "3600" } }, [60_000, 60_000, 60_000]],
+    [
+      "after HTTP 503, when the seconds in Retry-After are over",
+      { status: 503, headers: { "Retry-After": "2" } },
+      [2000, 2000, 2000],
+    ],
+    [
+      "after HTTP 429, also when Retry-After has a fraction",
+      { status: 429, headers: { "Retry-After": "1.5" } },
+      [1500, 1500, 1500],
+    ],
+    [
+      "without regard to a Retry-After that is a date",
+      { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } },
+      [1000, 2000, 4000],
+    ],
+    [
+      "after a minute if Retry-After is longer",
+      { status: 503, headers: { "Retry-After": "3600" } },
+      [60_000, 60_000, 60_000],
+    ],
     ["after an answer that is not JSON", { status: 200, body: "<html>" }, [1000, 2000, 4000]],
     ["after a reset connection", "reset", [1000, 2000, 4000]],
     ["after a lost answer", "lost", [1000, 2000, 4000]],
-    ["after a defect of the platform", answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }), [1000, 2000, 4000]],
+    [
+      "after a defect of the platform",
+      answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }),
+      [1000, 2000, 4000],
+    ],
   ])("%s", async (_title, fault, expected) => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
@@ -75,7 +95,11 @@ describe("a failure that may pass is retried", () => {
     ["HTTP 404", { status: 404 }, "the platform answered HTTP 404"],
     ["HTTP 403", { status: 403 }, "the platform answered HTTP 403"],
     ["a redirect", { status: 302, headers: { Location: "/elsewhere" } }, "the platform answered HTTP 302"],
-    ["an error of the query", answer({ errors: [{ message: "no such field" }] }), "the platform answered: no such field"],
+    [
+      "an error of the query",
+      answer({ errors: [{ message: "no such field" }] }),
+      "the platform answered: no such field",
+    ],
   ])("but %s is not", async (_title, fault, message) => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
@@ -91,7 +115,11 @@ describe("points", () => {
     ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
     ["a minute at a time", { requestedQueryCost: 90_000, throttleStatus: STATUS }, [60_000, 60_000]],
     ["a second if the platform does not say how many are missing", undefined, [1000]],
-    ["a second if it does not say how fast they come back", { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } }, [1000]],
+    [
+      "a second if it does not say how fast they come back",
+      { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } },
+      [1000],
+    ],
     ["not at all if they are back", { requestedQueryCost: 30, throttleStatus: STATUS }, [0]],
   ])("a throttled request waits %s", async (_title, cost, expected) => {
     const all = await connected();
@@ -147,7 +175,8 @@ describe("a refused token", () => {
     const all = await connected();
     const { store, platform } = all.test.app;
     const trouble = async () => (await store.connections.find(all.shop.shop.id))?.trouble;
-    const logged = (level: string) => all.test.logged.filter((line) => line.includes("the shop's token") && line.includes(`"level":"${level}"`));
+    const logged = (level: string) =>
+      all.test.logged.filter((line) => line.includes("the shop's token") && line.includes(`"level":"${level}"`));
     await platform.connect(all.shop.shop.domain, { kind: "token", token: all.remote.issueToken() });
     all.platform.fault = () => ({ status: 401 });
     for (let n = 0; n < 3; n += 1) {

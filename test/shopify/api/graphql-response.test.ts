@@ -35,7 +35,9 @@ describe("an error response", () => {
 
   test("has a message of bounded length", () => {
     const body = { errors: [{ message: "x".repeat(1000) }] };
-    expect(() => readGraphqlData(response({ body }))).toThrow(expect.objectContaining({ message: `the platform answered: ${"x".repeat(300)}` }));
+    expect(() => readGraphqlData(response({ body }))).toThrow(
+      expect.objectContaining({ message: `the platform answered: ${"x".repeat(300)}` }),
+    );
   });
 });
 
@@ -47,14 +49,20 @@ describe("a field without access", () => {
       { id: 1, firstName: null, defaultEmailAddress: null },
       { id: 2, firstName: "Ada", defaultEmailAddress: { emailAddress: "a@example.com" } },
     ];
-    const errors = [denied("customers", "nodes", 0, "firstName"), denied("customers", "nodes", 0, "defaultEmailAddress", "emailAddress")];
+    const errors = [
+      denied("customers", "nodes", 0, "firstName"),
+      denied("customers", "nodes", 0, "defaultEmailAddress", "emailAddress"),
+    ];
     const { data, denied: first } = readGraphqlData(response({ body: { data: { customers: { nodes } }, errors } }));
     expect(data).toEqual({ customers: { nodes: [{ id: 1 }, nodes[1]] } });
     expect(first).toEqual({ name: "firstName", message: "no" });
   });
 
   test("is an error if the mirror needs it", () => {
-    const body = { data: { customer: { firstName: null } }, errors: [denied("customer", "firstName"), denied("customer")] };
+    const body = {
+      data: { customer: { firstName: null } },
+      errors: [denied("customer", "firstName"), denied("customer")],
+    };
     expect(() => readGraphqlData(response({ body }))).toThrow(expect.objectContaining({ reason: "unauthorized" }));
   });
 
@@ -86,7 +94,13 @@ describe("the cost of a query", () => {
     },
   );
 
-  test.each([[undefined], [null], [{}], [{ requestedQueryCost: "3" }], [{ requestedQueryCost: -1, throttleStatus: status }]])("is unknown for %j", (cost) => {
+  test.each([
+    [undefined],
+    [null],
+    [{}],
+    [{ requestedQueryCost: "3" }],
+    [{ requestedQueryCost: -1, throttleStatus: status }],
+  ])("is unknown for %j", (cost) => {
     expect(costOf(cost)).toBeUndefined();
   });
 

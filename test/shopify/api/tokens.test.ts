@@ -213,9 +213,21 @@ describe("the platform's answer to a request for a token", () => {
     ["without a life has no end", { status: 200, body: { access_token: "t" } }, { expiresAt: null }],
     ["with a life of 0 has no end", { status: 200, body: { access_token: "t", expires_in: 0 } }, { expiresAt: null }],
     ["with a life counts seconds", { status: 200, body: { access_token: "t", expires_in: 1.9 } }, { expiresAt: 1_000 }],
-    ["is believed for 366 days at most", { status: 200, body: { access_token: "t", expires_in: 1e12 } }, { expiresAt: 366 * 86_400_000 }],
-    ["keeps the refresh token if it brings none", { status: 200, body: { access_token: "t" } }, { refreshToken: "old" }],
-    ["brings the next refresh token", { status: 200, body: { access_token: "t", refresh_token: "new" } }, { refreshToken: "new" }],
+    [
+      "is believed for 366 days at most",
+      { status: 200, body: { access_token: "t", expires_in: 1e12 } },
+      { expiresAt: 366 * 86_400_000 },
+    ],
+    [
+      "keeps the refresh token if it brings none",
+      { status: 200, body: { access_token: "t" } },
+      { refreshToken: "old" },
+    ],
+    [
+      "brings the next refresh token",
+      { status: 200, body: { access_token: "t", refresh_token: "new" } },
+      { refreshToken: "new" },
+    ],
   ];
 
   test.each(answers)("%s", async (_title, fault, expected) => {
@@ -224,10 +236,18 @@ describe("the platform's answer to a request for a token", () => {
   });
 
   test.each<[string, { status: number; body: unknown }, object]>([
-    ["has HTTP 400 and an error", { status: 400, body: { error: "invalid_grant" } }, { message: "HTTP 400: invalid_grant", status: 400 }],
+    [
+      "has HTTP 400 and an error",
+      { status: 400, body: { error: "invalid_grant" } },
+      { message: "HTTP 400: invalid_grant", status: 400 },
+    ],
     ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "HTTP 403", status: 403 }],
     ["has no token", { status: 200, body: {} }, { message: "HTTP 200", status: 200 }],
-    ["has a token that fits no header", { status: 200, body: { access_token: "a b" } }, { message: "HTTP 200", status: 200 }],
+    [
+      "has a token that fits no header",
+      { status: 200, body: { access_token: "a b" } },
+      { message: "HTTP 200", status: 200 },
+    ],
     ["has an empty token", { status: 200, body: { access_token: "" } }, { message: "HTTP 200", status: 200 }],
   ])("is a refusal if it %s", async (_title, fault, { message, ...rest }: { message?: string }) => {
     const endpoint = await endpointWith(fault);
@@ -238,7 +258,11 @@ describe("the platform's answer to a request for a token", () => {
   test.each([429, 500, 503])("is a temporary failure with HTTP %d", async (status) => {
     const endpoint = await endpointWith({ status, body: {} });
     const message = `the platform answered HTTP ${status} to a request for a token`;
-    await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({ reason: "unavailable", message, status });
+    await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({
+      reason: "unavailable",
+      message,
+      status,
+    });
   });
 });
 

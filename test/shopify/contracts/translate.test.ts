@@ -2,9 +2,22 @@ import { describe, expect, test } from "bun:test";
 import type { OrderMoney } from "../../../src/domain/platform-records.ts";
 import type { AttemptNode } from "../../../src/shopify/api/operations/billing.ts";
 import type { CustomerNode } from "../../../src/shopify/api/operations/customers.ts";
-import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "../../../src/shopify/contracts/translate.ts";
+import {
+  billingAttempt,
+  checkoutAttempt,
+  customerRecord,
+  subscriptionRecord,
+} from "../../../src/shopify/contracts/translate.ts";
 import { dateFrom } from "../../../src/shopify/contracts/values.ts";
-import { CONTRACT, CUSTOMER, contractLine, contractNode, ORDER, PRODUCT, VARIANT } from "../../support/platform-nodes.ts";
+import {
+  CONTRACT,
+  CUSTOMER,
+  contractLine,
+  contractNode,
+  ORDER,
+  PRODUCT,
+  VARIANT,
+} from "../../support/platform-nodes.ts";
 
 describe("a date", () => {
   test.each([
@@ -65,7 +78,10 @@ describe("a customer", () => {
   });
 
   test("is refused if it is not valid", () => {
-    const refusal = { code: "bad_record", message: expect.stringContaining("the platform's customer is not valid: shopifyId") };
+    const refusal = {
+      code: "bad_record",
+      message: expect.stringContaining("the platform's customer is not valid: shopifyId"),
+    };
     expect(() => customerRecord({ ...node, id: ORDER })).toThrow(expect.objectContaining(refusal));
   });
 });
@@ -116,11 +132,14 @@ const ENDED = "2026-01-01T00:01:00.000Z";
 describe("a checkout", () => {
   const order = { id: ORDER, createdAt: STARTED, processedAt: ENDED, displayFinancialStatus: "PAID" };
 
-  test.each(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"])("counts as charged in the state %s", (status) => {
-    const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
-    const attempt = checkoutAttempt({ ...order, displayFinancialStatus: status }, MONEY);
-    expect(attempt).toEqual({ startedAt: ENDED, endedAt: ENDED, outcome });
-  });
+  test.each(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"])(
+    "counts as charged in the state %s",
+    (status) => {
+      const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
+      const attempt = checkoutAttempt({ ...order, displayFinancialStatus: status }, MONEY);
+      expect(attempt).toEqual({ startedAt: ENDED, endedAt: ENDED, outcome });
+    },
+  );
 
   test.each(["PENDING", "AUTHORIZED", "VOIDED", "EXPIRED", null])("waits in the state %p", (displayFinancialStatus) => {
     const attempt = checkoutAttempt({ ...order, displayFinancialStatus, processedAt: null }, MONEY);
@@ -135,7 +154,8 @@ describe("a billing attempt", () => {
     completedAt: ENDED,
     state: { __typename: "SubscriptionBillingAttemptSuccessState", order: order === null ? null : { id: order } },
   });
-  const read = (node: AttemptNode, money: OrderMoney | undefined, now = Date.parse(ENDED)) => billingAttempt(node, () => money, EXPECTED, now);
+  const read = (node: AttemptNode, money: OrderMoney | undefined, now = Date.parse(ENDED)) =>
+    billingAttempt(node, () => money, EXPECTED, now);
 
   test.each([
     [{ payment: "CARD_DECLINED" }, "card_declined"],
@@ -148,20 +168,30 @@ describe("a billing attempt", () => {
     expect(attempt).toEqual({ startedAt: STARTED, endedAt: STARTED, outcome: { kind: "declined", reason } });
   });
 
-  test.each(["SubscriptionBillingAttemptPendingState", "SubscriptionBillingAttemptActionRequiredState"] as const)("in the state %s waits", (__typename) => {
-    const attempt = read({ createdAt: STARTED, completedAt: ENDED, state: { __typename } }, MONEY);
-    expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
-  });
+  test.each(["SubscriptionBillingAttemptPendingState", "SubscriptionBillingAttemptActionRequiredState"] as const)(
+    "in the state %s waits",
+    (__typename) => {
+      const attempt = read({ createdAt: STARTED, completedAt: ENDED, state: { __typename } }, MONEY);
+      expect(attempt).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
+    },
+  );
 
   test("has the money of its order after a success", () => {
     const outcome = { kind: "charged" as const, order: { shopifyId: ORDER, ...MONEY } };
     expect(read(success(ORDER), MONEY)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
   });
 
-  test.each([ORDER, null])("waits an hour after a success for its order %p, and has the contract's money then", (order) => {
-    const end = Date.parse(ENDED) + HOUR_MS;
-    expect(read(success(order), undefined, end - 1)).toEqual({ startedAt: STARTED, endedAt: null, outcome: { kind: "waiting" } });
-    const outcome = { kind: "charged" as const, order: { shopifyId: order, ...EXPECTED } };
-    expect(read(success(order), undefined, end)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
-  });
+  test.each([ORDER, null])(
+    "waits an hour after a success for its order %p, and has the contract's money then",
+    (order) => {
+      const end = Date.parse(ENDED) + HOUR_MS;
+      expect(read(success(order), undefined, end - 1)).toEqual({
+        startedAt: STARTED,
+        endedAt: null,
+        outcome: { kind: "waiting" },
+      });
+      const outcome = { kind: "charged" as const, order: { shopifyId: order, ...EXPECTED } };
+      expect(read(success(order), undefined, end)).toEqual({ startedAt: STARTED, endedAt: ENDED, outcome });
+    },
+  );
 });

@@ -20,9 +20,21 @@ const NO_CONTRACT: Intent = { do: "ignore", reason: "the payload names no Subscr
 const NO_CUSTOMER: Intent = { do: "ignore", reason: "the payload names no Customer" };
 
 test.each<[string, string, Intent]>([
-  ["subscription_contracts/create", `{"admin_graphql_api_id":"${CONTRACT}","id":1}`, { do: "read_contract", contract: CONTRACT }],
-  ["subscription_contracts/update", '{"id":7}', { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" }],
-  ["subscription_contracts/update", '{"id":"7"}', { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" }],
+  [
+    "subscription_contracts/create",
+    `{"admin_graphql_api_id":"${CONTRACT}","id":1}`,
+    { do: "read_contract", contract: CONTRACT },
+  ],
+  [
+    "subscription_contracts/update",
+    '{"id":7}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
+  [
+    "subscription_contracts/update",
+    '{"id":"7"}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
   ["subscription_contracts/update", '{"id":9007199254740993}', NO_CONTRACT],
   ["subscription_contracts/update", '{"id":7.5}', NO_CONTRACT],
   ["subscription_contracts/update", '{"id":0}', NO_CONTRACT],
@@ -33,24 +45,60 @@ test.each<[string, string, Intent]>([
     `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","subscription_contract_id":1}`,
     { do: "read_contract", contract: CONTRACT },
   ],
-  ["subscription_billing_attempts/success", '{"subscription_contract_id":7}', { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" }],
-  ["subscription_billing_cycles/skip", '{"subscription_contract_id":9007199254740993}', { do: "read_contract", contract: CONTRACT }],
+  [
+    "subscription_billing_attempts/success",
+    '{"subscription_contract_id":7}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
+  [
+    "subscription_billing_cycles/skip",
+    '{"subscription_contract_id":9007199254740993}',
+    { do: "read_contract", contract: CONTRACT },
+  ],
   ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
   ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
   ["app/uninstalled", "{}", { do: "disconnect" }],
   ["shop/update", '{"currency":"EUR"}', { do: "set_currency", currency: "EUR" }],
   ["shop/update", '{"currency":"eur"}', { do: "ignore", reason: "the payload names no currency" }],
   ["shop/update", "{}", { do: "ignore", reason: "the payload names no currency" }],
-  ["app_subscriptions/update", '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}', { do: "read_plan", name: "Pro", status: "ACTIVE" }],
-  ["app_subscriptions/update", '{"app_subscription":{"name":"Pro"}}', { do: "ignore", reason: "the payload names no plan" }],
-  ["app_subscriptions/update", '{"app_subscription":{"status":"ACTIVE"}}', { do: "ignore", reason: "the payload names no plan" }],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}',
+    { do: "read_plan", name: "Pro", status: "ACTIVE" },
+  ],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"name":"Pro"}}',
+    { do: "ignore", reason: "the payload names no plan" },
+  ],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"status":"ACTIVE"}}',
+    { do: "ignore", reason: "the payload names no plan" },
+  ],
   ["app_subscriptions/update", "{}", { do: "ignore", reason: "the payload names no plan" }],
-  ["customers/merge", merge("gid://shopify/Customer/2"), { do: "merge_customers", kept: CUSTOMER, gone: "gid://shopify/Customer/2" }],
+  [
+    "customers/merge",
+    merge("gid://shopify/Customer/2"),
+    { do: "merge_customers", kept: CUSTOMER, gone: "gid://shopify/Customer/2" },
+  ],
   ["customers/merge", merge("gid://shopify/Order/2"), { do: "merge_customers", kept: CUSTOMER, gone: undefined }],
-  ["customers/merge", `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","status":"failed"}`, { do: "ignore", reason: "the merge failed" }],
+  [
+    "customers/merge",
+    `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","status":"failed"}`,
+    { do: "ignore", reason: "the merge failed" },
+  ],
   ["customers/merge", "{}", NO_CUSTOMER],
-  ["customers/delete", '{"id":7}', { do: "apply", record: { type: "redaction", shopifyId: "gid://shopify/Customer/7", asOf: SENT_AT } }],
-  ["customers/redact", '{"customer":{"id":9007199254740993}}', { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } }],
+  [
+    "customers/delete",
+    '{"id":7}',
+    { do: "apply", record: { type: "redaction", shopifyId: "gid://shopify/Customer/7", asOf: SENT_AT } },
+  ],
+  [
+    "customers/redact",
+    '{"customer":{"id":9007199254740993}}',
+    { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } },
+  ],
   ["customers/redact", '{"id":7}', NO_CUSTOMER],
   ["customers/data_request", '{"customer":{"id":9007199254740993}}', { do: "note_data_request", customer: CUSTOMER }],
   ["shop/redact", '{"shop_domain":"alpha.myshopify.com"}', { do: "remove_shop", domain: "alpha.myshopify.com" }],
@@ -79,13 +127,21 @@ describe("a customer", () => {
     expect(read("customers/update", JSON.stringify(full))).toEqual({ do: "apply", record });
   });
 
-  test.each([undefined, null, "soon", 7])("has the time of the webhook if the date in the payload is %p", (updated_at) => {
-    expect(read("customers/create", JSON.stringify({ ...full, updated_at }))).toMatchObject({ record: { asOf: SENT_AT } });
-  });
+  test.each([undefined, null, "soon", 7])(
+    "has the time of the webhook if the date in the payload is %p",
+    (updated_at) => {
+      expect(read("customers/create", JSON.stringify({ ...full, updated_at }))).toMatchObject({
+        record: { asOf: SENT_AT },
+      });
+    },
+  );
 
   test("has only the fields of the payload", () => {
     const record = { type: "customer" as const, shopifyId: CUSTOMER, asOf: SENT_AT };
-    expect(read("customers/enable", JSON.stringify({ admin_graphql_api_id: CUSTOMER }))).toEqual({ do: "apply", record });
+    expect(read("customers/enable", JSON.stringify({ admin_graphql_api_id: CUSTOMER }))).toEqual({
+      do: "apply",
+      record,
+    });
   });
 
   test("has texts of bounded length, with whole characters", () => {

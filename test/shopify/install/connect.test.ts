@@ -52,7 +52,11 @@ describe("connecting a shop", () => {
 
 describe("connecting changes nothing", () => {
   test.each<[string, (all: ConnectionResult) => string, string]>([
-    ["with a token of another shop", ({ platform }) => platform.addShop(BETA).issueToken(), `${DOMAIN} refuses this token (HTTP 401)`],
+    [
+      "with a token of another shop",
+      ({ platform }) => platform.addShop(BETA).issueToken(),
+      `${DOMAIN} refuses this token (HTTP 401)`,
+    ],
     [
       "with a token that was granted too little",
       ({ remote }) => {

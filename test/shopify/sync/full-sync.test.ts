@@ -31,13 +31,22 @@ describe("a full sync", () => {
     all.test.clock.ms += 60_000;
     expect(await load(all)).toMatchObject({ customers: 1, subscriptions: 1, orders: 2, events: 0 });
     const names = { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" };
-    expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, ...names, marketingConsent: true, subscriptionCount: 1 }]);
+    expect(await all.shop.all("customers")).toMatchObject([
+      { shopifyId: customer, ...names, marketingConsent: true, subscriptionCount: 1 },
+    ]);
     const billing = { status: "ACTIVE", interval: "MONTH", intervalCount: 1, cyclesCompleted: 1 };
     expect(await all.shop.all("subscriptions")).toMatchObject([
       { shopifyId: contract, ...billing, lines: [{ title: "House blend", quantity: 2, unitPriceCents: 1250 }] },
     ]);
-    const orders = (await all.shop.all("orders")).toSorted((a, b) => Number(a["cycleNumber"]) - Number(b["cycleNumber"]));
-    const checkout = { source: "checkout", cycleNumber: 0, status: "PAID", shopifyId: all.remote.originOrder(contract) };
+    const orders = (await all.shop.all("orders")).toSorted(
+      (a, b) => Number(a["cycleNumber"]) - Number(b["cycleNumber"]),
+    );
+    const checkout = {
+      source: "checkout",
+      cycleNumber: 0,
+      status: "PAID",
+      shopifyId: all.remote.originOrder(contract),
+    };
     const renewal = { source: "recurring", cycleNumber: 1, status: "RECOVERED", shopifyId: paid };
     expect(orders).toMatchObject([
       { ...checkout, subtotalCents: 2500, totalCents: 2500 },
@@ -167,7 +176,9 @@ describe("data that cannot be mirrored", () => {
     expect(await load(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
     const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
     expect(warnings.join("")).toContain("intervalCount");
-    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toMatchObject([{ topic: "subscription_contracts/update", status: "waiting" }]);
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toMatchObject([
+      { topic: "subscription_contracts/update", status: "waiting" },
+    ]);
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
   });
 
@@ -182,7 +193,9 @@ describe("data that cannot be mirrored", () => {
     const body = JSON.stringify({ data: { customers } });
     all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
     expect(await load(all)).toMatchObject({ customers: 1, skipped: 1 });
-    expect(all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored"))).toHaveLength(1);
+    expect(
+      all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored")),
+    ).toHaveLength(1);
     expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: "gid://shopify/Customer/8" }]);
   });
 
@@ -259,7 +272,9 @@ describe("data without access", () => {
     all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
     all.test.clock.ms += 120 * 24 * HOUR_MS;
     await load(all);
-    expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true }]);
+    expect(await all.shop.all("customers")).toMatchObject([
+      { email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true },
+    ]);
   });
 
   test("about an order does not hide its charge", async () => {

@@ -1,4 +1,12 @@
-import { type DocumentNode, execute, type GraphQLError, getOperationAST, getVariableValues, parse, validate } from "graphql";
+import {
+  type DocumentNode,
+  execute,
+  type GraphQLError,
+  getOperationAST,
+  getVariableValues,
+  parse,
+  validate,
+} from "graphql";
 import { adminSchema, errorType, plainField, typeNameOf } from "./admin-schema.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Context } from "./context.ts";
@@ -70,21 +78,30 @@ export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
     return { outcome: "invalid", cost: 0, body: { errors: messages } };
   }
   const variables = request.variables ?? {};
-  const { coerced, errors: variableErrors = [] } = getVariableValues(adminSchema(), operation.variableDefinitions ?? [], variables);
+  const { coerced, errors: variableErrors = [] } = getVariableValues(
+    adminSchema(),
+    operation.variableDefinitions ?? [],
+    variables,
+  );
   if (coerced === undefined) {
     for (const { message } of variableErrors) unknown(message);
     return { outcome: "invalid", cost: 0, body: { errors: variableErrors } };
   }
   const costs = new QueryCost(adminSchema(), document, coerced);
   const requested = costs.of(operation);
-  const costOf = (actualQueryCost: number | null) => ({ cost: { requestedQueryCost: requested, actualQueryCost, throttleStatus: bucket.status } });
+  const costOf = (actualQueryCost: number | null) => ({
+    cost: { requestedQueryCost: requested, actualQueryCost, throttleStatus: bucket.status },
+  });
   if (requested > call.maxQueryCost) {
     const message = `Query cost is ${requested}, which exceeds the single query max cost limit (${call.maxQueryCost}).`;
     const error = { message, extensions: { code: "MAX_COST_EXCEEDED", cost: requested, maxCost: call.maxQueryCost } };
     return { outcome: "too costly", cost: requested, body: { errors: [error], extensions: costOf(null) } };
   }
   if (!bucket.take(requested)) {
-    const error = { message: "Throttled", extensions: { code: "THROTTLED", documentation: "https://shopify.dev/api/usage/rate-limits" } };
+    const error = {
+      message: "Throttled",
+      extensions: { code: "THROTTLED", documentation: "https://shopify.dev/api/usage/rate-limits" },
+    };
     return { outcome: "throttled", cost: requested, body: { errors: [error], extensions: costOf(null) } };
   }
   const contextValue: Context = { shop, unknown, handles, raw, errorType };

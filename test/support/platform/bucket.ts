@@ -23,7 +23,11 @@ export class Bucket {
     const now = performance.now();
     this.available = Math.min(this.maximum, this.available + ((now - this.filledAt) / 1000) * this.perSecond);
     this.filledAt = now;
-    return { maximumAvailable: this.maximum, currentlyAvailable: Math.floor(this.available), restoreRate: this.perSecond };
+    return {
+      maximumAvailable: this.maximum,
+      currentlyAvailable: Math.floor(this.available),
+      restoreRate: this.perSecond,
+    };
   }
 
   /** @returns false if there are too few points; then it takes none */

@@ -28,7 +28,8 @@ export interface Connection<T> {
 
 /** The number of nodes on the page. */
 function pageSize({ first, last, before }: PageArguments): number {
-  if (typeof last === "number" || typeof before === "string") throw new GraphQLError("the stand-in has no pages counted from the end: use first and after");
+  if (typeof last === "number" || typeof before === "string")
+    throw new GraphQLError("the stand-in has no pages counted from the end: use first and after");
   if (typeof first !== "number") throw new GraphQLError("you must provide one of first or last");
   if (first < 1 || first > MAX_PAGE_SIZE) throw new GraphQLError(`first has to be between 1 and ${MAX_PAGE_SIZE}`);
   return first;
@@ -58,13 +59,19 @@ function writeCursor(sortKey: string, value: number | string, n: number): string
 }
 
 function readCursor(cursor: string, sortKey: string): { value: number | string; n: number } {
-  const [, key = "", value = "null", n = ""] = /^\["(\w+)",(.+),(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
+  const [, key = "", value = "null", n = ""] =
+    /^\["(\w+)",(.+),(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
   if (key !== sortKey) throw new GraphQLError("Invalid cursor for current pagination sort.");
   return { value: JSON.parse(value) as number | string, n: Number(n) };
 }
 
 /** A page of all rows of a kind, sorted and filtered. */
-export function rowsPage<K extends Kind>(shop: ShopRows, kind: K, args: PageArguments, unknown: (what: string) => void): Connection<RowOf[K]> {
+export function rowsPage<K extends Kind>(
+  shop: ShopRows,
+  kind: K,
+  args: PageArguments,
+  unknown: (what: string) => void,
+): Connection<RowOf[K]> {
   const sortKey = args.sortKey ?? "ID";
   const sorted = shop.inOrder(kind, sortKey);
   if (sorted === undefined) throw new GraphQLError(`the stand-in cannot sort by ${sortKey}`);
@@ -92,9 +99,16 @@ export function rowsPage<K extends Kind>(shop: ShopRows, kind: K, args: PageArgu
   return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => writeCursor(sortKey, sortValue(row, sortKey), row.n));
 }
 
-export function countRows(shop: ShopRows, kind: Kind, { query, limit }: { query?: string | null; limit?: number | null }, unknown: (what: string) => void) {
+export function countRows(
+  shop: ShopRows,
+  kind: Kind,
+  { query, limit }: { query?: string | null; limit?: number | null },
+  unknown: (what: string) => void,
+) {
   const conditions = readSearch(query ?? "", unknown);
-  const { length } = (shop.inOrder(kind, "ID")?.rows ?? []).filter((row) => conditions.every((condition) => matches(row, condition, sortValue)));
+  const { length } = (shop.inOrder(kind, "ID")?.rows ?? []).filter((row) =>
+    conditions.every((condition) => matches(row, condition, sortValue)),
+  );
   const most = limit ?? Number.POSITIVE_INFINITY;
   return { count: Math.min(length, most), precision: length > most ? "AT_LEAST" : "EXACT" };
 }
@@ -111,9 +125,15 @@ export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (it
 }
 
 /** A page of items that are made on demand, one for each number of a range that may have no end. */
-export function numbersPage<T>(from: number, to: number, args: PageArguments, make: (index: number) => T): Connection<T> {
+export function numbersPage<T>(
+  from: number,
+  to: number,
+  args: PageArguments,
+  make: (index: number) => T,
+): Connection<T> {
   const reverse = args.reverse === true;
-  if (reverse && to === Number.POSITIVE_INFINITY) throw new GraphQLError("the cycles of the stand-in have no end, so they cannot be reversed without a range");
+  if (reverse && to === Number.POSITIVE_INFINITY)
+    throw new GraphQLError("the cycles of the stand-in have no end, so they cannot be reversed without a range");
   const after = typeof args.after === "string" ? readCursor(args.after, "KEY").n : undefined;
   const start = after === undefined ? (reverse ? to : from) : after + (reverse ? -1 : 1);
   let latest = start;

@@ -1,7 +1,18 @@
 import { CustomerChanges } from "./customer-changes.ts";
 import { cycleOf, nextBillingAfter } from "./cycles.ts";
 import { allocate, minorUnits } from "./money.ts";
-import type { AttemptRow, ContractRow, ContractStatus, CustomerRow, DiscountKind, DiscountRow, FinancialStatus, Interval, LineRow, OrderRow } from "./rows.ts";
+import type {
+  AttemptRow,
+  ContractRow,
+  ContractStatus,
+  CustomerRow,
+  DiscountKind,
+  DiscountRow,
+  FinancialStatus,
+  Interval,
+  LineRow,
+  OrderRow,
+} from "./rows.ts";
 import { contractBody, cycleBody, orderBody } from "./webhook-bodies.ts";
 
 export interface LineInput {
@@ -47,7 +58,14 @@ interface OrderParts {
 
 /** Changes of contracts, and new orders. */
 export class ContractChanges extends CustomerChanges {
-  createContract({ customer, interval = "MONTH", intervalCount = 1, lines, originOrder = true, discounts = [] }: ContractInput): string {
+  createContract({
+    customer,
+    interval = "MONTH",
+    intervalCount = 1,
+    lines,
+    originOrder = true,
+    discounts = [],
+  }: ContractInput): string {
     const createdAt = this.now();
     const { currency } = this;
     const contract: ContractRow = {
@@ -130,7 +148,15 @@ export class ContractChanges extends CustomerChanges {
   }
 
   /** Makes an order without a contract. */
-  placeOrder(input: { customer?: string; lines?: LineInput[]; discounts?: DiscountInput[]; financialStatus?: FinancialStatus; test?: boolean } = {}): string {
+  placeOrder(
+    input: {
+      customer?: string;
+      lines?: LineInput[];
+      discounts?: DiscountInput[];
+      financialStatus?: FinancialStatus;
+      test?: boolean;
+    } = {},
+  ): string {
     const { currency } = this;
     const lines = (input.lines ?? [{ title: "Mug", price: "9.00" }]).map((line, key) => lineRow(line, key, currency));
     const order = this.makeOrder({
@@ -147,9 +173,13 @@ export class ContractChanges extends CustomerChanges {
     return this.gid(order);
   }
 
-  updateOrder(id: string, { financialStatus, test, lines }: { financialStatus?: FinancialStatus; test?: boolean; lines?: LineInput[] }): void {
+  updateOrder(
+    id: string,
+    { financialStatus, test, lines }: { financialStatus?: FinancialStatus; test?: boolean; lines?: LineInput[] },
+  ): void {
     const order = this.need("order", id);
-    if (lines !== undefined && lines.length > order.lines.length) throw new Error("an order of the stand-in cannot get more lines");
+    if (lines !== undefined && lines.length > order.lines.length)
+      throw new Error("an order of the stand-in cannot get more lines");
     this.change(order, (row) => {
       if (financialStatus !== undefined) row.financial = financialStatus;
       if (test !== undefined) row.test = test;
@@ -173,7 +203,16 @@ export class ContractChanges extends CustomerChanges {
     });
   }
 
-  protected makeOrder({ contract, customer, source, currency, lines, discounts = [], financial = "PAID", test = false }: OrderParts): OrderRow {
+  protected makeOrder({
+    contract,
+    customer,
+    source,
+    currency,
+    lines,
+    discounts = [],
+    financial = "PAID",
+    test = false,
+  }: OrderParts): OrderRow {
     const now = this.now();
     this.lastOrderNumber++;
     return this.add<OrderRow>({
@@ -204,7 +243,8 @@ export class ContractChanges extends CustomerChanges {
   private discountRows(lines: readonly LineRow[], inputs: readonly DiscountInput[], currency: string): DiscountRow[] {
     const rows: DiscountRow[] = [];
     const ofLines = lines.map(({ price, quantity, discounted }) => price * quantity - discounted);
-    if (ofLines.some((amount) => amount > 0)) rows.push({ kind: "manual", title: "Subscription discount", perLine: ofLines });
+    if (ofLines.some((amount) => amount > 0))
+      rows.push({ kind: "manual", title: "Subscription discount", perLine: ofLines });
     const left = lines.map(({ discounted }) => discounted);
     for (const { title, amount, kind = "manual" } of inputs) {
       const perLine = allocate(minorUnits(amount, currency), left);
@@ -236,7 +276,9 @@ function replaceLines({ lines: before, currency }: ContractRow, inputs: readonly
   let lastKey = before.reduce((last, { key }) => Math.max(last, key), -1);
   return inputs.map((input) => {
     const row = lineRow(input, 0, currency);
-    const same = free.findIndex(({ variant, title }) => (row.variant === null ? title === row.title : variant === row.variant));
+    const same = free.findIndex(({ variant, title }) =>
+      row.variant === null ? title === row.title : variant === row.variant,
+    );
     const [kept] = same === -1 ? [] : free.splice(same, 1);
     lastKey += kept === undefined ? 1 : 0;
     return { ...row, key: kept?.key ?? lastKey };

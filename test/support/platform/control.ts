@@ -95,7 +95,13 @@ export function readState(standIn: StandIn, path: string, query: URLSearchParams
   if (path === "undelivered") return standIn.undelivered;
   if (path === "state") {
     const { invalid, throttled, tokenRequests } = standIn;
-    return { invalid, throttled, tokenRequests, requests: standIn.requests.length, undelivered: standIn.undelivered.length };
+    return {
+      invalid,
+      throttled,
+      tokenRequests,
+      requests: standIn.requests.length,
+      undelivered: standIn.undelivered.length,
+    };
   }
   throw new Error(`there is no state ${path}`);
 }

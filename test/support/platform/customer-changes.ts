@@ -12,7 +12,12 @@ export type Consent = "subscribed" | "unsubscribed" | "not_subscribed" | "pendin
 
 /** Changes of customers. */
 export class CustomerChanges extends ShopRows {
-  createCustomer({ email = null, firstName = null, lastName = null, marketing = "not_subscribed" }: CustomerInput & { marketing?: Consent } = {}): string {
+  createCustomer({
+    email = null,
+    firstName = null,
+    lastName = null,
+    marketing = "not_subscribed",
+  }: CustomerInput & { marketing?: Consent } = {}): string {
     const now = this.now();
     const customer = this.add<CustomerRow>({
       kind: "customer",

@@ -28,7 +28,10 @@ export function addIntervals(from: number, interval: Interval, count: number): n
   return Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), lastDay)) + (from % DAY_MS);
 }
 
-function cycleEnd({ createdAt, interval, intervalCount }: Pick<ContractRow, "createdAt" | "interval" | "intervalCount">, index: number): number {
+function cycleEnd(
+  { createdAt, interval, intervalCount }: Pick<ContractRow, "createdAt" | "interval" | "intervalCount">,
+  index: number,
+): number {
   return addIntervals(createdAt, interval, index * intervalCount);
 }
 
@@ -63,7 +66,10 @@ export function cycleAt(contract: ContractRow, time: number): Cycle | null {
 }
 
 /** The date of the next cycle that is not skipped. */
-export function nextBillingAfter(contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips">, index: number): number {
+export function nextBillingAfter(
+  contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips">,
+  index: number,
+): number {
   let next = index + 1;
   while (contract.skips?.get(next) === true) next++;
   return cycleEnd(contract, next);

@@ -20,7 +20,11 @@ export function readBody(raw: string, contentType = ""): Record<string, unknown>
 
 export function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
   const isNamed = typeof name === "string";
-  return { query: String(query ?? ""), variables: typeof variables === "object" ? { ...variables } : {}, operationName: isNamed ? name : null };
+  return {
+    query: String(query ?? ""),
+    variables: typeof variables === "object" ? { ...variables } : {},
+    operationName: isNamed ? name : null,
+  };
 }
 
 export function json(status: number, body: unknown): Answer {

@@ -50,6 +50,9 @@ export function moneyV2(minor: number, currency: string): { amount: string; curr
   return { amount: shortAmount(minor, currency), currencyCode: currency };
 }
 
-export function moneyBag(minor: number, currency: string): Record<"shopMoney" | "presentmentMoney", ReturnType<typeof moneyV2>> {
+export function moneyBag(
+  minor: number,
+  currency: string,
+): Record<"shopMoney" | "presentmentMoney", ReturnType<typeof moneyV2>> {
   return { shopMoney: moneyV2(minor, currency), presentmentMoney: moneyV2(minor, currency) };
 }

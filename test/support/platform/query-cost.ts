@@ -41,7 +41,8 @@ export class QueryCost {
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Readonly<Record<string, unknown>>) {
     this.schema = schema;
     this.variables = variables;
-    for (const part of document.definitions) if (part.kind === Kind.FRAGMENT_DEFINITION) this.fragments.set(part.name.value, part);
+    for (const part of document.definitions)
+      if (part.kind === Kind.FRAGMENT_DEFINITION) this.fragments.set(part.name.value, part);
   }
 
   of(operation: OperationDefinitionNode, data?: Data | null): number {
@@ -65,23 +66,38 @@ export class QueryCost {
       const value = data?.[key];
       if (data !== undefined && (value === null || value === undefined)) continue;
       const sets = selectionSets(nodes);
-      if (type.name.endsWith("Connection")) cost += CONNECTION_COST + this.connection(type, field, nodes, isData(value) ? value : undefined);
-      else if (isListType(getNullableType(field.type))) cost += this.list(type, field, nodes, Array.isArray(value) ? value : undefined);
+      if (type.name.endsWith("Connection"))
+        cost += CONNECTION_COST + this.connection(type, field, nodes, isData(value) ? value : undefined);
+      else if (isListType(getNullableType(field.type)))
+        cost += this.list(type, field, nodes, Array.isArray(value) ? value : undefined);
       else cost += 1 + this.selection(type, sets, isData(value) ? value : undefined);
     }
     return cost;
   }
 
   /** A list costs as much as its most expensive part. Only objects that are queried by id count one by one. */
-  private list(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: unknown[] | undefined): number {
+  private list(
+    type: GraphQLCompositeType,
+    field: GraphQLField<unknown, unknown>,
+    nodes: readonly FieldNode[],
+    returned: unknown[] | undefined,
+  ): number {
     const sets = selectionSets(nodes);
     const { ids } = this.argumentsOf(field, nodes);
     const each = returned?.map((part) => (isData(part) ? 1 + this.selection(type, sets, part) : 0));
-    if (!Array.isArray(ids)) return each === undefined ? 1 + this.selection(type, sets, undefined) : Math.max(0, ...each);
-    return each === undefined ? ids.length * (1 + this.selection(type, sets, undefined)) : each.reduce((sum, part) => sum + part, 0);
+    if (!Array.isArray(ids))
+      return each === undefined ? 1 + this.selection(type, sets, undefined) : Math.max(0, ...each);
+    return each === undefined
+      ? ids.length * (1 + this.selection(type, sets, undefined))
+      : each.reduce((sum, part) => sum + part, 0);
   }
 
-  private connection(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: Data | undefined): number {
+  private connection(
+    type: GraphQLCompositeType,
+    field: GraphQLField<unknown, unknown>,
+    nodes: readonly FieldNode[],
+    returned: Data | undefined,
+  ): number {
     const { first, last } = this.argumentsOf(field, nodes);
     const size = Number(first ?? last ?? 0);
     let highest = returned === undefined ? size : 0;
@@ -90,14 +106,22 @@ export class QueryCost {
       const part = getNamedType(sub.field.type);
       if ((name !== "nodes" && name !== "edges") || !isCompositeType(part)) continue;
       const parts = returned?.[key];
-      const node = (value: unknown) => Math.max(1, this.node(name, part, selectionSets(sub.nodes), isData(value) ? value : undefined));
-      const cost = Array.isArray(parts) ? parts.reduce((sum: number, value) => sum + node(value), 0) : size * node(undefined);
+      const node = (value: unknown) =>
+        Math.max(1, this.node(name, part, selectionSets(sub.nodes), isData(value) ? value : undefined));
+      const cost = Array.isArray(parts)
+        ? parts.reduce((sum: number, value) => sum + node(value), 0)
+        : size * node(undefined);
       highest = Math.max(highest, cost);
     }
     return highest;
   }
 
-  private node(name: string, type: GraphQLCompositeType, sets: readonly SelectionSetNode[], data: Data | undefined): number {
+  private node(
+    name: string,
+    type: GraphQLCompositeType,
+    sets: readonly SelectionSetNode[],
+    data: Data | undefined,
+  ): number {
     const cost = this.selection(type, sets, data);
     // An edge does not count as an object, because its node does.
     return name === "nodes" ? 1 + cost : cost;
@@ -108,7 +132,12 @@ export class QueryCost {
   }
 
   /** The fields that are selected of an object of the named type. */
-  private collect(type: GraphQLCompositeType, name: string, sets: readonly SelectionSetNode[], into: Fields = new Map()): Fields {
+  private collect(
+    type: GraphQLCompositeType,
+    name: string,
+    sets: readonly SelectionSetNode[],
+    into: Fields = new Map(),
+  ): Fields {
     for (const selection of sets.flatMap(({ selections }) => selections)) {
       if (getDirectiveValues(GraphQLSkipDirective, selection, this.variables)?.["if"] === true) continue;
       if (getDirectiveValues(GraphQLIncludeDirective, selection, this.variables)?.["if"] === false) continue;
@@ -122,8 +151,10 @@ export class QueryCost {
       } else {
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : this.fragments.get(selection.name.value);
         if (fragment === undefined) continue;
-        const condition = fragment.typeCondition === undefined ? type : this.schema.getType(fragment.typeCondition.name.value);
-        if (isCompositeType(condition) && this.applies(condition, name)) this.collect(condition, name, [fragment.selectionSet], into);
+        const condition =
+          fragment.typeCondition === undefined ? type : this.schema.getType(fragment.typeCondition.name.value);
+        if (isCompositeType(condition) && this.applies(condition, name))
+          this.collect(condition, name, [fragment.selectionSet], into);
       }
     }
     return into;
@@ -132,7 +163,11 @@ export class QueryCost {
   private applies(condition: GraphQLCompositeType, name: string): boolean {
     if (condition.name === name) return true;
     const type = this.schema.getType(name);
-    return isAbstractType(condition) && (isObjectType(type) || isInterfaceType(type)) && this.schema.isSubType(condition, type);
+    return (
+      isAbstractType(condition) &&
+      (isObjectType(type) || isInterfaceType(type)) &&
+      this.schema.isSubType(condition, type)
+    );
   }
 
   private namedTypes(sets: readonly SelectionSetNode[]): string[] {
@@ -140,7 +175,9 @@ export class QueryCost {
       selections.flatMap((selection) => {
         if (selection.kind === Kind.FIELD) return [];
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : this.fragments.get(selection.name.value);
-        return fragment === undefined ? [] : [fragment.typeCondition?.name.value ?? "", ...this.namedTypes([fragment.selectionSet])];
+        return fragment === undefined
+          ? []
+          : [fragment.typeCondition?.name.value ?? "", ...this.namedTypes([fragment.selectionSet])];
       }),
     );
   }

@@ -9,7 +9,11 @@ export interface Condition {
   readonly value: number | string;
 }
 
-const TIMES: Record<string, string> = { created_at: "CREATED_AT", updated_at: "UPDATED_AT", processed_at: "PROCESSED_AT" };
+const TIMES: Record<string, string> = {
+  created_at: "CREATED_AT",
+  updated_at: "UPDATED_AT",
+  processed_at: "PROCESSED_AT",
+};
 
 /**
  * Reads the part of the platform's search syntax that is needed. Like the platform it ignores unknown terms, but
@@ -22,14 +26,20 @@ export function readSearch(query: string, unknown: (term: string) => void): Cond
     const text = quoted.replace(/^(['"])(.*)\1$/, "$2");
     const sortKey = TIMES[field];
     const time = Date.parse(text);
-    if (sortKey !== undefined && !Number.isNaN(time)) return { sortKey, comparison: isComparison(comparison) ? comparison : "=", value: time };
-    if (field === "status" && comparison === "") return { sortKey: "STATUS", comparison: "=", value: text.toUpperCase() };
+    if (sortKey !== undefined && !Number.isNaN(time))
+      return { sortKey, comparison: isComparison(comparison) ? comparison : "=", value: time };
+    if (field === "status" && comparison === "")
+      return { sortKey: "STATUS", comparison: "=", value: text.toUpperCase() };
     unknown(term);
     return [];
   });
 }
 
-export function matches(row: Row, { sortKey, comparison, value }: Condition, readValue: (row: Row, sortKey: string) => number | string): boolean {
+export function matches(
+  row: Row,
+  { sortKey, comparison, value }: Condition,
+  readValue: (row: Row, sortKey: string) => number | string,
+): boolean {
   const own = readValue(row, sortKey);
   if (comparison === "=") return own === value;
   if (comparison.startsWith(">")) return own > value || (comparison === ">=" && own === value);

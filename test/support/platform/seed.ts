@@ -21,9 +21,14 @@ interface SeedShop {
 type Rows = (reserve: (count: number) => number, nextRevision: () => number) => Generator<Row>;
 
 /** Monthly contracts, each with a customer, an origin order and paid renewals. */
-export function seededRows({ contracts, linesEach = 2, renewals = 0 }: Seeding, { now, currency, lastOrderNumber }: SeedShop): Rows {
+export function seededRows(
+  { contracts, linesEach = 2, renewals = 0 }: Seeding,
+  { now, currency, lastOrderNumber }: SeedShop,
+): Rows {
   // All contracts share a few lists of lines, because lines never change.
-  const lineLists = TITLES.map((_, first) => Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)));
+  const lineLists = TITLES.map((_, first) =>
+    Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)),
+  );
   // All contracts begin within one month, so long ago that all renewals are billed and the next one is not.
   const firstStart = addIntervals(now, "MONTH", -renewals - 1) + DAY_MS;
   const span = addIntervals(now, "MONTH", -renewals) - firstStart;

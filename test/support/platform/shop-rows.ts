@@ -71,14 +71,20 @@ export class ShopRows {
     this.currency = options.currency ?? "USD";
     // This zone has no daylight saving time, so webhooks have the same offset all year.
     this.timezone = options.timezone ?? "America/Bogota";
-    this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
+    this.scopes = options.scopes ?? [
+      "read_own_subscription_contracts",
+      "read_customers",
+      "read_orders",
+      "read_products",
+    ];
     this.attemptIds = options.attemptIds ?? true;
     this.firstId = options.firstId ?? dependencies.firstId;
     this.number = dependencies.shopNumber;
     this.dependencies = dependencies;
     const life = dependencies.tokenLife;
     this.tokens = new Tokens(dependencies.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
-    if (options.subscription !== undefined) this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
+    if (options.subscription !== undefined)
+      this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
   }
 
   /** The time in whole seconds, like all times of the platform. */
@@ -193,7 +199,14 @@ export class ShopRows {
   protected emit(topic: string, payload: Exact): void {
     const triggeredAt = `${new Date(this.dependencies.now()).toISOString().slice(0, -1)}000000Z`;
     const eventId = this.eventId ?? crypto.randomUUID();
-    const webhook = { shop: this.domain, topic, body: exactJson(payload), id: crypto.randomUUID(), eventId, triggeredAt };
+    const webhook = {
+      shop: this.domain,
+      topic,
+      body: exactJson(payload),
+      id: crypto.randomUUID(),
+      eventId,
+      triggeredAt,
+    };
     this.outgoing.push(webhook);
     this.dependencies.onWebhook(webhook);
   }

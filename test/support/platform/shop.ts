@@ -34,7 +34,10 @@ export class PlatformShop extends BillingChanges {
   requestData(customerId: string): void {
     const customer = this.need("customer", customerId);
     const request = { data_request: { id: this.idOf(this.reserve(1)) } };
-    this.emit("customers/data_request", personBody(this, customer, "orders_requested", this.ordersOf(customer), request));
+    this.emit(
+      "customers/data_request",
+      personBody(this, customer, "orders_requested", this.ordersOf(customer), request),
+    );
   }
 
   /** Removes the personal data here too. */
@@ -54,7 +57,11 @@ export class PlatformShop extends BillingChanges {
 
   /** Fills the shop. Sends no webhooks. */
   seed(seeding: Seeding): void {
-    const each = seededRows(seeding, { now: this.now(), currency: this.currency, lastOrderNumber: this.lastOrderNumber });
+    const each = seededRows(seeding, {
+      now: this.now(),
+      currency: this.currency,
+      lastOrderNumber: this.lastOrderNumber,
+    });
     this.lastOrderNumber += seeding.contracts * (1 + (seeding.renewals ?? 0));
     this.addAll(
       each(
@@ -65,6 +72,8 @@ export class PlatformShop extends BillingChanges {
   }
 
   private ordersOf(customer: CustomerRow): OrderRow[] {
-    return (this.inOrder("order", "ID")?.rows ?? []).filter((row): row is OrderRow => row.kind === "order" && row.customer === customer);
+    return (this.inOrder("order", "ID")?.rows ?? []).filter(
+      (row): row is OrderRow => row.kind === "order" && row.customer === customer,
+    );
   }
 }

@@ -34,7 +34,12 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
-const HANDLES = ["subscription-created", "subscription-cancelled", "billing-attempt-failed", "streak-milestone-reached"];
+const HANDLES = [
+  "subscription-created",
+  "subscription-cancelled",
+  "billing-attempt-failed",
+  "streak-milestone-reached",
+];
 /** The platform gives a receiver five seconds. */
 const WEBHOOK_TIMEOUT_MS = 5000;
 const FIRST_ID = 9_007_199_254_741_001n;
@@ -146,7 +151,11 @@ export class StandIn {
     if (url === undefined) return;
     this.posting = this.posting.then(async () => {
       try {
-        const response = await fetch(url, { method: "POST", ...this.signed(webhook), signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS) });
+        const response = await fetch(url, {
+          method: "POST",
+          ...this.signed(webhook),
+          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
+        });
         if (!response.ok) this.undelivered.push({ webhook, reason: `status ${response.status}` });
         await response.arrayBuffer();
       } catch (error) {
@@ -163,14 +172,22 @@ export class StandIn {
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
-    const log: RequestLog = { shop: domain, operation: isToken ? "token" : operationName(asRequest(body)), cost: 0, at: this.options.now(), outcome: "fault" };
+    const log: RequestLog = {
+      shop: domain,
+      operation: isToken ? "token" : operationName(asRequest(body)),
+      cost: 0,
+      at: this.options.now(),
+      outcome: "fault",
+    };
     this.requests.push(log);
     const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
     if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
     const shop = this.shops.get(domain);
-    const answer = isToken ? this.answerToken(shop, body, log) : await this.answerQuery(shop, path, request, raw, body, log);
+    const answer = isToken
+      ? this.answerToken(shop, body, log)
+      : await this.answerQuery(shop, path, request, raw, body, log);
     if (fault === "lost") return void request.socket.destroy();
     write(response, answer);
   }
@@ -196,7 +213,8 @@ export class StandIn {
     this.tokenRequests++;
     log.outcome = "unauthorized";
     if (shop === undefined) return json(404, { errors: "Not Found" });
-    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret) return json(401, { error: "invalid_client" });
+    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret)
+      return json(401, { error: "invalid_client" });
     if (!shop.installed) return json(400, { error: "app_not_installed" });
     const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
     if (status === 200) log.outcome = "ok";

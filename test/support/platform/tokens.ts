@@ -57,10 +57,20 @@ export class Tokens {
     }
     if (grant_type !== "refresh_token") return { status: 400, body: { error: "unsupported_grant_type" } };
     const endsAt = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
-    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now()) return { status: 400, body: { error: "invalid_grant" } };
+    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now())
+      return { status: 400, body: { error: "invalid_grant" } };
     this.refresh.delete(refresh_token);
     const { accessToken, refreshToken } = this.issuePair();
     const expires_in = this.lifetimes.refreshed;
-    return { status: 200, body: { access_token: accessToken, refresh_token: refreshToken, scope, expires_in, refresh_token_expires_in: REFRESH_TOKEN_LIFE_S } };
+    return {
+      status: 200,
+      body: {
+        access_token: accessToken,
+        refresh_token: refreshToken,
+        scope,
+        expires_in,
+        refresh_token_expires_in: REFRESH_TOKEN_LIFE_S,
+      },
+    };
   }
 }

@@ -1,4 +1,10 @@
-import { ADDRESS_CONSTANTS, LINE_CONSTANTS, ORDER_CONSTANTS, SHOP_CONSTANTS, ZERO_ORDER_AMOUNTS } from "./constant-fields.ts";
+import {
+  ADDRESS_CONSTANTS,
+  LINE_CONSTANTS,
+  ORDER_CONSTANTS,
+  SHOP_CONSTANTS,
+  ZERO_ORDER_AMOUNTS,
+} from "./constant-fields.ts";
 import type { Cycle } from "./cycles.ts";
 import type { Exact } from "./exact-json.ts";
 import { fixedAmount } from "./money.ts";
@@ -45,7 +51,11 @@ export function deletedCustomerBody(shop: ShopRows, customer: CustomerRow): Exac
 }
 
 export function consentBody(shop: ShopRows, customer: CustomerRow): Exact {
-  const consent = { state: customer.marketing.toLowerCase(), opt_in_level: "single_opt_in", consent_updated_at: zoned(customer.marketingAt) };
+  const consent = {
+    state: customer.marketing.toLowerCase(),
+    opt_in_level: "single_opt_in",
+    consent_updated_at: zoned(customer.marketingAt),
+  };
   return { customer_id: shop.idOf(customer.n), email_address: customer.email, email_marketing_consent: consent };
 }
 
@@ -121,7 +131,11 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
     current_total_price_set: money(subtotal, currency),
     discount_codes: order.discounts
       .filter(({ kind }) => kind === "code")
-      .map(({ title, perLine }) => ({ code: title, amount: fixedAmount(sum(perLine), currency), type: "fixed_amount" })),
+      .map(({ title, perLine }) => ({
+        code: title,
+        amount: fixedAmount(sum(perLine), currency),
+        type: "fixed_amount",
+      })),
     email,
     financial_status: order.financial.toLowerCase(),
     fulfillment_status: null,
@@ -148,7 +162,15 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
     discount_applications: order.discounts.map(({ kind, title, perLine }) => {
       const value = fixedAmount(sum(perLine), currency);
       const type = kind === "code" ? "discount_code" : kind;
-      return { target_type: "line_item", type, value, value_type: "fixed_amount", allocation_method: "across", target_selection: "all", title };
+      return {
+        target_type: "line_item",
+        type,
+        value,
+        value_type: "fixed_amount",
+        allocation_method: "across",
+        target_selection: "all",
+        title,
+      };
     }),
     fulfillments: [],
     billing_address: address,
@@ -222,9 +244,21 @@ export function shopBody(shop: ShopRows): Exact {
 }
 
 /** The compliance topics name the person only by number. */
-export function personBody(shop: ShopRows, customer: CustomerRow, ordersKey: string, orders: readonly OrderRow[], more: Record<string, Exact> = {}): Exact {
+export function personBody(
+  shop: ShopRows,
+  customer: CustomerRow,
+  ordersKey: string,
+  orders: readonly OrderRow[],
+  more: Record<string, Exact> = {},
+): Exact {
   const person = { id: shop.idOf(customer.n), email: customer.email, phone: null };
-  return { shop_id: shop.number, shop_domain: shop.domain, customer: person, [ordersKey]: orders.map(({ n }) => shop.idOf(n)), ...more };
+  return {
+    shop_id: shop.number,
+    shop_domain: shop.domain,
+    customer: person,
+    [ordersKey]: orders.map(({ n }) => shop.idOf(n)),
+    ...more,
+  };
 }
 
 function numberOf(gid: string | null): bigint | null {

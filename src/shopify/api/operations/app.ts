@@ -17,7 +17,10 @@ export const INSTALLATION = operation<NoVariables, Installation>(`query Installa
   shop { myshopifyDomain currencyCode } }`);
 
 /** Starts a workflow in the platform's automation tool. */
-export const FLOW_TRIGGER = operation<{ handle: string; payload: unknown }, { flowTriggerReceive: { userErrors: { message: string }[] } | null }>(
+export const FLOW_TRIGGER = operation<
+  { handle: string; payload: unknown },
+  { flowTriggerReceive: { userErrors: { message: string }[] } | null }
+>(
   `mutation FlowTrigger($handle: String!, $payload: JSON!) {
     flowTriggerReceive(handle: $handle, payload: $payload) { userErrors { field message } } }`,
 );

@@ -51,9 +51,14 @@ interface CyclesData {
   subscriptionBillingCycles: { nodes: CycleNode[] };
 }
 
-export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(`query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) { ${CYCLES} }`);
+export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(
+  `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) { ${CYCLES} }`,
+);
 
-export const CONTRACT_WITH_CYCLES = operation<CyclesVariables, CyclesData & { subscriptionContract: ContractNode | null }>(
+export const CONTRACT_WITH_CYCLES = operation<
+  CyclesVariables,
+  CyclesData & { subscriptionContract: ContractNode | null }
+>(
   `query ContractWithCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
     subscriptionContract(id: $id) { ${CONTRACT_FIELDS} } ${CYCLES} }`,
 );

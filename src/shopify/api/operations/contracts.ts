@@ -57,7 +57,10 @@ interface LinesVariables {
   after: string | null;
 }
 
-export const CONTRACT_LINES = operation<LinesVariables, { subscriptionContract: { lines: Page<ContractLineNode> } | null }>(
+export const CONTRACT_LINES = operation<
+  LinesVariables,
+  { subscriptionContract: { lines: Page<ContractLineNode> } | null }
+>(
   `query ContractLines($id: ID!, $after: String) {
     subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );

@@ -42,7 +42,10 @@ export const ORDERS_BY_ID = operation<{ ids: string[] }, { nodes: (OrderNode | n
       lineItems(first: 10) { ${pageOf(LINE_FIELDS)} } } } }`,
 );
 
-export const ORDER_LINES = operation<{ id: string; after: string | null }, { order: { lineItems: Page<OrderLineNode> } | null }>(
+export const ORDER_LINES = operation<
+  { id: string; after: string | null },
+  { order: { lineItems: Page<OrderLineNode> } | null }
+>(
   `query OrderLines($id: ID!, $after: String) {
     order(id: $id) { lineItems(first: 50, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );
