@@ -1,28 +1,30 @@
 import { Cron } from "croner";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
-import { deliverer } from "./delivery/deliverer.ts";
-import { Sender } from "./delivery/sender.ts";
+import { createDeliverer } from "./delivery/deliverer.ts";
+import { createSender, type Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
-import { adminHandler } from "./http/admin/routes.tsx";
-import { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
-import { intakeHandler } from "./http/intake.ts";
-import { listHandler } from "./http/list.ts";
-import { httpApp } from "./http/server.ts";
-import { platformHandler } from "./http/shopify-webhooks.ts";
+import { adminRoutes } from "./http/admin/routes.tsx";
+import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
+import { createIntakeHandler } from "./http/intake.ts";
+import { createListHandler } from "./http/list.ts";
+import { createReadiness } from "./http/readiness.ts";
+import { createRoutes } from "./http/routes.ts";
+import { createHttpApp } from "./http/server.ts";
+import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
 import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
-import { InboxProcessor } from "./shopify/inbox/processor.ts";
-import { platformVerifier } from "./shopify/inbox/verify.ts";
+import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
+import { createVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
-import { Reconciler } from "./shopify/sync/reconciler.ts";
-import { workflowStarter } from "./shopify/workflow.ts";
+import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
+import { createWorkflowStarter } from "./shopify/workflow.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
-/** What the program takes from outside itself; tests put others in their place. */
+/** What the program takes from outside. Tests pass fakes. */
 export interface Dependencies {
   now: () => number;
   random: (bytes: number) => Uint8Array;
@@ -42,69 +44,113 @@ export interface App {
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
   start(): Promise<string>;
-  /** Takes no more work, ends what runs, writes what is pending. May be called twice. */
+  /** Takes no more work, waits for what runs, and writes what is pending. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** The platform sends a webhook again for four hours, and at times a day late. */
-const REMEMBER_WEBHOOKS = 7 * 24 * 3_600_000;
-/** contract.md 2.10. */
-const KEEP_DELIVERED = 30 * 24 * 3_600_000;
-/** How long a stop waits for requests that are under way, a stalled upload for one. Milliseconds. */
-const REQUESTS_MAY_TAKE = 5_000;
-/** How long one look at the database speaks for /readyz, so that asking often costs nothing. Milliseconds. */
-const READY_FOR = 1_000;
+/**
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and is at times
+ * a day late.
+ */
+const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
+/** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
+const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
+/** How long a stop waits for running requests, such as a stalled upload. */
+const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
-/** Puts the program together. */
+/**
+ * Puts the program together.
+ * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
+ */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, random, fetch, resolve, log } = dependencies;
-  const store = await openStore({ folder: config.data, masterKeyFile: config.masterKeyFile, busyTimeoutMs: 2_000, random });
-  const { deliveryConcurrency: concurrency, deliveryPerShop: perShop, deliveryTimeout: timeout, retryWaits: waits } = config;
+  const { now, random, fetch, resolve, sleep, log } = dependencies;
+  const store = await openStore({
+    folder: config.data,
+    masterKeyFile: config.masterKeyFile,
+    busyTimeoutMs: 2_000,
+    random,
+  });
+  const {
+    deliveryConcurrency: concurrency,
+    deliveryPerShop: perShop,
+    deliveryTimeoutMs: timeoutMs,
+    retryWaitsMs: waitsMs,
+  } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
-  const startWorkflow = workflowStarter(platform.api, store.shops, timeout);
-  const deliver = deliverer(store.webhooks, { fetch, resolve, allow: config.egressAllow, timeout }, startWorkflow);
-  const sender = new Sender(store.deliveries, deliver, { concurrency, perShop, timeout, waits }, now, log);
-  const processor = new InboxProcessor(store, platform.handler, now, log);
-  const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
-  const reconciler = new Reconciler(store, platform.synchronizer, now, log);
-  const authenticator = new ApiKeyAuthenticator(store.keys, now, log);
-  const readiness = new Readiness(store, sender, now);
-  const server = httpApp(
-    {
-      list: listHandler(store.pages, authenticator),
-      intake: intakeHandler(store.shops, recordWriter),
-      platform: platformHandler(platformVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
-      admin: adminHandler({ store, now, random, resolve, allow: config.egressAllow, publicUrl: config.publicUrl, wake: () => sender.wake(), log }),
-      notReady: () => readiness.reason(),
-    },
-    log,
+  const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
+  const attempt = createDeliverer(
+    store.webhooks,
+    { fetch, resolve, allow: config.egressAllow, timeoutMs },
+    startWorkflow,
   );
+  const { deliveries, inbox, shops, connections, syncs } = store;
+  const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
+  const { handler } = platform;
+  const processor = createInboxProcessor({
+    inbox,
+    shops,
+    handle: (shop, items) => handler.handle(shop, items),
+    now,
+    sleep,
+    log,
+  });
+  const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
+  const authenticator = createApiKeyAuthenticator(store.keys, now, log);
+  const readiness = createReadiness(store, sender, now);
+  const routes = createRoutes({
+    list: (resource) => createListHandler(resource, store.pages, authenticator),
+    intake: createIntakeHandler(store.shops, recordWriter),
+    platformWebhook: createPlatformWebhookHandler(
+      createVerifier(config.platformSecretFile),
+      store.shops,
+      inboxWriter,
+      log,
+      now,
+    ),
+    admin: adminRoutes({
+      store,
+      now,
+      random,
+      resolve,
+      allow: config.egressAllow,
+      publicUrl: config.publicUrl,
+      wake: () => sender.wake(),
+      log,
+    }),
+    notReady: () => readiness.reason(),
+  });
+  const server = createHttpApp(routes, log);
   const jobs = [
-    job("* * * * * *", "write when keys were last used", () => authenticator.writeUses(), log),
+    job("* * * * * *", "write when API keys were last used", () => authenticator.writeUses(), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
-    job("* * * * * *", "look for due deliveries", async () => sender.wake(), log),
-    job("* * * * * *", "look into the inbox", async () => processor.wake(), log),
-    job("40 * * * * *", "compare mirrors with the platform", () => reconciler.begin(), log),
-    job("0 10 * * * *", "forget old deliveries", () => store.deliveries.prune(now() - KEEP_DELIVERED), log),
-    job("0 0 * * * *", "forget old webhooks", () => store.inbox.forgetReceipts(now() - REMEMBER_WEBHOOKS), log),
+    job("* * * * * *", "send due deliveries", async () => sender.wake(), log),
+    job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),
+    job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
+    job("0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS), log),
+    job(
+      "0 0 * * * *",
+      "forget the ids of old platform webhooks",
+      () => store.inbox.forgetReceipts(now() - RECEIPT_RETENTION_MS),
+      log,
+    ),
   ];
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
 
   async function stop(): Promise<void> {
-    readiness.stopping = true;
+    readiness.noteStop();
     for (const each of jobs) each.stop();
     const sent = sender.stop();
     if (server.server !== null) {
-      const timer = setTimeout(() => server.stop(true), REQUESTS_MAY_TAKE);
+      const timer = setTimeout(() => server.stop(true), REQUEST_STOP_TIMEOUT_MS);
       await server.stop();
       clearTimeout(timer);
     }
     await inboxWriter.drain();
-    // What waits for the platform fails, and is in the inbox still.
-    const asked = platform.stop();
-    await Promise.all([asked, processor.stop(), reconciler.stop()]);
+    // Whatever waits for the platform fails now. Its webhooks are still in the inbox.
+    await Promise.all([platform.stop(), processor.stop(), reconciler.stop()]);
     await recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });
@@ -123,7 +169,9 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {
-        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, { cause: thrown });
+        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, {
+          cause: thrown,
+        });
       }
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
@@ -137,35 +185,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   };
 }
 
-/** A job that never runs twice at once and never ends the program: what it throws is logged, and the next tick tries again. */
+/**
+ * A job that never runs twice at once. What it throws is logged and does not end the program; the next tick tries
+ * again.
+ */
 function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {
   const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
   return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
-}
-
-class Readiness {
-  stopping = false;
-  private readonly store: Store;
-  private readonly sender: Sender;
-  private readonly now: () => number;
-  private checkedAt = Number.NEGATIVE_INFINITY;
-  private failure: string | undefined;
-
-  constructor(store: Store, sender: Sender, now: () => number) {
-    this.store = store;
-    this.sender = sender;
-    this.now = now;
-  }
-
-  async reason(): Promise<string | undefined> {
-    if (this.stopping) return "The program is stopping.";
-    if (this.now() - this.checkedAt >= READY_FOR) {
-      this.checkedAt = this.now();
-      this.failure = await this.store.check().then(
-        () => undefined,
-        () => "The database cannot be written.",
-      );
-    }
-    return this.failure ?? (this.sender.failing ? "Deliveries cannot be recorded." : undefined);
-  }
 }

@@ -5,24 +5,26 @@ import { messageOf, SdsError } from "./domain/error.ts";
 import { parseDuration } from "./lib/time.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
-/** Everything that can be set, checked and frozen. contract.md 6 is the table. */
+/** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
   data: string;
   host: string;
   port: number;
-  /** Where people reach the program, for links to the settings page: scheme, host and port; null where nobody said. */
+  /** Address of the program for people, used in links to the settings page: scheme, host and port; null if not set. */
   publicUrl: string | null;
   masterKeyFile: string;
-  /** Base address of the platform, with `{shop}` in the place of a shop's domain. */
+  /** Base address of the platform, with `{shop}` where a shop's domain goes. */
   platformUrl: string;
   platformClientId: string | null;
-  /** One client secret of the platform's app a line, the newest first; null where no platform is connected. */
+  /**
+   * File with the client secrets of the platform's app, one on each line, newest first; null if no platform is used.
+   */
   platformSecretFile: string | null;
-  /** Milliseconds after each attempt of a delivery but the last. */
-  retryWaits: readonly number[];
-  /** Milliseconds that an attempt takes at most. */
-  deliveryTimeout: number;
-  /** Attempts at once, in all and for one shop. */
+  /** Waits after each attempt of a delivery but the last. */
+  retryWaitsMs: readonly number[];
+  /** The longest time that an attempt takes. */
+  deliveryTimeoutMs: number;
+  /** Attempts at the same time, of all shops together and of one shop. */
   deliveryConcurrency: number;
   deliveryPerShop: number;
   egressAllow: EgressAllow;
@@ -37,7 +39,10 @@ export interface Flags {
 
 type Environment = Record<string, string | undefined>;
 
-/** Flag over environment over default. @throws SdsError `invalid` naming the setting */
+/**
+ * Reads the settings: a flag wins over the environment, the environment over the default.
+ * @throws SdsError `invalid` naming the setting
+ */
 export function readConfig(flags: Flags, env: Environment): Config {
   const data = resolve(nonEmpty("--data", flags.data) ?? nonEmpty("SDS_DATA", env["SDS_DATA"]) ?? "./data");
   return Object.freeze({
@@ -49,8 +54,10 @@ export function readConfig(flags: Flags, env: Environment): Config {
     platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
     platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
     platformSecretFile: readSecretFile(env),
-    retryWaits: Object.freeze((env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim()))),
-    deliveryTimeout: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
+    retryWaitsMs: Object.freeze(
+      (env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim())),
+    ),
+    deliveryTimeoutMs: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
     deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
     egressAllow: readEgressAllow(env["SDS_EGRESS_ALLOW"] ?? ""),
@@ -78,20 +85,31 @@ export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** An address without a path: cookies and links of the settings page are those of /admin. */
+/** An address without a path, for cookies and links of the settings page are below /admin. */
 function readPublicUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
-  if (url !== null && ["https:", "http:"].includes(url.protocol) && text.replace(/\/$/, "").toLowerCase() === url.origin) return url.origin;
-  throw new SdsError("invalid", `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
+  if (
+    url !== null &&
+    ["https:", "http:"].includes(url.protocol) &&
+    text.replace(/\/$/, "").toLowerCase() === url.origin
+  )
+    return url.origin;
+  throw new SdsError(
+    "invalid",
+    `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`,
+  );
 }
 
-const MAX_DURATION = 86_400_000;
+const MAX_DURATION_MS = 86_400_000;
 
 function readDuration(name: string, text: string): number {
-  const duration = parseDuration(text);
-  if (duration !== undefined && duration > 0 && duration <= MAX_DURATION) return duration;
-  throw new SdsError("invalid", `${name} has "${text}" in it: it must be a duration up to a day, like 500ms, 10s, 2m or 1h`);
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined && durationMs > 0 && durationMs <= MAX_DURATION_MS) return durationMs;
+  throw new SdsError(
+    "invalid",
+    `${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`,
+  );
 }
 
 function readCount(name: string, text: string): number {
@@ -103,7 +121,11 @@ function readEgressAllow(text: string): EgressAllow {
   try {
     return parseEgressAllow(text);
   } catch (thrown) {
-    throw new SdsError("invalid", `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, { cause: thrown });
+    throw new SdsError(
+      "invalid",
+      `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`,
+      { cause: thrown },
+    );
   }
 }
 
@@ -114,13 +136,21 @@ function readLogLevel(env: Environment): LogLevel {
   throw new SdsError("invalid", `SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
 }
 
-/** A shop's domain is put in later: what comes out then has to be an address too. */
+/** The address must be valid with a shop's domain in it. */
 function readPlatformUrl(text: string): string {
   const url = URL.parse(text.replaceAll("{shop}", "shop.example.com"));
-  const plain = url !== null && ["https:", "http:"].includes(url.protocol) && url.username === "" && /^[\x21-\x7e]+$/.test(text) && !/[?#\\]/.test(text);
+  const plain =
+    url !== null &&
+    ["https:", "http:"].includes(url.protocol) &&
+    url.username === "" &&
+    /^[\x21-\x7e]+$/.test(text) &&
+    !/[?#\\]/.test(text);
   if (plain) return text;
-  // It is not repeated, for it may hold a password.
-  throw new SdsError("invalid", "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment");
+  // The message does not repeat the text, for it may hold a password.
+  throw new SdsError(
+    "invalid",
+    "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment",
+  );
 }
 
 function readSecretFile(env: Environment): string | null {
@@ -131,5 +161,8 @@ function readSecretFile(env: Environment): string | null {
   } catch (thrown) {
     throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
   }
-  throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secret, one a line`);
+  throw new SdsError(
+    "invalid",
+    `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`,
+  );
 }

@@ -5,7 +5,7 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** The last net, not the first: nobody is meant to log these. Keys, secrets, platform tokens, e-mail addresses. */
+/** API keys, secrets, access tokens and e-mail addresses. No caller should log them; this catches mistakes. */
 const PRIVATE = /cad_pk_\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
 function redact(text: string): string {
@@ -17,12 +17,12 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** What a stranger sent must not steer the terminal that shows it; line ends and tabs of a stack may stay. */
+/** Replaces control characters, for text of a stranger must not control the terminal. Line ends and tabs stay. */
 export function printable(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "?");
 }
 
-/** One JSON object a line, or readable text where a person watches. */
+/** Writes one JSON object on each line, or readable text on a terminal. */
 export function createLog(level: LogLevel, target: LogTarget, now: () => number): Log {
   const least = LOG_LEVELS.indexOf(level);
   const writer =
@@ -30,9 +30,18 @@ export function createLog(level: LogLevel, target: LogTarget, now: () => number)
     (message: string, fields: Fields = {}) => {
       if (LOG_LEVELS.indexOf(at) < least) return;
       const time = new Date(now()).toISOString();
-      const entry = Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const);
+      const entry = Object.entries(fields).map(
+        ([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const,
+      );
       const line = target.isTTY
-        ? printable([time.slice(11, 23), at.padEnd(5), redact(message), ...entry.map(([name, value]) => `${name}=${value}`)].join(" "))
+        ? printable(
+            [
+              time.slice(11, 23),
+              at.padEnd(5),
+              redact(message),
+              ...entry.map(([name, value]) => `${name}=${value}`),
+            ].join(" "),
+          )
         : JSON.stringify({ time, level: at, message: redact(message), ...Object.fromEntries(entry) });
       target.write(`${line}\n`);
     };

@@ -1,9 +1,9 @@
 import { run } from "./cli/program.ts";
 
-// What the program makes is its user's alone: database, key file, temporary files.
+// Only the user who runs the program may read what it creates: the database, the key file, temporary files.
 process.umask(0o077);
 
-// Whoever reads our output may stop reading: `sds key list | head -1`.
+// A reader of our output may stop early, as in `sds key list | head -1`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);

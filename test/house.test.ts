@@ -4,8 +4,21 @@ import { Glob } from "bun";
 
 const SRC = join(import.meta.dir, "../src");
 
-/** Imports go down: a file may import from its own folder and from lower floors, never from a neighbour on its own floor. */
-const FLOORS: Record<string, number> = { lib: 0, domain: 1, store: 2, mirror: 3, shopify: 4, delivery: 4, actions: 5, http: 6, cli: 7 };
+/**
+ * Imports go down: a file may import from its own folder and from lower floors, never from a neighbour on its own
+ * floor.
+ */
+const FLOORS: Record<string, number> = {
+  lib: 0,
+  domain: 1,
+  store: 2,
+  mirror: 3,
+  shopify: 4,
+  delivery: 4,
+  actions: 5,
+  http: 6,
+  cli: 7,
+};
 /** Files beside the folders, each as if it were a folder of its own. */
 const FILES: Record<string, number> = { "log.ts": 0, "config.ts": 2, "app.ts": 6.5, "main.ts": 8 };
 
@@ -18,7 +31,9 @@ interface SourceFile {
 const sources: SourceFile[] = await Promise.all(
   [...new Glob("**/*.{ts,tsx}").scanSync(SRC)].sort().map(async (path) => {
     const text = await Bun.file(join(SRC, path)).text();
-    const imports = [...text.matchAll(/(?:^(?:import|export)\b(?<type> type)?[^;]*?from |\bimport\()"(?<from>[^"]+)"/gm)].map(({ groups }) => ({
+    const imports = [
+      ...text.matchAll(/(?:^(?:import|export)\b(?<type> type)?[^;]*?from |\bimport\()"(?<from>[^"]+)"/gm),
+    ].map(({ groups }) => ({
       from: groups?.["from"] ?? "",
       typeOnly: groups?.["type"] !== undefined,
     }));
@@ -50,7 +65,8 @@ test("imports only go down", () => {
 
 test("the database stays in store/", () => {
   const outside = sources.filter(
-    ({ path, imports }) => part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
+    ({ path, imports }) =>
+      part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
   );
   // version asks SQLite in memory for its version, and touches no data.
   expect(outside.map(({ path }) => path)).toEqual(["cli/version.ts"]);
@@ -62,8 +78,11 @@ test("only mirror/ applies records", () => {
 });
 
 test("domain/ has no clock, no randomness and no input or output", () => {
-  const forbidden = /\bDate\.now\(|\bnew Date\(\)|Math\.random\(|getRandomValues|randomUUID|\bfetch\(|process\.|node:|setTimeout|console\./;
-  expect(sources.filter(({ path, text }) => part(path) === "domain" && forbidden.test(text)).map(({ path }) => path)).toEqual([]);
+  const forbidden =
+    /\bDate\.now\(|\bnew Date\(\)|Math\.random\(|getRandomValues|randomUUID|\bfetch\(|process\.|node:|setTimeout|console\./;
+  expect(
+    sources.filter(({ path, text }) => part(path) === "domain" && forbidden.test(text)).map(({ path }) => path),
+  ).toEqual([]);
 });
 
 test("SQL never asks the clock", async () => {
@@ -74,16 +93,28 @@ test("SQL never asks the clock", async () => {
 
 test("files are short and their names say something", () => {
   expect(sources.filter(({ text }) => text.split("\n").length > 300).map(({ path }) => path)).toEqual([]);
-  expect(sources.filter(({ path }) => /(^|\/)(utils?|helpers?|common|types?|manager|service|misc)(\.tsx?|\/)/.test(path)).map(({ path }) => path)).toEqual([]);
+  expect(
+    sources
+      .filter(({ path }) => /(^|\/)(utils?|helpers?|common|types?|manager|service|misc)(\.tsx?|\/)/.test(path))
+      .map(({ path }) => path),
+  ).toEqual([]);
 });
 
 test("the settings page escapes whatever it shows", () => {
-  // Each file says by itself what its JSX is, for Bun takes the tsconfig.json of the folder that the program is started in.
-  expect(sources.filter(({ path, text }) => path.endsWith(".tsx") && !text.startsWith("/** @jsxImportSource preact */\n")).map(({ path }) => path)).toEqual([]);
-  expect(sources.filter(({ text }) => /dangerouslySetInnerHTML|innerHTML/.test(text)).map(({ path }) => path)).toEqual([]);
+  // Each file says by itself what its JSX is, for Bun takes the tsconfig.json of the folder that the program is started
+  // in.
+  expect(
+    sources
+      .filter(({ path, text }) => path.endsWith(".tsx") && !text.startsWith("/** @jsxImportSource preact */\n"))
+      .map(({ path }) => path),
+  ).toEqual([]);
+  expect(sources.filter(({ text }) => /dangerouslySetInnerHTML|innerHTML/.test(text)).map(({ path }) => path)).toEqual(
+    [],
+  );
 });
 
 test("nothing is left open, switched off or printed past the log", () => {
-  const marks = /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
+  const marks =
+    /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-expect-error|@ts-nocheck|biome-ignore|\bas any\b|console\.log/;
   expect(sources.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([]);
 });

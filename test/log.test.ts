@@ -35,8 +35,12 @@ test("leaves out what is below its level", () => {
 
 test("never holds a key, secret, token or e-mail address", () => {
   const { lines, log } = logTo(false);
-  log.error(`cad_pk_${"0a".repeat(24)} whsec_ab+/= intake_xy shpat_123 <bob@example.com>`, { field: "ada@example.com" });
+  log.error(`cad_pk_${"0a".repeat(24)} whsec_ab+/= intake_xy shpat_123 <bob@example.com>`, {
+    field: "ada@example.com",
+  });
   log.error('a "bob@example.com" b', { stack: "at x (/a/@scope/b.ts:1)" });
   expect(JSON.parse(lines[1] ?? "").message).toBe('a "[redacted]" b');
-  expect(lines[0]).toContain('"message":"[redacted] [redacted] [redacted] [redacted] <[redacted]>","field":"[redacted]"');
+  expect(lines[0]).toContain(
+    '"message":"[redacted] [redacted] [redacted] [redacted] <[redacted]>","field":"[redacted]"',
+  );
 });

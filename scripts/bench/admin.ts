@@ -23,7 +23,14 @@ const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 rmSync(FOLDER, { recursive: true, force: true });
 const config = readConfig({ data: FOLDER, port: "0" }, { SDS_LOG: "error" });
 const log = createLog("error", process.stderr, Date.now);
-const app = await openApp(config, { now: Date.now, random, fetch, resolve: async () => [], sleep: async () => undefined, log });
+const app = await openApp(config, {
+  now: Date.now,
+  random,
+  fetch,
+  resolve: async () => [],
+  sleep: async () => undefined,
+  log,
+});
 const shop = await app.store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, Date.now());
 await app.store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: TOPIC_NAMES }, Date.now());
 
@@ -33,7 +40,9 @@ function addDeliveries(db: Database, dead: number): void {
     `INSERT INTO deliveries (id, shop_id, kind, topic, test, body, secret_version, status, attempts, last_status_code, error, created_at, ended_at)
      VALUES (?, ?, ?, ?, 0, ?, 1, ?, 5, 500, ?, ?, ?)`,
   );
-  const attempt = db.prepare("INSERT INTO attempts (delivery, number, started_at, duration, status_code, error) VALUES (?, 5, ?, 12, 500, ?)");
+  const attempt = db.prepare(
+    "INSERT INTO attempts (delivery, number, started_at, duration, status_code, error) VALUES (?, 5, ?, 12, 500, ?)",
+  );
   const body = JSON.stringify({ id: "whd_x", topic: "order.failed", data: { filler: "x".repeat(400) } });
   db.transaction(() => {
     for (const kind of ["webhook", "trigger"]) {
@@ -41,7 +50,17 @@ function addDeliveries(db: Database, dead: number): void {
         const at = Date.now() - DELIVERIES + index;
         const isDead = index < dead;
         const topic = kind === "webhook" ? "order.failed" : "billing-attempt-failed";
-        const { lastInsertRowid } = insert.run(`whd_${kind}${index}`, shop.id, kind, topic, body, isDead ? "dead" : "delivered", isDead ? DEAD : null, at, at);
+        const { lastInsertRowid } = insert.run(
+          `whd_${kind}${index}`,
+          shop.id,
+          kind,
+          topic,
+          body,
+          isDead ? "dead" : "delivered",
+          isDead ? DEAD : null,
+          at,
+          at,
+        );
         attempt.run(lastInsertRowid, at, DEAD);
       }
     }
@@ -49,7 +68,9 @@ function addDeliveries(db: Database, dead: number): void {
 }
 
 function addRows(db: Database): void {
-  const insert = db.prepare("INSERT INTO subscriptions (shop_id, started_at, id, json, cycles_given, renewals, change_number) VALUES (?, ?, ?, ?, 0, 0, ?)");
+  const insert = db.prepare(
+    "INSERT INTO subscriptions (shop_id, started_at, id, json, cycles_given, renewals, change_number) VALUES (?, ?, ?, ?, 0, 0, ?)",
+  );
   const json = JSON.stringify({ filler: "x".repeat(500) });
   db.transaction(() => {
     for (let index = 0; index < ROWS; index += 1) insert.run(shop.id, index, `sub_${index}`, json, index);
@@ -84,10 +105,20 @@ async function measure(table: Table, dead: number): Promise<void> {
   const cookie = await signIn();
   const of = `, ${dead.toLocaleString("en")} dead`;
   table.addBound(`Delivery log${of}`, await timeOf("/admin/deliveries", cookie), LIMIT, "ms");
-  table.addBound(`Its part that updates${of}`, await timeOf("/admin/deliveries", cookie, { "X-Part": "live" }), LIMIT, "ms");
+  table.addBound(
+    `Its part that updates${of}`,
+    await timeOf("/admin/deliveries", cookie, { "X-Part": "live" }),
+    LIMIT,
+    "ms",
+  );
   table.addBound(`Workflow triggers${of}`, await timeOf("/admin/triggers", cookie), LIMIT, "ms");
   table.addBound(`Details of one${of}`, await timeOf("/admin/deliveries/whd_webhook0", cookie), LIMIT, "ms");
-  table.addBound(`Question before retrying all${of}`, await timeOf("/admin/deliveries/retry-dead", cookie), LIMIT, "ms");
+  table.addBound(
+    `Question before retrying all${of}`,
+    await timeOf("/admin/deliveries/retry-dead", cookie),
+    LIMIT,
+    "ms",
+  );
 }
 
 const table = new Table();

@@ -1,7 +1,7 @@
 /**
- * The least that an intake can cost: takes the rows that one left and inserts them into the same tables of another database, the rows
- * of so many events in each transaction, under the program's own pragmas. Prints the seconds.
- * `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
+ * Measures the least that an intake can cost: takes the rows that an intake wrote, and inserts them into the same
+ * tables of another database. Each transaction has the rows of EVENTS_PER_COMMIT events, with the program's own
+ * pragmas. Prints the seconds. `bun scripts/bench/commits.ts DATABASE_WITH_ROWS DATABASE EVENTS_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -10,9 +10,15 @@ const [source = "", target = "", eventsPerCommit = ""] = process.argv.slice(2);
 const from = new Database(source, { readonly: true });
 const into = openDatabase(target, 30_000);
 
-const tables = ["subscriptions ORDER BY change_number", "customers ORDER BY change_number", "deliveries ORDER BY number"].map((ordered) => {
+const tables = [
+  "subscriptions ORDER BY change_number",
+  "customers ORDER BY change_number",
+  "deliveries ORDER BY number",
+].map((ordered) => {
   const read = from.prepare<unknown, []>(`SELECT * FROM ${ordered}`);
-  const insert = into.prepare<unknown, SQLQueryBindings[]>(`INSERT INTO ${ordered.split(" ", 1)} VALUES (${read.columnNames.map(() => "?")})`);
+  const insert = into.prepare<unknown, SQLQueryBindings[]>(
+    `INSERT INTO ${ordered.split(" ", 1)} VALUES (${read.columnNames.map(() => "?")})`,
+  );
   return { rows: read.values() as SQLQueryBindings[][], insert };
 });
 const events = tables.at(-1)?.rows.length ?? 0;
@@ -23,7 +29,7 @@ const start = performance.now();
 for (let done = 0; done < commits; done += 1) {
   into.run("BEGIN IMMEDIATE");
   for (const { rows, insert } of tables) {
-    // Not every event brings a customer: they are spread evenly.
+    // Not every event has a customer: the rows are spread evenly.
     const share = (n: number) => Math.floor((n * rows.length) / commits);
     for (const row of rows.slice(share(done), share(done + 1))) insert.run(...row);
   }

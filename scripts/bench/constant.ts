@@ -11,5 +11,10 @@ const body = await page.text();
 // Bun sets these two by itself.
 const headers = Object.fromEntries([...page.headers].filter(([name]) => name !== "date" && name !== "content-length"));
 
-const server = serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: () => new Response(body, { headers }) });
+const server = serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  development: false,
+  fetch: () => new Response(body, { headers }),
+});
 process.stderr.write(`listening on ${server.url}\n`);

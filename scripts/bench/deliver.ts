@@ -19,41 +19,42 @@ const ROUNDS = 3;
 
 const SHOPS = 100;
 const EVENTS_PER_SHOP = 200;
-/** As many as sds has at once for so many shops: SDS_DELIVERY_PER_SHOP, the default. */
+/** As many attempts at once as sds makes for these shops: 4 for each, the default of SDS_DELIVERY_PER_SHOP. */
 const IN_FLIGHT = SHOPS * 4;
-/** Fewer and more are slower. */
+/** BullMQ is slower with fewer and with more. */
 const QUEUE_CONCURRENCY = 50;
 const FEW = 10_000;
 const MANY = 1_000_000;
-/** How many of those are waited for. */
+/** The measurement of the large backlog ends after this many. */
 const SENT_OF_MANY = 200_000;
 
 const CONNECTIONS = 16;
 const TAKEN_EVENTS = 8_000;
 const IDLE_EVENTS = 500;
 const HANGING_SHOPS = 300;
-/** For both servers; with the pause it lasts longer than two timeouts. */
+/** For each of the two servers. With the pauses they take longer than two timeouts. */
 const HEALTHY_EVENTS = 400;
 const BLOCK = 20;
-const PAUSE = 30;
+const PAUSE_MS = 30;
 
-/** What takes longer is broken. Milliseconds. */
-const RUN_WITHIN = 300_000;
+/** A run that takes longer is broken. */
+const RUN_TIMEOUT_MS = 300_000;
 
 const table = new Table();
 
-/** Runs a program on the first core, to its end. @returns seconds, and what it printed */
+/** Runs a program on the first core until it ends. @returns the seconds, and what it printed */
 async function run(command: string[], env: Record<string, string> = {}): Promise<{ seconds: number; printed: string }> {
   const start = performance.now();
   const program = Bun.spawn(["taskset", "-c", "0", "setpriv", "--pdeathsig", "SIGKILL", ...command], {
     env: { ...process.env, ...env },
     stdin: "ignore",
     stderr: "inherit",
-    timeout: RUN_WITHIN,
+    timeout: RUN_TIMEOUT_MS,
     killSignal: "SIGKILL",
   });
   const printed = await new Response(program.stdout).text();
-  if ((await program.exited) !== 0) throw new Error(`${command.join(" ")} ended with ${program.exitCode ?? program.signalCode}`);
+  if ((await program.exited) !== 0)
+    throw new Error(`${command.join(" ")} ended with ${program.exitCode ?? program.signalCode}`);
   return { seconds: (performance.now() - start) / 1_000, printed };
 }
 
@@ -61,15 +62,18 @@ function startSds(folder: string): Promise<Server> {
   return startPinnedServer([SDS, "--data", folder, "serve", "--port", "0"]);
 }
 
-async function waitUntil(met: () => boolean, interval: number): Promise<void> {
-  const deadline = performance.now() + RUN_WITHIN;
+async function waitUntil(met: () => boolean, intervalMs: number): Promise<void> {
+  const deadline = performance.now() + RUN_TIMEOUT_MS;
   while (!met()) {
-    if (performance.now() > deadline) throw new Error("sds takes too long");
-    await Bun.sleep(interval);
+    if (performance.now() > deadline) throw new Error("sds took too long");
+    await Bun.sleep(intervalMs);
   }
 }
 
-/** Has sds send what is queued in a copy of the folder. @returns deliveries per second, from its start to the last one's record */
+/**
+ * Lets sds send everything that is queued, in a copy of the folder.
+ * @returns deliveries per second, from its start to the last record
+ */
 async function drain(template: string): Promise<number> {
   const folder = queued.copyOf(template);
   const start = performance.now();
@@ -80,7 +84,7 @@ async function drain(template: string): Promise<number> {
   return delivered(db) / ((performance.now() - start) / 1_000);
 }
 
-/** The same of the first ones alone, with the memory that it took. */
+/** Lets sds send the first deliveries of a folder. @returns deliveries per second, and the memory that sds took */
 async function drainSome(folder: string, count: number): Promise<{ perSecond: number; memory: number }> {
   const start = performance.now();
   await using server = await startSds(folder);
@@ -91,29 +95,61 @@ async function drainSome(folder: string, count: number): Promise<{ perSecond: nu
 }
 
 function delivered(db: Database): number {
-  return db.query<{ count: number }, []>("SELECT count(*) AS count FROM deliveries WHERE status = 'delivered'").get()?.count ?? 0;
+  return (
+    db.query<{ count: number }, []>("SELECT count(*) AS count FROM deliveries WHERE status = 'delivered'").get()
+      ?.count ?? 0
+  );
 }
 
-/** The loop that only signs and posts. @returns deliveries per second, from its start to its end */
+/** Runs the loop that only signs and posts. @returns deliveries per second, from its start to its end */
 async function post(file: string, count: number, endpoint: string): Promise<number> {
   const env = { BUN_CONFIG_MAX_HTTP_REQUESTS: String(IN_FLIGHT + 32) };
   return count / (await run(["bun", join(BENCH, "posts.ts"), file, endpoint, String(IN_FLIGHT)], env)).seconds;
 }
 
-/** BullMQ, whose Redis has each completed job on the disk too. @returns deliveries per second, from the worker's start to its end */
+/**
+ * Runs BullMQ, with a Redis that syncs each completed job to the disk.
+ * @returns deliveries per second, from the worker's start to its end
+ */
 async function work(file: string, count: number, endpoint: string, connections: "keep" | "close"): Promise<number> {
   const folder = join(queued.FOLDER, "redis");
   await $`rm -rf ${folder} && mkdir -p ${folder}`;
   const socket = join(folder, "redis.sock");
-  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--auto-aof-rewrite-percentage", "0"];
+  const durable = [
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--save",
+    "",
+    "--auto-aof-rewrite-percentage",
+    "0",
+  ];
   const redis = Bun.spawn(
-    ["taskset", "-c", "0", "setpriv", "--pdeathsig", "SIGKILL", "redis-server", "--port", "0", "--dir", folder, "--unixsocket", "redis.sock", ...durable],
+    [
+      "taskset",
+      "-c",
+      "0",
+      "setpriv",
+      "--pdeathsig",
+      "SIGKILL",
+      "redis-server",
+      "--port",
+      "0",
+      "--dir",
+      folder,
+      "--unixsocket",
+      "redis.sock",
+      ...durable,
+    ],
     { stdin: "ignore", stdout: "ignore" },
   );
   try {
     const queue = join(BASELINE, "queue.js");
     await run(["node", queue, "add", socket, file]);
-    return count / (await run(["node", queue, "work", socket, endpoint, String(QUEUE_CONCURRENCY), connections])).seconds;
+    return (
+      count / (await run(["node", queue, "work", socket, endpoint, String(QUEUE_CONCURRENCY), connections])).seconds
+    );
   } finally {
     redis.kill();
     await redis.exited;
@@ -122,19 +158,46 @@ async function work(file: string, count: number, endpoint: string, connections: 
 
 async function measureThroughput(endpoint: string): Promise<void> {
   const count = SHOPS * EVENTS_PER_SHOP;
-  const folder = await queued.makeFolder("backlog", [{ name: "shop", count: SHOPS, endpoint, events: EVENTS_PER_SHOP }]);
+  const folder = await queued.makeFolder("backlog", [
+    { name: "shop", count: SHOPS, endpoint, events: EVENTS_PER_SHOP },
+  ]);
   const file = await queued.sentFile(folder);
-  const speeds: Record<"sds" | "bare" | "closing" | "keeping", number[]> = { sds: [], bare: [], closing: [], keeping: [] };
+  const speeds: Record<"sds" | "bare" | "closing" | "keeping", number[]> = {
+    sds: [],
+    bare: [],
+    closing: [],
+    keeping: [],
+  };
   for (let round = 0; round < ROUNDS; round += 1) {
     speeds.sds.push(await drain(folder));
     speeds.bare.push(await post(file, count, endpoint));
     speeds.closing.push(await work(file, count, endpoint, "close"));
     speeds.keeping.push(await work(file, count, endpoint, "keep"));
   }
-  const [sds, bare, closing, keeping] = [median(speeds.sds), median(speeds.bare), median(speeds.closing), median(speeds.keeping)];
-  table.addRatio("Queued to recorded as delivered, against a loop that signs and posts", `${rate(sds)}, loop ${rate(bare)}`, sds / bare, 0.35);
-  table.addRatio("The same against BullMQ on Redis with appendfsync always", `${rate(sds)}, BullMQ ${rate(closing)}`, sds / closing, 2);
-  table.addRatio("The same against BullMQ whose worker keeps its connections, which sds must not", `${rate(sds)}, BullMQ ${rate(keeping)}`, sds / keeping, 2);
+  const [sds, bare, closing, keeping] = [
+    median(speeds.sds),
+    median(speeds.bare),
+    median(speeds.closing),
+    median(speeds.keeping),
+  ];
+  table.addRatio(
+    "Queued to recorded as delivered, against a loop that signs and posts",
+    `${rate(sds)}, loop ${rate(bare)}`,
+    sds / bare,
+    0.35,
+  );
+  table.addRatio(
+    "The same against BullMQ on Redis with appendfsync always",
+    `${rate(sds)}, BullMQ ${rate(closing)}`,
+    sds / closing,
+    2,
+  );
+  table.addRatio(
+    "The same against BullMQ with a worker that keeps its connections, which sds must not do",
+    `${rate(sds)}, BullMQ ${rate(keeping)}`,
+    sds / keeping,
+    2,
+  );
 }
 
 async function measureLarge(endpoint: string): Promise<void> {
@@ -151,11 +214,16 @@ async function measureLarge(endpoint: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) speeds.push(await drain(few));
   const { perSecond, memory } = await drainSome(many, SENT_OF_MANY);
   const speed = median(speeds);
-  table.addRatio(`${name} (the first ${SENT_OF_MANY.toLocaleString("en")})`, `${rate(perSecond)}, 10,000 ${rate(speed)}`, perSecond / speed, 0.8);
-  table.addBound("Memory meanwhile, without mapped files", memory / 1e6, 250, "MB");
+  table.addRatio(
+    `${name} (the first ${SENT_OF_MANY.toLocaleString("en")})`,
+    `${rate(perSecond)}, 10,000 ${rate(speed)}`,
+    perSecond / speed,
+    0.8,
+  );
+  table.addBound("Memory during that, without mapped files", memory / 1e6, 250, "MB");
 }
 
-/** A record as the billing system posts it, signed. */
+/** A signed record, as the billing system posts it. */
 interface Posted {
   body: string;
   headers: Record<string, string>;
@@ -166,7 +234,13 @@ async function postedRecords(folder: string, domain: string, count: number): Pro
   return Promise.all(
     Array.from(subscriptionRecords(count, "random"), async (record) => {
       const body = JSON.stringify(record);
-      return { body, headers: { "X-Service-Shop": domain, "X-Service-Signature": await signBody(key, Uint8Array.from(Buffer.from(body))) } };
+      return {
+        body,
+        headers: {
+          "X-Service-Shop": domain,
+          "X-Service-Signature": await signBody(key, Uint8Array.from(Buffer.from(body))),
+        },
+      };
     }),
   );
 }
@@ -177,7 +251,7 @@ async function take({ url }: Server, { body, headers }: Posted): Promise<void> {
   if (answer.status !== 202) throw new Error(`/intake gave ${answer.status}`);
 }
 
-/** An endpoint in this process, whose clock then tells both when an event was sent and when it arrived. */
+/** An endpoint in this process, so that one clock measures both when an event was sent and when it arrived. */
 class Receiver implements Disposable {
   private arrival = Promise.withResolvers<number>();
   private readonly server = serve({
@@ -192,7 +266,7 @@ class Receiver implements Disposable {
   });
   readonly url = String(this.server.url);
 
-  /** When the next delivery arrives. */
+  /** Resolves when the next delivery arrives, to the time. */
   next(): Promise<number> {
     this.arrival = Promise.withResolvers<number>();
     return this.arrival.promise;
@@ -204,12 +278,13 @@ class Receiver implements Disposable {
 }
 
 interface Latency {
-  /** Milliseconds to the receipt: from the 202, which comes a little after the commit, and from when the event was sent. */
-  fromAnswer: number;
-  fromRequest: number;
+  /** To the arrival, from the 202, which comes a little after the commit. */
+  fromAnswerMs: number;
+  /** To the arrival, from the time the event was sent. */
+  fromRequestMs: number;
 }
 
-/** One event at a time, and a pause in which its delivery is recorded. */
+/** Sends one event at a time, with a pause after each in which its delivery is recorded. */
 async function latencies(server: Server, receiver: Receiver, records: Posted[]): Promise<Latency[]> {
   const measured: Latency[] = [];
   for (const record of records) {
@@ -218,8 +293,8 @@ async function latencies(server: Server, receiver: Receiver, records: Posted[]):
     await take(server, record);
     const answered = performance.now();
     const arrived = await arrival;
-    measured.push({ fromAnswer: arrived - answered, fromRequest: arrived - sent });
-    await Bun.sleep(PAUSE);
+    measured.push({ fromAnswerMs: arrived - answered, fromRequestMs: arrived - sent });
+    await Bun.sleep(PAUSE_MS);
   }
   return measured;
 }
@@ -234,13 +309,16 @@ async function measureIdle(): Promise<void> {
   const records = await postedRecords(folder, "shop0.myshopify.com", IDLE_EVENTS);
   await using server = await startSds(folder);
   const measured = await latencies(server, receiver, records);
-  const [fromAnswer, fromRequest] = [measured.map((each) => each.fromAnswer), measured.map((each) => each.fromRequest)];
+  const [fromAnswer, fromRequest] = [
+    measured.map((each) => each.fromAnswerMs),
+    measured.map((each) => each.fromRequestMs),
+  ];
   const beside = (share: number) => ` (${rounded(percentile(fromRequest, share))} ms from the request)`;
   table.addBound("Commit (the 202) to receipt, idle queue, median", percentile(fromAnswer, 0.5), 10, "ms", beside(0.5));
   table.addBound("The same, 99th percentile", percentile(fromAnswer, 0.99), 50, "ms", beside(0.99));
 }
 
-/** Accepts connections and never says a word. */
+/** An endpoint that accepts connections and never answers. */
 function startHanging() {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   return { url: `http://127.0.0.1:${listener.port}/`, [Symbol.dispose]: () => listener.stop(true) };
@@ -257,7 +335,10 @@ async function takeAll(server: Server, records: Posted[]): Promise<number> {
   return records.length / ((performance.now() - start) / 1_000);
 }
 
-/** Intake alone: the shop's endpoint hangs, so that sending takes no part of the core. Then with an endpoint that answers. */
+/**
+ * Measures the intake first with an endpoint that hangs, so that sending takes no part of the core, then with one that
+ * answers.
+ */
 async function measureIntake(endpoint: string): Promise<void> {
   using hanging = startHanging();
   const quiet = await queued.makeFolder("intake", [{ name: "shop", count: 1, endpoint: hanging.url, events: 0 }]);
@@ -274,13 +355,24 @@ async function measureIntake(endpoint: string): Promise<void> {
     const { folder, perSecond } = await taken(quiet, quietRecords);
     speeds.intake.push(perSecond);
     await $`rm -rf ${queued.FOLDER}/commits && cp -r ${quiet} ${queued.FOLDER}/commits`;
-    const command = ["bun", join(BENCH, "commits.ts"), queued.databaseOf(folder), join(queued.FOLDER, "commits/sds.db"), String(CONNECTIONS)];
+    const command = [
+      "bun",
+      join(BENCH, "commits.ts"),
+      queued.databaseOf(folder),
+      join(queued.FOLDER, "commits/sds.db"),
+      String(CONNECTIONS),
+    ];
     speeds.bare.push(TAKEN_EVENTS / Number((await run(command)).printed));
     speeds.sending.push((await taken(sending, sendingRecords)).perSecond);
   }
   const [intake, bare] = [median(speeds.intake), median(speeds.bare)];
   const measured = `${rate(intake)}, bare ${rate(bare)}`;
-  table.addRatio(`Intake of single events, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} events' rows`, measured, intake / bare, 0.5);
+  table.addRatio(
+    `Intake of single events, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} events' rows`,
+    measured,
+    intake / bare,
+    0.5,
+  );
   table.addRemark("Intake while the same core sends what it queues", rate(median(speeds.sending)));
 }
 
@@ -289,7 +381,10 @@ async function measureHanging(): Promise<void> {
   using hanging = startHanging();
   const healthy = { name: "healthy", count: 1, endpoint: receiver.url, events: 0 };
   const alone = await queued.makeFolder("alone", [healthy]);
-  const among = await queued.makeFolder("among", [healthy, { name: "hanging", count: HANGING_SHOPS, endpoint: hanging.url, events: 50 }]);
+  const among = await queued.makeFolder("among", [
+    healthy,
+    { name: "hanging", count: HANGING_SHOPS, endpoint: hanging.url, events: 50 },
+  ]);
   const aloneRecords = await postedRecords(alone, "healthy0.myshopify.com", HEALTHY_EVENTS);
   const amongRecords = await postedRecords(among, "healthy0.myshopify.com", HEALTHY_EVENTS);
   await using aloneServer = await startSds(alone);
@@ -297,7 +392,9 @@ async function measureHanging(): Promise<void> {
   const measured: Record<"alone" | "among", number[]> = { alone: [], among: [] };
   for (let start = 0; start < HEALTHY_EVENTS; start += BLOCK) {
     const block = async (server: Server, records: Posted[]) =>
-      (await latencies(server, receiver, records.slice(start, start + BLOCK))).map(({ fromRequest }) => fromRequest);
+      (await latencies(server, receiver, records.slice(start, start + BLOCK))).map(
+        ({ fromRequestMs }) => fromRequestMs,
+      );
     measured.alone.push(...(await block(aloneServer, aloneRecords)));
     measured.among.push(...(await block(amongServer, amongRecords)));
   }
@@ -307,21 +404,30 @@ async function measureHanging(): Promise<void> {
   ] as const) {
     const [without, beside] = [percentile(measured.alone, share), percentile(measured.among, share)];
     const values = `${rounded(beside)} ms, without ${rounded(without)} ms`;
-    table.addRatioBelow(`Event sent to receipt beside ${HANGING_SHOPS} shops whose endpoints hang, ${name}`, values, beside / without, 2);
+    table.addRatioBelow(
+      `Event sent to receipt beside ${HANGING_SHOPS} shops whose endpoints hang, ${name}`,
+      values,
+      beside / without,
+      2,
+    );
   }
 }
 
 async function installBaseline(): Promise<void> {
   const installed = Bun.file(join(BASELINE, "node_modules/.package-lock.json"));
-  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(BASELINE, "package-lock.json")).lastModified) return;
+  if (
+    (await installed.exists()) &&
+    installed.lastModified >= Bun.file(join(BASELINE, "package-lock.json")).lastModified
+  )
+    return;
   tell("Installing BullMQ, once ...");
   await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(BASELINE).quiet();
 }
 
-if (cpus().length < 2) throw new Error("this needs two cores: one sends, the other receives");
+if (cpus().length < 2) throw new Error("this needs two cores: one to send, one to receive");
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await installBaseline();
-// Inherited by every sds that is started.
+// Every sds that is started inherits this.
 process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
 await using sink = await startServer(["bun", join(BENCH, "sink.ts")]);
 const endpoint = `${sink.url}/`;

@@ -29,9 +29,14 @@ const WARM_UP = 2_000;
 const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 /** What the dearest plan gives. */
 const DEAREST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
-/** Enough to be connected, and next to nothing after that: what reads from the platform waits, and all else behind it. */
+/**
+ * Enough to be connected, and next to nothing after that: what reads from the platform waits, and all else behind it.
+ */
 const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
-/** Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can answer. */
+/**
+ * Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can
+ * answer.
+ */
 const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 20_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
@@ -50,8 +55,13 @@ async function sds(folder: string, ...args: string[]): Promise<{ seconds: number
     timeout: RUN_WITHIN,
     killSignal: "SIGKILL",
   });
-  const [printed, said, status] = await Promise.all([new Response(program.stdout).text(), new Response(program.stderr).text(), program.exited]);
-  if (status !== 0) throw new Error(`sds ${args.join(" ")} ended with ${program.exitCode ?? program.signalCode}: ${said}`);
+  const [printed, said, status] = await Promise.all([
+    new Response(program.stdout).text(),
+    new Response(program.stderr).text(),
+    program.exited,
+  ]);
+  if (status !== 0)
+    throw new Error(`sds ${args.join(" ")} ended with ${program.exitCode ?? program.signalCode}: ${said}`);
   return { seconds: (performance.now() - start) / 1_000, printed };
 }
 
@@ -80,7 +90,12 @@ function worked({ pid }: { pid: number }): number {
 }
 
 /** A copy of the template that serves, with a stand-in of its own, and the program warmed up. */
-async function withServer<T>(template: string, points: Points, posts: PlatformPost[], run: (server: Server, standIn: StandIn, folder: string) => Promise<T>) {
+async function withServer<T>(
+  template: string,
+  points: Points,
+  posts: PlatformPost[],
+  run: (server: Server, standIn: StandIn, folder: string) => Promise<T>,
+) {
   await using standIn = await startStandIn(points, CONTRACTS);
   const folder = newFolder("serving", template);
   await connectShop(folder);
@@ -111,7 +126,12 @@ async function commitBodies(posts: PlatformPost[]): Promise<number> {
 async function measureWebhooks(template: string, posts: PlatformPost[]): Promise<void> {
   const measured = posts.slice(WARM_UP);
   const requests = requestsOf(measured);
-  const speeds: Record<"taken" | "alone" | "bare" | "processed", number[]> = { taken: [], alone: [], bare: [], processed: [] };
+  const speeds: Record<"taken" | "alone" | "bare" | "processed", number[]> = {
+    taken: [],
+    alone: [],
+    bare: [],
+    processed: [],
+  };
   const slowest: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     await withServer(template, DEAREST_PLAN, posts, async (server, _standIn, folder) => {
@@ -137,7 +157,9 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
   table.addBound("From request to acknowledgement meanwhile, 99th percentile", median(slowest), 100, "ms");
 }
 
-/** How long the inbox takes to be empty when nothing more comes, and the platform answers as fast as the stand-in can. */
+/**
+ * How long the inbox takes to be empty when nothing more comes, and the platform answers as fast as the stand-in can.
+ */
 async function measureDrain(template: string, posts: PlatformPost[]): Promise<void> {
   await withServer(template, UNTHROTTLED, posts, async (server, standIn, folder) => {
     await postAll(server.url, requestsOf(posts.slice(WARM_UP)), CONNECTIONS);
@@ -174,7 +196,12 @@ async function measureSync(): Promise<void> {
   const { points, throttled } = await standIn.spent();
   const allowed = (points - maximumAvailable) / restoreRate;
   const measured = `${rounded(seconds)} s, budget ${rounded(allowed)} s (${points.toLocaleString("en")} points at ${restoreRate.toLocaleString("en")}/s, refused ${throttled})`;
-  table.addRatioBelow(`First sync of ${SYNCED.toLocaleString("en")} contracts against what the points allow`, measured, seconds / allowed, 1.1);
+  table.addRatioBelow(
+    `First sync of ${SYNCED.toLocaleString("en")} contracts against what the points allow`,
+    measured,
+    seconds / allowed,
+    1.1,
+  );
 }
 
 /** Makes a folder as it is after a first sync, with nothing that holds the sync up. */
@@ -202,7 +229,12 @@ async function measureNothingNew(folder: string, standIn: StandIn): Promise<void
     return times === 0 ? [] : [{ operation, times }];
   });
   const measured = `${asked.map(({ operation, times }) => `${operation} ${times}`).join(", ")} (${after.points - before.points} points)`;
-  table.addCheck("Requests of a reconciling run with nothing changed", measured, "one a kind", asked.length === 4 && asked.every(({ times }) => times === 1));
+  table.addCheck(
+    "Requests of a reconciling run with nothing changed",
+    measured,
+    "one a kind",
+    asked.length === 4 && asked.every(({ times }) => times === 1),
+  );
 }
 
 if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other has the platform");
@@ -221,5 +253,7 @@ tell("Loading one at the pace that its points allow ...");
 await measureSync();
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
-process.stdout.write(`One shop on the stand-in of the platform, a core for sds and one for the rest, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`);
+process.stdout.write(
+  `One shop on the stand-in of the platform, a core for sds and one for the rest, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`,
+);
 rmSync(FOLDER, { recursive: true });

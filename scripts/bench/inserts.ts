@@ -1,6 +1,7 @@
 /**
- * The least that an import can cost: reads rows as `writtenRows` left them and puts them into the same tables of another database with
- * prepared inserts, under the program's own pragmas. `bun scripts/bench/inserts.ts ROWS_DATABASE DATABASE CHANGES_PER_COMMIT`
+ * The least that an import can cost: reads rows as `writtenRows` left them and puts them into the same tables of
+ * another database with prepared inserts, under the program's own pragmas. `bun scripts/bench/inserts.ts ROWS_DATABASE
+ * DATABASE CHANGES_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -13,7 +14,9 @@ const step = Number(changesPerCommit);
 
 const tables = WRITTEN_TABLES.map((table) => {
   const read = from.prepare<unknown, number[]>(`SELECT * FROM ${table} WHERE change_number > ? AND change_number <= ?`);
-  const insert = into.prepare<unknown, SQLQueryBindings[]>(`INSERT INTO ${table} VALUES (${read.columnNames.map(() => "?")})`);
+  const insert = into.prepare<unknown, SQLQueryBindings[]>(
+    `INSERT INTO ${table} VALUES (${read.columnNames.map(() => "?")})`,
+  );
   return { read, insert };
 });
 const last = from.query<{ last: number }, []>("SELECT max(change_number) AS last FROM subscriptions").get()?.last ?? 0;

@@ -18,11 +18,17 @@ export interface PlatformPost {
 /** As fast as they are taken at best. */
 const PER_MILLISECOND = 10;
 
-/** One for each contract and each customer by turns, with the payloads that the platform has as samples. @param now when the last is sent off, epoch milliseconds */
+/**
+ * One for each contract and each customer by turns, with the payloads that the platform has as samples.
+ * @param now when the last is sent off, epoch milliseconds
+ */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
   // Else the mirror would have later news of the customer than this.
-  const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll("2021-12-31T19:00:00-05:00", new Date(now).toISOString());
+  const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
+    "2021-12-31T19:00:00-05:00",
+    new Date(now).toISOString(),
+  );
   const post = (topic: string, subject: string, body: string, sampleId: string, triggeredAt: number): PlatformPost => {
     const id = subject.slice(subject.lastIndexOf("/") + 1);
     return { webhookId: crypto.randomUUID(), topic, subject, body: body.replaceAll(sampleId, id), triggeredAt };
@@ -39,7 +45,14 @@ export function platformPosts(contracts: readonly string[], customers: readonly 
 /** The whole request as the platform sends it, signed, so that posting costs next to nothing beside answering. */
 export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost, secret: string): Uint8Array {
   const at = new Date(triggeredAt).toISOString();
-  const { headers } = signedWith(secret, { shop: DOMAIN, topic, body, id: webhookId, eventId: webhookId, triggeredAt: at });
+  const { headers } = signedWith(secret, {
+    shop: DOMAIN,
+    topic,
+    body,
+    id: webhookId,
+    eventId: webhookId,
+    triggeredAt: at,
+  });
   const lines = Object.entries({
     Host: "127.0.0.1",
     "User-Agent": "Shopify-Captain-Hook",
@@ -47,7 +60,9 @@ export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost,
     "Content-Length": String(Buffer.byteLength(body)),
     ...headers,
   });
-  return Buffer.from(`POST /platform/webhooks HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`);
+  return Buffer.from(
+    `POST /platform/webhooks HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`,
+  );
 }
 
 export interface Posted {
@@ -56,7 +71,10 @@ export interface Posted {
   latencies: number[];
 }
 
-/** Posts them all from so many connections, each of which has one request under way. @throws at an answer other than 200 */
+/**
+ * Posts them all from so many connections, each of which has one request under way.
+ * @throws at an answer other than 200
+ */
 export async function postAll(url: string, requests: readonly Uint8Array[], connections: number): Promise<Posted> {
   const { hostname, port } = new URL(url);
   const latencies: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * The least that sending can cost: signs each delivery of a file and posts it as the sender does, and keeps nothing.
- * `bun scripts/bench/posts.ts FILE URL IN_FLIGHT`
+ * Measures the least that sending can cost: signs and posts each delivery of a file as the sender does, and records
+ * nothing. `bun scripts/bench/posts.ts FILE URL IN_FLIGHT`
  */
 import { readFileSync } from "node:fs";
 import { importSecret } from "../../src/domain/signature.ts";
@@ -21,14 +21,24 @@ function keyOf(secret: string): Promise<CryptoKey> {
 }
 
 async function post({ topic, body, secret }: Sent): Promise<void> {
-  const signature = Buffer.from(await crypto.subtle.sign("HMAC", await keyOf(secret), Buffer.from(body))).toString("hex");
+  const signature = Buffer.from(await crypto.subtle.sign("HMAC", await keyOf(secret), Buffer.from(body))).toString(
+    "hex",
+  );
   const headers = {
     "Content-Type": "application/json",
     "User-Agent": "sds",
     "X-Service-Topic": topic,
     "X-Service-Signature": `sha256=${signature}`,
   };
-  const response = await fetch(url, { method: "POST", body, headers, redirect: "manual", proxy: false, keepalive: false, decompress: false });
+  const response = await fetch(url, {
+    method: "POST",
+    body,
+    headers,
+    redirect: "manual",
+    proxy: false,
+    keepalive: false,
+    decompress: false,
+  });
   await response.arrayBuffer();
   if (!response.ok) throw new Error(`${url} gave ${response.status}`);
 }

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import type { SubscriptionRecord } from "../../src/domain/records.ts";
+import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { subscriptionRecords } from "./records.ts";
@@ -11,7 +11,7 @@ import { subscriptionRecords } from "./records.ts";
 export const FOLDER = "dist/bench/deliver";
 const RECORDS_PER_COMMIT = 1_000;
 
-/** Shops of one data folder whose webhooks go to the same endpoint, each with so many events queued. */
+/** Shops of one data folder whose webhooks go to the same endpoint. `events` are queued for each shop. */
 export interface ShopGroup {
   name: string;
   count: number;
@@ -19,26 +19,31 @@ export interface ShopGroup {
   events: number;
 }
 
-/** A delivery as others than sds send it. */
+/** A delivery for programs other than sds. */
 export interface Sent {
   topic: string;
   body: string;
   secret: string;
 }
 
-/** Makes a data folder as `sds shop add`, `sds webhook set` and `sds import --events` leave it. @returns its path */
+/** Makes a data folder as `sds shop add`, `sds webhook set` and `sds import --events` would. @returns its path */
 export async function makeFolder(name: string, groups: ShopGroup[]): Promise<string> {
   const folder = join(FOLDER, name);
   rmSync(folder, { recursive: true, force: true });
   await withStore(folder, async (store) => {
     for (const group of groups) {
-      for (let index = 0; index < group.count; index += 1) await addShop(store, `${group.name}${index}.myshopify.com`, group);
+      for (let index = 0; index < group.count; index += 1)
+        await addShop(store, `${group.name}${index}.myshopify.com`, group);
     }
   });
   return folder;
 }
 
-async function addShop({ shops, webhooks, mirror }: Store, domain: string, { endpoint, events }: ShopGroup): Promise<void> {
+async function addShop(
+  { shops, webhooks, mirror }: Store,
+  domain: string,
+  { endpoint, events }: ShopGroup,
+): Promise<void> {
   const shop = await shops.add({ domain, plan: "pro", currency: "USD" }, Date.now());
   await webhooks.set(shop.id, { url: endpoint, topics: TOPIC_NAMES }, Date.now());
   let records: SubscriptionRecord[] = [];
@@ -51,7 +56,7 @@ async function addShop({ shops, webhooks, mirror }: Store, domain: string, { end
   await mirror.applyRecords([{ shop, records }], Date.now());
 }
 
-/** Opens the folder with the product's own code, and leaves it closed, all of it in one file. */
+/** Opens the folder with the product's own code, and closes it afterwards: then the whole database is in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, random });
@@ -62,7 +67,7 @@ async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): 
   }
 }
 
-/** A copy of a folder, to be used up. */
+/** Copies a folder, because a measurement changes it. @returns the path of the copy */
 export function copyOf(folder: string): string {
   const copy = `${folder}-used`;
   rmSync(copy, { recursive: true, force: true });
@@ -74,7 +79,7 @@ export function databaseOf(folder: string): string {
   return join(folder, "sds.db");
 }
 
-/** Writes what is queued as NDJSON, shops in turn as the sender takes them. @returns the file */
+/** Writes the queued deliveries as NDJSON, one of each shop in turn, as the sender takes them. @returns the file */
 export async function sentFile(folder: string): Promise<string> {
   const file = join(FOLDER, "deliveries.ndjson");
   await withStore(folder, async ({ webhooks }) => {
@@ -83,14 +88,15 @@ export async function sentFile(folder: string): Promise<string> {
       "SELECT topic, body, shop_id AS shopId FROM deliveries ORDER BY row_number() OVER (PARTITION BY shop_id ORDER BY number), shop_id",
     );
     const deliveries: Sent[] = [];
-    for (const { topic, body, shopId } of queued.all()) deliveries.push({ topic, body, secret: await webhooks.secret(shopId, Date.now()) });
+    for (const { topic, body, shopId } of queued.all())
+      deliveries.push({ topic, body, secret: await webhooks.secret(shopId, Date.now()) });
     db.close();
     await Bun.write(file, `${deliveries.map((sent) => JSON.stringify(sent)).join("\n")}\n`);
   });
   return file;
 }
 
-/** What `sds intake secret` prints. */
+/** The secret that `sds intake secret` prints. */
 export function intakeSecretOf(folder: string, domain: string): Promise<string> {
   return withStore(folder, async ({ shops }) => (await shops.intakeSecret(domain))?.secret ?? "");
 }

@@ -3,7 +3,15 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
-import { type Load, MemoryWatch, median, pagesPerSecond, type Server, startPinnedServer, startServer } from "./servers.ts";
+import {
+  type Load,
+  MemoryWatch,
+  median,
+  pagesPerSecond,
+  type Server,
+  startPinnedServer,
+  startServer,
+} from "./servers.ts";
 import * as shops from "./shops.ts";
 
 const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
@@ -45,7 +53,9 @@ function onePath({ paths }: Load): string {
 }
 
 async function onePage(load: Load): Promise<string> {
-  const answer = await fetch(`${load.server.url}${onePath(load)}`, { headers: { Authorization: `Bearer ${load.key}` } });
+  const answer = await fetch(`${load.server.url}${onePath(load)}`, {
+    headers: { Authorization: `Bearer ${load.key}` },
+  });
   return answer.text();
 }
 
@@ -62,7 +72,8 @@ function startBaseline(shop: shops.Shop): Promise<Server> {
 async function installBaseline(): Promise<void> {
   const folder = join(BENCH, "baseline");
   const installed = Bun.file(join(folder, "node_modules/.package-lock.json"));
-  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(folder, "package-lock.json")).lastModified) return;
+  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(folder, "package-lock.json")).lastModified)
+    return;
   shops.tell("Installing Fastify and better-sqlite3, once ...");
   await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(folder).quiet();
 }
@@ -80,18 +91,36 @@ async function measurePages(shop: shops.Shop): Promise<void> {
   using memory = new MemoryWatch(server.pid);
 
   const fifty = shops.randomPages(shop, 50);
-  if ((await onePage(load(fifty))) !== (await onePage(load(fifty, baseline)))) throw new Error("Fastify gives another page than sds");
+  if ((await onePage(load(fifty))) !== (await onePage(load(fifty, baseline))))
+    throw new Error("Fastify gives another page than sds");
   await using constantFifty = await startConstant(load(fifty));
-  const { sds, constant, fastify } = await pagesPerSecond({ sds: load(fifty), constant: load(fifty, constantFifty), fastify: load(fifty, baseline) });
-  addRatio("Page of 50 against a constant from `Bun.serve`", `${rate(sds)}, constant ${rate(constant)}`, sds / constant, 0.22);
+  const { sds, constant, fastify } = await pagesPerSecond({
+    sds: load(fifty),
+    constant: load(fifty, constantFifty),
+    fastify: load(fifty, baseline),
+  });
+  addRatio(
+    "Page of 50 against a constant from `Bun.serve`",
+    `${rate(sds)}, constant ${rate(constant)}`,
+    sds / constant,
+    0.22,
+  );
   addRatio("Page of 50 against Fastify and better-sqlite3", `${rate(sds)}, Fastify ${rate(fastify)}`, sds / fastify, 4);
 
   const most = shops.randomPages(shop, 250);
   await using constantMost = await startConstant(load(most));
   const large = await pagesPerSecond({ sds: load(most), constant: load(most, constantMost) });
-  addRatio("Page of 250 against a constant", `${rate(large.sds)}, constant ${rate(large.constant)}`, large.sds / large.constant, 0.25);
+  addRatio(
+    "Page of 250 against a constant",
+    `${rate(large.sds)}, constant ${rate(large.constant)}`,
+    large.sds / large.constant,
+    0.25,
+  );
 
-  const { first, last } = await pagesPerSecond({ first: load(shops.firstPage(shop, 50)), last: load(shops.lastPage(shop, 50)) });
+  const { first, last } = await pagesPerSecond({
+    first: load(shops.firstPage(shop, 50)),
+    last: load(shops.lastPage(shop, 50)),
+  });
   addRatio("Deepest page of 50 against the first", `${rate(last)}, first ${rate(first)}`, last / first, 0.9);
 
   const own = ` (${(memory.ownPeak / MEGABYTE).toFixed(0)} MB without mapped files)`;
@@ -137,7 +166,12 @@ async function measureImport(rounds = 3): Promise<void> {
   rmSync(file);
   const [ours, bare] = [median(imports), median(inserts)];
   const measured = `${rate(rows / ours)}, bare ${rate(rows / bare)}`;
-  addRatio(`Import, rows written (${IMPORTED_ROWS.toLocaleString("en")} contracts with their customers) against bare inserts`, measured, bare / ours, 0.5);
+  addRatio(
+    `Import, rows written (${IMPORTED_ROWS.toLocaleString("en")} contracts with their customers) against bare inserts`,
+    measured,
+    bare / ours,
+    0.5,
+  );
 }
 
 async function timed(run: () => Promise<void>): Promise<number> {
@@ -153,7 +187,9 @@ async function medianTime(runs: number, run: () => Promise<number>): Promise<num
 }
 
 async function measureStart(shop: shops.Shop): Promise<void> {
-  const version = await medianTime(20, () => timed(async () => void (await Bun.spawn([shops.SDS, "version"], { stdout: "ignore" }).exited)));
+  const version = await medianTime(20, () =>
+    timed(async () => void (await Bun.spawn([shops.SDS, "version"], { stdout: "ignore" }).exited)),
+  );
   addBound("`sds version`, from start to end", version, 40, "ms");
   const ready = await medianTime(10, async () => {
     const start = performance.now();

@@ -1,4 +1,5 @@
-import { parseRecord, type SubscriptionRecord } from "../../src/domain/records.ts";
+import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
+import { parseRecord } from "../../src/domain/records.ts";
 import { isoUtc } from "../../src/lib/time.ts";
 
 const DAY = 24 * 3_600_000;
@@ -10,7 +11,18 @@ const FIRST_CUSTOMER = 7_100_000_000_000;
 const NEW_CUSTOMER = 0.8;
 const WITHOUT_PLAN = 0.3;
 
-const STATUSES = ["ACTIVE", "ACTIVE", "ACTIVE", "ACTIVE", "ACTIVE", "ACTIVE", "CANCELLED", "CANCELLED", "PAUSED", "PAYMENT_FAILED"] as const;
+const STATUSES = [
+  "ACTIVE",
+  "ACTIVE",
+  "ACTIVE",
+  "ACTIVE",
+  "ACTIVE",
+  "ACTIVE",
+  "CANCELLED",
+  "CANCELLED",
+  "PAUSED",
+  "PAYMENT_FAILED",
+] as const;
 const INTERVALS = ["WEEK", "MONTH", "MONTH", "MONTH"] as const;
 const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Brew, 6 bottles"] as const;
 
@@ -52,7 +64,8 @@ export function* subscriptionRecords(count: number, order: "random" | "dated"): 
       cancelledAt: status === "CANCELLED" ? isoUtc(startedAt + below(FIRST_DAY + FIVE_YEARS - startedAt)) : null,
       cyclesCompleted: below(40),
     });
-    if ("refused" in parsed) throw new Error(`the generator made a record that ${parsed.refused.field} ${parsed.refused.reason}`);
+    if ("refused" in parsed)
+      throw new Error(`the generator made a record that ${parsed.refused.field} ${parsed.refused.reason}`);
     yield parsed.record as SubscriptionRecord;
   }
 }

@@ -57,14 +57,22 @@ export interface Load {
 async function ask({ server, key, paths }: Load, seconds: number): Promise<number> {
   const script = join(import.meta.dir, "load.lua");
   const header = `Authorization: Bearer ${key}`;
-  const printed = await $`${ON_LOAD_CORE} wrk -t1 -c${CONNECTIONS} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`.quiet().text();
+  const printed =
+    await $`${ON_LOAD_CORE} wrk -t1 -c${CONNECTIONS} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`
+      .quiet()
+      .text();
   const [, requests, failed, microseconds] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];
-  if (requests === undefined || microseconds === undefined || failed !== 0) throw new Error(`wrk met errors:\n${printed}`);
+  if (requests === undefined || microseconds === undefined || failed !== 0)
+    throw new Error(`wrk met errors:\n${printed}`);
   return requests / (microseconds / 1e6);
 }
 
 /** Takes turns, for these machines are noisy. @returns each one's median of pages per second */
-export async function pagesPerSecond<Name extends string>(loads: Record<Name, Load>, rounds = 3, seconds = 4): Promise<Record<Name, number>> {
+export async function pagesPerSecond<Name extends string>(
+  loads: Record<Name, Load>,
+  rounds = 3,
+  seconds = 4,
+): Promise<Record<Name, number>> {
   const names = Object.keys(loads) as Name[];
   for (const name of names) await ask(loads[name], 2);
   const measured = new Map<Name, number[]>(names.map((name) => [name, []]));
@@ -77,7 +85,10 @@ export async function pagesPerSecond<Name extends string>(loads: Record<Name, Lo
 
 function warnOfSpread(name: string, rates: readonly number[]): void {
   const [least, most] = [Math.min(...rates), Math.max(...rates)];
-  if (most > SPREAD * least) process.stderr.write(`${name}: rounds from ${Math.round(least)}/s to ${Math.round(most)}/s, so something else was at work\n`);
+  if (most > SPREAD * least)
+    process.stderr.write(
+      `${name}: rounds from ${Math.round(least)}/s to ${Math.round(most)}/s, so something else was at work\n`,
+    );
 }
 
 export function median(values: readonly number[]): number {

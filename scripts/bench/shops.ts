@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { $, CryptoHasher, Glob } from "bun";
 import { decide } from "../../src/domain/change.ts";
 import { formatCursor } from "../../src/domain/cursor.ts";
+import { createShopIds } from "../../src/domain/ids.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { subscriptionRecords } from "./records.ts";
@@ -89,7 +90,9 @@ export function filledShop(count: number): Promise<Shop> {
     const db = openDatabase(databaseOf(shop), 30_000);
     // Who loses the power starts again.
     db.run("PRAGMA synchronous = OFF");
-    const index = db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ?? "";
+    const index =
+      db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
+      "";
     db.run("DROP INDEX subscriptions_by_id");
     const rows = mirrorRows(db);
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;
@@ -134,7 +137,11 @@ export function lastPage(shop: Shop, limit: number): string {
 
 function pathFile(shop: Shop, name: string, limit: number, order: string, count: number): string {
   const db = new Database(databaseOf(shop), { readonly: true });
-  const rows = db.query<{ at: number; id: string }, []>(`SELECT * FROM (SELECT started_at AS at, id FROM subscriptions ${order}) LIMIT ${count}`).all();
+  const rows = db
+    .query<{ at: number; id: string }, []>(
+      `SELECT * FROM (SELECT started_at AS at, id FROM subscriptions ${order}) LIMIT ${count}`,
+    )
+    .all();
   db.close();
   return writePaths(
     shop,
@@ -155,7 +162,13 @@ function pagePath(limit: number, cursor?: string): string {
 
 /** The rows that the mirror would keep, from its own decision; the customers are left out, nothing here reads them. */
 function* subscriptionRows(count: number) {
-  const nothing = { domain: DOMAIN, customer: () => undefined, subscription: () => undefined, order: () => undefined, hasOccurrence: () => false };
+  const nothing = {
+    ids: createShopIds(DOMAIN),
+    customer: () => undefined,
+    subscription: () => undefined,
+    order: () => undefined,
+    hasOccurrence: () => false,
+  };
   for (const record of subscriptionRecords(count, "dated")) {
     const decision = decide(nothing, record, 0);
     const row = "rows" in decision ? decision.rows.find(({ kind }) => kind === "subscription") : undefined;
@@ -186,7 +199,9 @@ function fillBaseline(shop: Shop): void {
   const db = new Database(baselineOf(shop), { create: true, strict: true });
   db.run("PRAGMA journal_mode = WAL");
   db.run("PRAGMA synchronous = OFF");
-  db.run("CREATE TABLE api_keys (id INTEGER PRIMARY KEY, shop_id INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, revoked_at TEXT)");
+  db.run(
+    "CREATE TABLE api_keys (id INTEGER PRIMARY KEY, shop_id INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, revoked_at TEXT)",
+  );
   db.run(`CREATE TABLE subscriptions (
     id TEXT PRIMARY KEY, shop_id INTEGER NOT NULL, shopify_id TEXT NOT NULL, customer_id TEXT NOT NULL, status TEXT NOT NULL, interval TEXT NOT NULL,
     interval_count INTEGER NOT NULL, selling_plan_id TEXT, lines TEXT NOT NULL, next_billing_date TEXT, cycles_completed INTEGER NOT NULL,
@@ -194,7 +209,8 @@ function fillBaseline(shop: Shop): void {
   db.run("CREATE INDEX subscriptions_by_start ON subscriptions (shop_id, started_at, id)");
   db.run("ATTACH ? AS sds", [databaseOf(shop)]);
   db.run("INSERT INTO api_keys (shop_id, hash) SELECT shop_id, hash FROM sds.api_keys");
-  const fields = "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt";
+  const fields =
+    "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt";
   const values = fields.split(" ").map((field) => `json ->> '${field}'`);
   // In the order in which they came.
   db.run(`INSERT INTO subscriptions (shop_id, id, shopify_id, customer_id, status, interval, interval_count, selling_plan_id, lines,

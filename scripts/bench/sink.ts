@@ -1,4 +1,4 @@
-/** An endpoint that takes every delivery. `bun scripts/bench/sink.ts` */
+/** An endpoint that accepts every delivery. `bun scripts/bench/sink.ts` */
 import { serve } from "bun";
 
 const server = serve({

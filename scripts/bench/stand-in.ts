@@ -24,7 +24,11 @@ export class StandIn implements AsyncDisposable {
     this.pid = server.pid;
   }
 
-  static async start(secretFile: string, { maximumAvailable, restoreRate }: Points, seeding: Seeding): Promise<StandIn> {
+  static async start(
+    secretFile: string,
+    { maximumAvailable, restoreRate }: Points,
+    seeding: Seeding,
+  ): Promise<StandIn> {
     const program = ["bun", "test/support/platform/main.ts", "--client-secret-file", secretFile];
     const points = ["--maximum-available", String(maximumAvailable), "--restore-rate", String(restoreRate)];
     // It says on stdout where it listens.
@@ -40,7 +44,10 @@ export class StandIn implements AsyncDisposable {
   }
 
   private async tell(what: string, given: object): Promise<void> {
-    const answer = await fetch(`${this.server.url}/control`, { method: "POST", body: JSON.stringify({ do: what, shop: DOMAIN, with: given }) });
+    const answer = await fetch(`${this.server.url}/control`, {
+      method: "POST",
+      body: JSON.stringify({ do: what, shop: DOMAIN, with: given }),
+    });
     if (!answer.ok) throw new Error(`the stand-in says: ${await answer.text()}`);
   }
 

@@ -44,7 +44,9 @@ try {
     ({ status } = await sds<{ status: string }>("delivery", "show", id));
   }
   const minutes = attempts.map((at) => ((at - (attempts[0] ?? 0)) / 60_000) * SPEED);
-  process.stdout.write(`status: ${status}; attempts at minutes: ${minutes.map((at) => at.toFixed(2)).join(", ")}; different bodies: ${bodies.size}\n`);
+  process.stdout.write(
+    `status: ${status}; attempts at minutes: ${minutes.map((at) => at.toFixed(2)).join(", ")}; different bodies: ${bodies.size}\n`,
+  );
   const late = WAITS.map((wait, index) => (minutes[index + 1] ?? Number.NaN) - (minutes[index] ?? Number.NaN) - wait);
   const right = minutes.length === WAITS.length + 1 && late.every((minutes) => minutes > -0.1 && minutes <= LATEST);
   if (status !== "dead" || !right || bodies.size !== 1)

@@ -1,45 +1,57 @@
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/commit.ts";
 import { SdsError } from "../domain/error.ts";
-import { type IncomingRecord, parseRecordText, type Refusal } from "../domain/records.ts";
+import type { IncomingRecord } from "../domain/record-schemas.ts";
+import { parseRecordText } from "../domain/records.ts";
+import type { Refusal } from "../domain/refusal.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
-import { chooseShop, example, JSON_OPTION, SHOP_OPTION, withStore } from "./context.ts";
-import { type Line, readLines } from "./lines.ts";
+import { withShop } from "./context.ts";
+import { type Line, readLines } from "./line-reader.ts";
+import { EVENTS_OPTION, onShop } from "./options.ts";
 import { printJson, printLine } from "./print.ts";
-import { Progress, rateText } from "./progress.ts";
+import { createProgressBar, rateText } from "./progress-bar.ts";
 
 interface Options {
-  shop?: string;
   json?: boolean;
   events?: boolean;
 }
 
-/** Lines that are applied all or not at all (contract.md 3). */
+interface ImportCounts {
+  read: number;
+  changed: number;
+  events: number;
+}
+
+/** These lines are all applied or none of them. */
 const LINES_PER_COMMIT = 1_000;
 
 export function addImportCommand(program: Command): void {
-  program
-    .command("import <file>")
-    .description("load NDJSON records, one a line; - reads stdin")
-    .option("--events", "queue events for what changes, as if it happened now")
-    .option(...SHOP_OPTION)
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds import subscriptions.ndjson"))
-    .action(async (file: string, options: Options, command: Command) => {
-      const { stream, size } = await openInput(file);
-      const counts = await withStore(command, async (store) => {
-        const shop = await chooseShop(store, options.shop);
-        const recordWriter = createRecordWriter(store.mirror, Date.now);
-        return importLines(stream, new Progress(process.stderr), size, (records) =>
-          recordWriter.submit({ shop, records, eventsSince: options.events === true ? 0 : Number.POSITIVE_INFINITY }),
-        );
-      });
-      if (options.json) printJson(counts);
-      else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
+  onShop(
+    program
+      .command("import <file>")
+      .description("import records from an NDJSON file, which has one record on each line; - reads stdin")
+      .option(...EVENTS_OPTION),
+    "sds import subscriptions.ndjson",
+  ).action(async (file: string, { events = false, json }: Options, command: Command) => {
+    const input = await openInput(file);
+    const counts = await withShop(command, async (store, shop) => {
+      const recordWriter = createRecordWriter(store.mirror, Date.now);
+      return importLines(input, (records) =>
+        recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
+      );
     });
+    if (json) printJson(counts);
+    else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
+  });
 }
 
-async function openInput(file: string): Promise<{ stream: ReadableStream<Uint8Array>; size: number | undefined }> {
+interface Input {
+  stream: ReadableStream<Uint8Array>;
+  /** Bytes; undefined for a pipe. */
+  size: number | undefined;
+}
+
+async function openInput(file: string): Promise<Input> {
   if (file === "-") return { stream: Bun.stdin.stream(), size: undefined };
   const handle = Bun.file(file);
   const stat = await handle.stat().catch(() => undefined);
@@ -48,43 +60,26 @@ async function openInput(file: string): Promise<{ stream: ReadableStream<Uint8Ar
   return { stream: handle.stream(), size: stat.isFile() ? stat.size : undefined };
 }
 
-interface Counts {
-  read: number;
-  changed: number;
-  events: number;
-}
-
 async function importLines(
-  stream: ReadableStream<Uint8Array>,
-  progress: Progress,
-  size: number | undefined,
+  { stream, size }: Input,
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,
-): Promise<Counts> {
-  const counts: Counts = { read: 0, changed: 0, events: 0 };
-  const began = performance.now();
+): Promise<ImportCounts> {
+  const progress = createProgressBar(process.stderr);
+  const counts: ImportCounts = { read: 0, changed: 0, events: 0 };
+  const startedAt = performance.now();
   let bytes = 0;
   let batch: Line[] = [];
 
   async function commit(): Promise<void> {
-    const lines = batch.filter(({ text }) => text?.trim() !== "");
-    const refuse = (line: Line | undefined, { field, reason }: Refusal) => {
-      const first = (batch[0]?.number ?? 1) - 1;
-      const kept = first === 0 ? "nothing was imported" : `lines 1 to ${first} were imported, the rest was not`;
-      return new SdsError("bad_record", `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`);
-    };
-    const records = lines.map((line) => {
-      if (line.text === undefined) throw refuse(line, { field: "", reason: "is not UTF-8" });
-      const parsed = parseRecordText(line.text);
-      if ("refused" in parsed) throw refuse(line, parsed.refused);
-      return parsed.record;
-    });
-    const applied = await apply(records);
-    if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);
-    counts.read += records.length;
-    counts.changed += applied.changed;
-    counts.events += applied.events;
+    const { read, changed, events } = await applyBatch(batch, apply);
+    counts.read += read;
+    counts.changed += changed;
+    counts.events += events;
     batch = [];
-    progress.update(size === undefined ? undefined : bytes / size, rateText(counts.read, (performance.now() - began) / 1000));
+    progress.update(
+      size === undefined ? undefined : bytes / size,
+      rateText(counts.read, (performance.now() - startedAt) / 1000),
+    );
   }
 
   try {
@@ -102,4 +97,32 @@ async function importLines(
     progress.end();
   }
   return counts;
+}
+
+/**
+ * Applies all lines but empty ones.
+ * @throws SdsError `bad_record` naming the line that is wrong; then none is applied
+ */
+async function applyBatch(
+  batch: readonly Line[],
+  apply: (records: IncomingRecord[]) => Promise<CommitResult>,
+): Promise<ImportCounts> {
+  const lines = batch.filter(({ text }) => text?.trim() !== "");
+  const refuse = (line: Line | undefined, { field, reason }: Refusal) => {
+    const before = (batch[0]?.number ?? 1) - 1;
+    const kept = before === 0 ? "nothing was imported" : `lines 1 to ${before} were imported, the rest was not`;
+    return new SdsError(
+      "bad_record",
+      `line ${line?.number}: ${field === "" ? "the record" : `field ${field}`} ${reason}; ${kept}`,
+    );
+  };
+  const records = lines.map((line) => {
+    if (line.text === undefined) throw refuse(line, { field: "", reason: "is not UTF-8" });
+    const parsed = parseRecordText(line.text);
+    if ("refused" in parsed) throw refuse(line, parsed.refused);
+    return parsed.record;
+  });
+  const applied = await apply(records);
+  if ("refused" in applied) throw refuse(lines[applied.refused.index], applied.refused);
+  return { read: records.length, changed: applied.changed, events: applied.events };
 }

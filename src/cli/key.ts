@@ -1,86 +1,97 @@
 import type { Command } from "commander";
-import { SdsError } from "../domain/error.ts";
-import { type ApiKey, describeKey, generateKey, hashKey, isKey } from "../domain/key.ts";
+import { createKey, importLegacyKey, parseKey, revokeKey } from "../actions/key.ts";
+import { type ApiKey, parseLabel } from "../domain/key.ts";
 import { isoUtc } from "../lib/time.ts";
-import { chooseShop, example, JSON_OPTION, randomBytes, SHOP_OPTION, withStore } from "./context.ts";
-import { printJson, printLine, printTable, tell } from "./print.ts";
+import { withShop } from "./context.ts";
+import { randomBytes } from "./dependencies.ts";
+import { addNoun, onShop } from "./options.ts";
+import { printJson, printLine, printTable, tell, warn } from "./print.ts";
 
 interface Options {
-  shop?: string;
   json?: boolean;
-  label?: string;
 }
+
+interface LabelOptions extends Options {
+  label: string;
+}
+
+const LABEL_OPTION = ["--label <text>", "a name that tells this key from the others"] as const;
 
 export function addKeyCommands(program: Command): void {
-  const key = program.command("key").description("create, list and revoke API keys").addHelpText("after", example("sds key create --label Warehouse"));
+  const key = addNoun(program, "key", "create, import, list and revoke API keys", "sds key create --label Warehouse");
 
-  key
-    .command("create")
-    .description("create an API key and print it, this once")
-    .requiredOption("--label <text>", "what tells this key from the others")
-    .option(...SHOP_OPTION)
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds key create --label Warehouse"))
-    .action(async (options: Options, command: Command) => {
-      const plaintext = generateKey(randomBytes);
-      const added = await store(command, options, plaintext, false);
-      if (options.json) printJson({ id: added.id, key: plaintext, ...described(added) });
-      else {
-        printLine(plaintext);
-        tell(`This is the key ${added.label}. Keep it now: only its hash is stored, and it is never shown again.`);
-      }
-    });
+  onShop(
+    key
+      .command("create")
+      .description("create an API key and print it; it cannot be shown again")
+      .requiredOption(...LABEL_OPTION),
+    "sds key create --label Warehouse",
+  ).action(create);
 
-  key
-    .command("import")
-    .description("take over a key of an older system, read from stdin")
-    .requiredOption("--label <text>", "what tells this key from the others")
-    .requiredOption("--legacy", "marks it as one that was once stored in plain text, and should be rotated")
-    .option(...SHOP_OPTION)
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds key import --label 'Old CRM' --legacy < key.txt"))
-    .action(async (options: Options, command: Command) => {
-      const plaintext = (await Bun.stdin.text()).replace(/\r?\n$/, "");
-      if (!isKey(plaintext)) throw new SdsError("invalid", "stdin holds no API key: it should be cad_pk_ and 48 lower-case hexadecimal digits");
-      const added = await store(command, options, plaintext, true);
-      if (options.json) printJson({ id: added.id, ...described(added) });
-      else printLine(added.id);
-    });
+  onShop(
+    key
+      .command("import")
+      .description("store a key of an older system, read from stdin, so that it works here too")
+      .requiredOption(...LABEL_OPTION)
+      .requiredOption("--legacy", "mark the key as one that was stored in plain text and should be replaced"),
+    "sds key import --label 'Old CRM' --legacy < key.txt",
+  ).action(importLegacy);
 
-  key
-    .command("list")
-    .description("list the keys in force")
-    .option(...SHOP_OPTION)
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds key list"))
-    .action(async (options: Options, command: Command) => {
-      const keys = await withStore(command, async (store) => store.keys.list((await chooseShop(store, options.shop)).id));
-      if (options.json) return printJson(keys.map(listed));
-      if (keys.length === 0) return tell("There is no key yet. Create one with `sds key create --label Warehouse`.");
-      printTable(
-        ["ID", "LABEL", "FINGERPRINT", "CREATED", "LAST USED", ""],
-        keys.map(listed).map((key) => [key.id, key.label, key.fingerprint, key.createdAt, key.lastUsedAt ?? "never", key.legacy ? "Legacy-rotate" : ""]),
-      );
-    });
+  onShop(key.command("list").description("list the keys that are not revoked"), "sds key list").action(list);
 
-  key
-    .command("revoke <id>")
-    .description("revoke a key by its id or fingerprint; the next request with it is refused")
-    .option(...SHOP_OPTION)
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds key revoke cad_pk_1a2b3c4d"))
-    .action(async (id: string, options: Options, command: Command) => {
-      const revoked = await withStore(command, async (store) => store.keys.revoke((await chooseShop(store, options.shop)).id, id, Date.now()));
-      const shown = { id: revoked.id, revokedAt: isoUtc(revoked.revokedAt) };
-      if (options.json) printJson(shown);
-      else tell(`Revoked ${shown.id}.`);
-    });
+  onShop(
+    key
+      .command("revoke <id>")
+      .description("revoke a key by its id or fingerprint; the next request with it is refused"),
+    "sds key revoke cad_pk_1a2b3c4d",
+  ).action(revoke);
 }
 
-async function store(command: Command, options: Options, plaintext: string, legacy: boolean): Promise<ApiKey> {
-  const added = describeKey(plaintext, options.label ?? "", legacy, randomBytes, Date.now());
-  await withStore(command, async (store) => store.keys.add((await chooseShop(store, options.shop)).id, added, hashKey(plaintext)));
-  return added;
+async function create(options: LabelOptions, command: Command): Promise<void> {
+  const label = parseLabel(options.label);
+  const { entry, plaintext, warnings } = await withShop(command, (store, shop) =>
+    createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now()),
+  );
+  if (options.json) printJson({ id: entry.id, key: plaintext, ...described(entry) });
+  else {
+    printLine(plaintext);
+    tell(`This is the key ${entry.label}. Save it now: only its hash is stored here, so it cannot be shown again.`);
+  }
+  warn(warnings);
+}
+
+async function importLegacy(options: LabelOptions, command: Command): Promise<void> {
+  const plaintext = parseKey((await Bun.stdin.text()).replace(/\r?\n$/, ""));
+  const label = parseLabel(options.label);
+  const { entry, warnings } = await withShop(command, (store, shop) =>
+    importLegacyKey({ store, random: randomBytes }, { shop, label, plaintext, actor: "operator" }, Date.now()),
+  );
+  if (options.json) printJson({ id: entry.id, ...described(entry) });
+  else printLine(entry.id);
+  warn(warnings);
+}
+
+async function list(options: Options, command: Command): Promise<void> {
+  const keys = (await withShop(command, (store, shop) => store.keys.list(shop.id))).map(listed);
+  if (options.json) return printJson(keys);
+  if (keys.length === 0) return tell("There is no key yet. Create one with `sds key create --label Warehouse`.");
+  printTable(
+    ["ID", "LABEL", "FINGERPRINT", "CREATED", "LAST USED", ""],
+    keys.map((key) => [
+      key.id,
+      key.label,
+      key.fingerprint,
+      key.createdAt,
+      key.lastUsedAt ?? "never",
+      key.legacy ? "Legacy-rotate" : "",
+    ]),
+  );
+}
+
+async function revoke(which: string, options: Options, command: Command): Promise<void> {
+  const { entry, revokedAt } = await withShop(command, (store, shop) => revokeKey(store, shop, which, Date.now()));
+  if (options.json) printJson({ id: entry.id, revokedAt: isoUtc(revokedAt) });
+  else tell(`Revoked the key ${entry.label} (${entry.id}).`);
 }
 
 function described({ label, fingerprint, createdAt }: ApiKey) {

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** Data goes to stdout and nothing else does. */
+/** Prints data: to stdout, where nothing else goes. */
 export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
@@ -9,14 +9,26 @@ export function printJson(value: unknown): void {
   printLine(JSON.stringify(value));
 }
 
-/** Messages go to stderr. */
+/** Prints a secret alone, or as JSON. */
+export function printSecret(secret: string, { json = false }: { json?: boolean }): void {
+  if (json) printJson({ secret });
+  else printLine(secret);
+}
+
+/** Prints a message: to stderr. */
 export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** A table with a heading for people, in columns as wide as they need to be. */
+export function warn(warnings: readonly string[]): void {
+  for (const warning of warnings) tell(`sds: warning: ${warning}`);
+}
+
+/** Prints a table with headings, each column as wide as its longest value. */
 export function printTable(headings: string[], rows: string[][]): void {
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (cells: string[]) =>
     cells
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
@@ -26,7 +38,7 @@ export function printTable(headings: string[], rows: string[][]): void {
   for (const row of rows) printLine(line(row));
 }
 
-/** Names and values of one thing, a line each. */
+/** Prints names and values, one pair on each line. */
 export function printFields(fields: Record<string, string>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
   for (const [name, value] of Object.entries(fields)) printLine(`${name.padEnd(width)}  ${value}`);

@@ -1,137 +1,208 @@
 import type { Command } from "commander";
+import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
 import { SdsError } from "../domain/error.ts";
 import { DEFAULT_RETRY_DAYS, parseRetryDays } from "../domain/retry-plan.ts";
-import { DEFAULT_CREDIT_TITLE, PLANS, parseCreditTitle, parseCurrency, parseDomain, parsePlan, type Shop } from "../domain/shop.ts";
+import {
+  DEFAULT_CREDIT_TITLE,
+  PLANS,
+  parseCreditTitle,
+  parseCurrency,
+  parseDomain,
+  parsePlan,
+  type Shop,
+} from "../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Store } from "../store/store.ts";
-import { addConnectCommands } from "./connect.ts";
-import { example, findShop, JSON_OPTION, withStore } from "./context.ts";
-import { printFields, printJson, printTable, tell } from "./print.ts";
+import { addConnectionCommands } from "./connection.ts";
+import { findShop, withStore } from "./context.ts";
+import { addNoun, example, JSON_OPTION } from "./options.ts";
+import { printFields, printJson, printTable, tell, warn } from "./print.ts";
 
 interface Options {
   json?: boolean;
+}
+
+interface AddOptions extends Options {
+  plan: string;
+  currency: string;
+}
+
+interface SetOptions extends Options {
   plan?: string;
   currency?: string;
-  yes?: boolean;
   retryDays?: string;
   creditTitle?: string;
   triggers?: string;
 }
 
 const PLAN_HELP = `one of ${PLANS.join(", ")}`;
-/** In the place of a plan: the platform decides. */
+/** Instead of a plan: the platform decides. */
 const FOLLOW = "platform";
 
 export function addShopCommands(program: Command): void {
-  const shop = program.command("shop").description("add, list, change and remove shops").addHelpText("after", example("sds shop add alpha.myshopify.com"));
+  const shop = addNoun(
+    program,
+    "shop",
+    "add, list, change, connect and remove shops",
+    "sds shop add alpha.myshopify.com",
+  );
 
   shop
     .command("add <domain>")
     .description("add a shop by its platform domain")
     .option("--plan <plan>", PLAN_HELP, "pro")
-    .option("--currency <code>", "the shop's currency, ISO 4217", "USD")
+    .option("--currency <code>", "the shop's currency, an ISO 4217 code", "USD")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds shop add alpha.myshopify.com --plan free+addon --currency EUR"))
-    .action(async (domain: string, options: Options, command: Command) => {
-      const wanted = {
-        domain: parseDomain(domain),
-        plan: parsePlan(options.plan ?? "pro"),
-        currency: parseCurrency(options.currency ?? "USD"),
-        // What somebody typed is meant; the default is not.
-        planFixed: command.getOptionValueSource("plan") === "cli",
-      };
-      const added = await withStore(command, (store) => store.shops.add(wanted, Date.now()));
-      show(added, options);
-    });
+    .action(add);
 
   shop
     .command("list")
     .description("list all shops")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds shop list"))
-    .action(async (options: Options, command: Command) => {
-      const shops = await withStore(command, (store) => store.shops.list());
-      if (options.json) printJson(shops.map(shown));
-      else if (shops.length === 0) tell("There is no shop yet. Add one with `sds shop add alpha.myshopify.com`.");
-      else
-        printTable(
-          ["DOMAIN", "PLAN", "CURRENCY", "CREATED"],
-          shops.map((each) => Object.values(shown(each))),
-        );
-    });
+    .action(list);
 
   shop
     .command("show <domain>")
-    .description("show one shop")
+    .description("show a shop, its settings and its connection to the platform")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds shop show alpha.myshopify.com"))
-    .action(async (domain: string, options: Options, command: Command) => {
-      const { found, platform } = await withStore(command, async (store) => {
-        const found = await findShop(store, domain);
-        return { found, platform: await platformSide(store, found.id) };
-      });
-      if (options.json) printJson({ ...shown(found), ...(platform !== undefined && { platform }) });
-      else printFields({ ...shown(found), ...(platform === undefined ? { platform: "not connected" } : described(platform)) });
-    });
+    .action(show);
 
   shop
     .command("set <domain>")
-    .description("change what is set of a shop")
-    .option("--plan <plan>", `${PLAN_HELP}; or ${FOLLOW}, to go by the shop's subscription to the app`)
-    .option("--currency <code>", "ISO 4217")
-    .option("--retry-days <days>", "days between a declined attempt and the next, like 1,3,5; or none")
-    .option("--credit-title <title>", "the discount that is store credit, by its title")
-    .option("--triggers <handles>", `workflow triggers: ${TRIGGER_HANDLES.join(",")}; or all or none`)
+    .description("change the settings of a shop")
+    .option("--plan <plan>", `${PLAN_HELP}; or ${FOLLOW}, to follow the shop's subscription to the app`)
+    .option("--currency <code>", "the shop's currency, an ISO 4217 code")
+    .option(
+      "--retry-days <days>",
+      "days to wait after each declined billing attempt before the next one, like 1,3,5; or none",
+    )
+    .option("--credit-title <title>", "the title of the discount that is store credit")
+    .option(
+      "--triggers <handles>",
+      `workflow triggers to switch on, separated by commas: ${TRIGGER_HANDLES.join(", ")}; or all, or none`,
+    )
     .option(...JSON_OPTION)
-    .addHelpText("after", example("sds shop set alpha.myshopify.com --plan free", "sds shop set alpha.myshopify.com --triggers all --retry-days 2,4"))
-    .action(async (domain: string, options: Options, command: Command) => {
-      const { plan, currency, retryDays, creditTitle, triggers } = options;
-      const change = {
-        ...(plan !== undefined && (plan === FOLLOW ? { planFixed: false } : { plan: parsePlan(plan), planFixed: true })),
-        ...(currency !== undefined && { currency: parseCurrency(currency) }),
-        ...(retryDays !== undefined && { retryDays: parseRetryDays(retryDays) }),
-        ...(creditTitle !== undefined && { creditTitle: parseCreditTitle(creditTitle) }),
-        ...(triggers !== undefined && { triggers: parseTriggers(triggers) }),
-      };
-      if (Object.keys(change).length === 0) {
-        throw new SdsError("invalid", "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
-      }
-      const known = parseDomain(domain);
-      show(await withStore(command, (store) => store.shops.set(known, change)), options);
-    });
+    .addHelpText(
+      "after",
+      example(
+        "sds shop set alpha.myshopify.com --plan free",
+        "sds shop set alpha.myshopify.com --triggers all --retry-days 2,4",
+      ),
+    )
+    .action(set);
 
-  addConnectCommands(shop);
+  addConnectionCommands(shop);
 
   shop
     .command("remove <domain>")
-    .description("remove a shop with its keys and all that is mirrored of it")
+    .description("remove a shop with its keys, its deliveries and its mirror")
     .option("--yes", "really remove it")
     .addHelpText("after", example("sds shop remove alpha.myshopify.com --yes"))
-    .action(async (domain: string, options: Options, command: Command) => {
-      await withStore(command, async (store) => {
-        const { domain: known } = await findShop(store, domain);
-        if (options.yes !== true) throw new SdsError("invalid", `this removes ${known} with its keys and all that is mirrored of it: say --yes to do so`);
-        await store.shops.remove(known);
-      });
-      tell(`Removed ${domain}.`);
-    });
+    .action(remove);
 }
 
-/** How a shop stands with the platform; undefined where that was never touched. */
-async function platformSide(store: Store, shopId: number) {
-  const [connection, settings, inbox] = await Promise.all([store.connections.find(shopId), store.shops.settings(shopId), store.inbox.count(shopId)]);
-  const [full, changes] = await Promise.all([store.syncs.lastComplete(shopId, "full"), store.syncs.lastComplete(shopId, "changes")]);
-  const { retryDays, creditTitle, triggers } = settings;
-  const untouched = triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
-  if (connection === undefined && full === undefined && untouched) return undefined;
+async function add(domain: string, { plan, currency, json }: AddOptions, command: Command): Promise<void> {
+  const shop = {
+    domain: parseDomain(domain),
+    plan: parsePlan(plan),
+    currency: parseCurrency(currency),
+    // A plan that somebody typed stays; the default gives way to the platform's.
+    planFixed: command.getOptionValueSource("plan") === "cli",
+  };
+  print(await withStore(command, (store) => store.shops.add(shop, Date.now())), { json });
+}
+
+async function list({ json }: Options, command: Command): Promise<void> {
+  const shops = (await withStore(command, (store) => store.shops.list())).map(shown);
+  if (json) return printJson(shops);
+  if (shops.length === 0) return tell("There is no shop yet. Add one with `sds shop add alpha.myshopify.com`.");
+  printTable(
+    ["DOMAIN", "PLAN", "CURRENCY", "CREATED"],
+    shops.map((each) => Object.values(each)),
+  );
+}
+
+async function show(domain: string, { json }: Options, command: Command): Promise<void> {
+  const { shop, status } = await withStore(command, async (store) => {
+    const shop = await findShop(store, domain);
+    return { shop, status: await shopStatus(store, shop) };
+  });
+  const isShown = !isUntouched(status);
+  if (json) printJson({ ...shown(shop), ...(isShown && { platform: platformEntry(status) }) });
+  else printFields({ ...shown(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
+}
+
+async function set(
+  domain: string,
+  { plan, currency, retryDays, creditTitle, triggers, json }: SetOptions,
+  command: Command,
+): Promise<void> {
+  const change = {
+    ...(plan !== undefined && (plan === FOLLOW ? { planFixed: false } : { plan: parsePlan(plan), planFixed: true })),
+    ...(currency !== undefined && { currency: parseCurrency(currency) }),
+    ...(retryDays !== undefined && { retryDays: parseRetryDays(retryDays) }),
+    ...(creditTitle !== undefined && { creditTitle: parseCreditTitle(creditTitle) }),
+    ...(triggers !== undefined && { triggers: parseTriggers(triggers) }),
+  };
+  if (Object.keys(change).length === 0) {
+    throw new SdsError("invalid", "say what to change: --plan, --currency, --retry-days, --credit-title or --triggers");
+  }
+  const { shop, warnings } = await withStore(command, async (store) =>
+    changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }),
+  );
+  print(shop, { json });
+  warn(warnings);
+}
+
+async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
+  await withStore(command, async (store) => {
+    const shop = await findShop(store, domain);
+    if (!yes)
+      throw new SdsError(
+        "invalid",
+        `this removes ${shop.domain} with its keys, its deliveries and its mirror: add --yes to do it`,
+      );
+    await store.shops.remove(shop.domain);
+  });
+  tell(`Removed ${domain}.`);
+}
+
+function shown({ domain, plan, currency, createdAt }: Shop) {
+  return { domain, plan, currency, createdAt: isoUtc(createdAt) };
+}
+
+function print(shop: Shop, { json }: { json: boolean | undefined }): void {
+  if (json) printJson(shown(shop));
+  else printFields(shown(shop));
+}
+
+/** Whether the shop never had to do with the platform, and nothing is set of it. */
+function isUntouched({ hasConnection, loadedAt, triggers, creditTitle, retryDays }: ShopStatus): boolean {
+  const isDefault =
+    triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
+  return !hasConnection && loadedAt === null && isDefault;
+}
+
+function platformEntry({
+  hasConnection,
+  trouble,
+  loadedAt,
+  reconciledAt,
+  reconciledRows,
+  inbox,
+  retryDays,
+  creditTitle,
+  triggers,
+}: ShopStatus) {
   return {
-    connected: connection !== undefined && connection.trouble === null,
-    trouble: connection?.trouble ?? null,
-    syncedAt: full === undefined ? null : isoUtc(full.endedAt),
-    reconciledAt: changes === undefined ? null : isoUtc(changes.endedAt),
-    /** Rows that the last reconciling run changed. */
-    repairs: changes?.changed ?? null,
+    connected: hasConnection && trouble === null,
+    trouble,
+    syncedAt: dateOrNull(loadedAt),
+    reconciledAt: dateOrNull(reconciledAt),
+    repairs: reconciledRows,
     inbox,
     retryDays,
     creditTitle,
@@ -139,22 +210,19 @@ async function platformSide(store: Store, shopId: number) {
   };
 }
 
-function described({ trouble, connected, inbox, retryDays, triggers, ...rest }: NonNullable<Awaited<ReturnType<typeof platformSide>>>): Record<string, string> {
-  const texts = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value ?? "never")]));
+function platformTexts(status: ShopStatus): Record<string, string> {
+  const { syncedAt, reconciledAt, repairs, inbox, retryDays, creditTitle, triggers } = platformEntry(status);
   return {
-    platform: trouble ?? (connected ? "connected" : "not connected"),
-    ...texts,
+    syncedAt: syncedAt ?? "never",
+    reconciledAt: reconciledAt ?? "never",
+    repairs: String(repairs ?? "never"),
+    creditTitle,
     inbox: `${inbox.waiting} waiting, ${inbox.failed} failed`,
     retryDays: retryDays.join(",") || "none",
     triggers: triggers.join(",") || "none",
   };
 }
 
-function shown({ domain, plan, currency, createdAt }: Shop) {
-  return { domain, plan, currency, createdAt: isoUtc(createdAt) };
-}
-
-function show(shop: Shop, options: Options): void {
-  if (options.json) printJson(shown(shop));
-  else printFields(shown(shop));
+function dateOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoUtc(ms);
 }

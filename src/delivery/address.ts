@@ -1,15 +1,18 @@
 import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
 
-/** Looks a name up: all its addresses. Rejects where there are none. */
+/** Looks up all addresses of a name. Rejects if there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
 
-/** An endpoint with the addresses that requests may go to, or why nothing may; `unresolved` where its name has no address now. */
-export type CheckedEndpoint = { endpoint: Endpoint; addresses: string[] } | { refused: string } | { unresolved: string };
+/** The endpoint and the addresses that requests may go to, or why none may: `unresolved` if its name has no address. */
+export type CheckedEndpoint =
+  | { endpoint: Endpoint; addresses: string[] }
+  | { refused: string }
+  | { unresolved: string };
 
 /**
- * The one check of where webhooks may go, at save and at every attempt (contract.md 2.13). If one of a name's addresses is refused,
- * all are. A request has to go to one of the addresses that this gave: a second look-up could give others.
+ * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address
+ * of a name refuses the endpoint. Send the request to one of the returned addresses: another look-up could differ.
  */
 export async function checkEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
   const parsed = parseEndpoint(text, allow);
@@ -18,14 +21,17 @@ export async function checkEndpoint(text: string, resolve: Resolve, allow: Egres
   if (endpoint.isAddress) return { endpoint, addresses: [endpoint.host] };
   const addresses = await resolve(endpoint.host).catch(() => []);
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
-  const refused = addresses.map((address) => refusedAddress(address, endpoint.url.protocol, allow)).find((reason) => reason !== undefined);
-  return refused === undefined ? { endpoint, addresses } : { refused };
+  for (const address of addresses) {
+    const refused = refusedAddress(address, endpoint.url.protocol, allow);
+    if (refused !== undefined) return { refused };
+  }
+  return { endpoint, addresses };
 }
 
 /**
- * The check at save: a refused URL is not kept, a name that does not resolve may do so later.
- * @returns a warning, or undefined where all is well
- * @throws SdsError `invalid`
+ * Checks an endpoint before it is saved. A name that does not resolve gives only a warning: it may resolve later.
+ * @returns the warning, or undefined if there is none
+ * @throws SdsError `invalid` for a URL that must not be saved
  */
 export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {
   const checked = await checkEndpoint(text, resolve, allow);

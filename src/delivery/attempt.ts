@@ -8,28 +8,30 @@ export interface AttemptSettings {
   fetch: typeof fetch;
   resolve: Resolve;
   allow: EgressAllow;
-  /** Milliseconds for all of it: look-up, connection, TLS, headers, body. */
-  timeout: number;
+  /** For everything together: look-up, connection, TLS, headers, body. */
+  timeoutMs: number;
 }
 
-export interface Request {
+export interface WebhookRequest {
   url: string;
   topic: string;
   body: string;
   signature: string;
 }
 
-/** More of an answer is not read. */
-const MAX_ANSWER = 64 * 1024;
-/** Of a name with many addresses that cannot be reached. */
+export interface AttemptOutcome extends Outcome {
+  /** An endpoint that hangs gets fewer places than one that fails. */
+  timedOut: boolean;
+}
+
+/** The rest of a longer answer is not read. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** How many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
 
-/**
- * One attempt to deliver. Never rejects: whatever an endpoint does is an outcome, within the timeout.
- * @returns `timedOut` beside the outcome, for an endpoint that hangs is treated otherwise than one that fails
- */
-export async function attempt(request: Request, settings: AttemptSettings): Promise<Outcome & { timedOut: boolean }> {
-  const signal = AbortSignal.timeout(settings.timeout);
+/** Attempts to deliver a webhook once. Never rejects: whatever the endpoint does is an outcome within the timeout. */
+export async function attempt(request: WebhookRequest, settings: AttemptSettings): Promise<AttemptOutcome> {
+  const signal = AbortSignal.timeout(settings.timeoutMs);
   let resolving: string | undefined;
   const resolve = (host: string) => {
     resolving = host;
@@ -40,15 +42,14 @@ export async function attempt(request: Request, settings: AttemptSettings): Prom
   try {
     return { ...(await untilAborted(send(request, { ...settings, resolve }, signal), signal)), timedOut: false };
   } catch (thrown) {
-    if (signal.aborted) {
-      const error = resolving === undefined ? timeoutError(settings.timeout) : connectError(`the name ${resolving} did not resolve in time`);
-      return { statusCode: null, error, timedOut: true };
-    }
-    return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
+    if (!signal.aborted) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
+    if (resolving === undefined) return { statusCode: null, error: timeoutError(settings.timeoutMs), timedOut: true };
+    return { statusCode: null, error: connectError(`the name ${resolving} did not resolve in time`), timedOut: true };
   }
 }
 
-async function send(request: Request, { fetch, resolve, allow }: AttemptSettings, signal: AbortSignal): Promise<Outcome> {
+async function send(request: WebhookRequest, settings: AttemptSettings, signal: AbortSignal): Promise<Outcome> {
+  const { fetch, resolve, allow } = settings;
   const checked = await checkEndpoint(request.url, resolve, allow);
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
   if ("unresolved" in checked) return { statusCode: null, error: connectError(checked.unresolved) };
@@ -56,11 +57,11 @@ async function send(request: Request, { fetch, resolve, allow }: AttemptSettings
   let unreached: unknown;
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {
-      const response = await fetch(addressed(endpoint, address), options(endpoint, request, signal));
+      const response = await fetch(urlAt(endpoint, address), fetchOptions(endpoint, request, signal));
       await readAnswer(response);
       return { statusCode: response.status, error: response.ok ? null : httpError(response.status) };
     } catch (thrown) {
-      // Only where no connection came about: what may have been sent is not sent again within an attempt.
+      // The next address is tried only if there was no connection: an attempt never sends the request twice.
       if (!isUnreached(thrown)) throw thrown;
       unreached = thrown;
     }
@@ -68,42 +69,46 @@ async function send(request: Request, { fetch, resolve, allow }: AttemptSettings
   throw unreached;
 }
 
-/** The endpoint's URL with the checked address in the place of its name. */
-function addressed({ url, port }: Endpoint, address: string): string {
+/** The endpoint's URL with the checked address in place of the name. */
+function urlAt({ url, port }: Endpoint, address: string): string {
   const host = address.includes(":") ? `[${address}]` : address;
   return `${url.protocol}//${host}:${port}${url.pathname}${url.search}`;
 }
 
-function options({ url, host, isAddress }: Endpoint, { topic, body, signature }: Request, signal: AbortSignal): BunFetchRequestInit {
+function fetchOptions(endpoint: Endpoint, request: WebhookRequest, signal: AbortSignal): BunFetchRequestInit {
+  const { url, host, isAddress } = endpoint;
+  const { topic, body, signature } = request;
   return {
     method: "POST",
     body,
-    headers: {
-      Host: url.host,
-      ...webhookHeaders(topic, signature),
-    },
-    // The certificate is checked against the name, although the connection goes to an address.
+    headers: { Host: url.host, ...webhookHeaders(topic, signature) },
+    // The connection goes to an address, but the certificate must be for the name.
     ...(url.protocol === "https:" && !isAddress && { tls: { serverName: host } }),
     redirect: "manual",
-    // Else a proxy variable of the environment would take every request.
+    // Otherwise a proxy variable of the environment would take every request.
     proxy: false,
-    // A connection kept from before may be dead, and would burn an attempt.
+    // A kept connection may be dead, and the attempt would fail.
     keepalive: false,
     decompress: false,
     signal,
   };
 }
 
-/** What every attempt of a webhook has in its head, beside what the connection needs. */
+/** The headers of every attempt of a webhook, without those that the connection needs. */
 export function webhookHeaders(topic: string, signature: string): Record<string, string> {
-  return { "Content-Type": "application/json", "User-Agent": "sds", "X-Service-Topic": topic, "X-Service-Signature": signature };
+  return {
+    "Content-Type": "application/json",
+    "User-Agent": "sds",
+    "X-Service-Topic": topic,
+    "X-Service-Signature": signature,
+  };
 }
 
-/** Reads to the end of the answer or to the limit, whichever comes first. */
+/** Reads up to the limit or the end of the answer, whichever comes first. */
 async function readAnswer(response: Response): Promise<void> {
-  let size = 0;
+  let bytes = 0;
   for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size >= MAX_ANSWER) break;
+    bytes += chunk.length;
+    if (bytes >= MAX_ANSWER_BYTES) break;
   }
 }

@@ -1,88 +1,112 @@
-/** Answers sooner than this, in milliseconds, hold nobody up. */
-const QUICK = 1_000;
-/** So many attempts in a row that were not quick make an endpoint a slow one: a single one happens to everybody. */
-const SLOW_AFTER = 2;
+import { createRotation, type Rotation } from "../lib/rotation.ts";
+
+/** An attempt that takes less time counts as quick. */
+const QUICK_MS = 1_000;
+/** An endpoint is slow after this many attempts in a row that were not quick. One happens to every endpoint. */
+const SLOW_AFTER_ATTEMPTS = 2;
 
 type Pace = "quick" | "untried" | "slow";
+/** Places are given in this order. */
 const PACES: readonly Pace[] = ["quick", "untried", "slow"];
 
-/**
- * How many attempts may run at once, and whose. Each shop has a few places, and all shops share a number of them, in turn. What an endpoint
- * lately did decides how much it may hold: slow ones (that hang, or take their time) have one place each and half of the whole, untried ones one each and
- * a quarter, so that however many of them hang, the quick ones find places at once.
- */
-export class ConcurrencyLimiter {
-  private readonly total: number;
-  private readonly perShop: number;
-  private readonly inFlight = new Map<number, number>();
-  /** Attempts in a row that were not quick, by shop; a shop that is not in it is untried. */
-  private readonly slowInARow = new Map<number, number>();
-  private readonly taken: Record<Pace, number> = { quick: 0, untried: 0, slow: 0 };
-  /** The shop served last of each pace: the next round begins behind it. */
-  private readonly lastServed: Record<Pace, number> = { quick: 0, untried: 0, slow: 0 };
-
-  constructor(total: number, perShop: number) {
-    this.total = total;
-    this.perShop = perShop;
-  }
-
-  get free(): number {
-    return this.total - this.taken.quick - this.taken.untried - this.taken.slow;
-  }
-
+export interface ConcurrencyLimiter {
+  /** How many places nobody has taken. */
+  readonly free: number;
   /**
-   * Shares the free places among shops with something due.
-   * @param due shop ids, ascending
+   * Divides the free places among shops that have deliveries due. It takes none of them.
+   * @param dueShopIds ascending
+   * @returns the number of places by shop; a shop without one is missing
    */
-  share(due: readonly number[]): Map<number, number> {
-    const limits = { quick: this.total, untried: Math.ceil(this.total / 4), slow: Math.ceil(this.total / 2) };
-    const shares = new Map<number, number>();
-    let free = this.free;
-    for (const pace of PACES) {
-      const budget = Math.min(free, limits[pace] - this.taken[pace]);
-      const shops = due.filter((shopId) => this.paceOf(shopId) === pace);
-      free -= this.shareInTurn(pace, shops, budget, shares);
-    }
-    return shares;
+  share(dueShopIds: readonly number[]): Map<number, number>;
+  /** Takes a place for one attempt. @returns a function that gives the place back, to be called once */
+  take(shopId: number): (durationMs: number, timedOut: boolean) => void;
+}
+
+/**
+ * Limits how many attempts run at once: each needs a place. A shop gets places by the pace of its endpoint:
+ * - quick: up to `perShop` places for each shop, and up to all places for the quick shops together;
+ * - untried: one place for each shop, and a quarter of all places together;
+ * - slow (it hangs, or takes its time): one place for each shop, and half of all places together.
+ *
+ * So a quarter of all places is left for quick endpoints, however many others hang.
+ * @param total places of all shops together
+ * @param perShop places of one shop
+ */
+export function createConcurrencyLimiter(total: number, perShop: number): ConcurrencyLimiter {
+  const limits: Record<Pace, number> = { quick: total, untried: Math.ceil(total / 4), slow: Math.ceil(total / 2) };
+  const limitsPerShop: Record<Pace, number> = { quick: perShop, untried: 1, slow: 1 };
+  const taken: Record<Pace, number> = { quick: 0, untried: 0, slow: 0 };
+  const takenByShop = new Map<number, number>();
+  const rotations: Record<Pace, Rotation> = {
+    quick: createRotation(),
+    untried: createRotation(),
+    slow: createRotation(),
+  };
+  const paces = createPaces();
+
+  function free(): number {
+    return total - taken.quick - taken.untried - taken.slow;
   }
 
-  /** One place at a time, beginning behind the shop served last. @returns how many were given */
-  private shareInTurn(pace: Pace, shops: readonly number[], budget: number, shares: Map<number, number>): number {
-    const each = pace === "quick" ? this.perShop : 1;
-    const behind = shops.findIndex((shopId) => shopId > this.lastServed[pace]);
-    let round = behind <= 0 ? [...shops] : [...shops.slice(behind), ...shops.slice(0, behind)];
-    let given = 0;
-    while (round.length > 0 && given < budget) {
+  /** Adds places to `shares`, one for each shop and round, until there are no more. @returns how many it added */
+  function shareInTurn(pace: Pace, shopIds: readonly number[], available: number, shares: Map<number, number>): number {
+    let added = 0;
+    let round = rotations[pace].order(shopIds, (shopId) => shopId);
+    while (round.length > 0 && added < available) {
       round = round.filter((shopId) => {
         const share = shares.get(shopId) ?? 0;
-        if (given >= budget || (this.inFlight.get(shopId) ?? 0) + share >= each) return false;
+        if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitsPerShop[pace]) return false;
         shares.set(shopId, share + 1);
-        this.lastServed[pace] = shopId;
-        given += 1;
+        rotations[pace].served(shopId);
+        added += 1;
         return true;
       });
     }
-    return given;
+    return added;
   }
 
-  /** @returns what gives the place back, told how long the attempt took (milliseconds) and whether it timed out */
-  take(shopId: number): (duration: number, timedOut: boolean) => void {
-    const pace = this.paceOf(shopId);
-    this.taken[pace] += 1;
-    this.inFlight.set(shopId, (this.inFlight.get(shopId) ?? 0) + 1);
-    return (duration, timedOut) => {
-      this.taken[pace] -= 1;
-      const left = (this.inFlight.get(shopId) ?? 1) - 1;
-      if (left === 0) this.inFlight.delete(shopId);
-      else this.inFlight.set(shopId, left);
-      const wasQuick = !timedOut && duration < QUICK;
-      this.slowInARow.set(shopId, wasQuick ? 0 : (this.slowInARow.get(shopId) ?? 0) + 1);
-    };
-  }
+  return {
+    get free() {
+      return free();
+    },
+    share(dueShopIds) {
+      const shares = new Map<number, number>();
+      let left = free();
+      for (const pace of PACES) {
+        const shopIds = dueShopIds.filter((shopId) => paces.of(shopId) === pace);
+        left -= shareInTurn(pace, shopIds, Math.min(left, limits[pace] - taken[pace]), shares);
+      }
+      return shares;
+    },
+    take(shopId) {
+      // The endpoint's pace may change before the place comes back.
+      const pace = paces.of(shopId);
+      taken[pace] += 1;
+      takenByShop.set(shopId, (takenByShop.get(shopId) ?? 0) + 1);
+      return (durationMs, timedOut) => {
+        taken[pace] -= 1;
+        const left = (takenByShop.get(shopId) ?? 1) - 1;
+        if (left === 0) takenByShop.delete(shopId);
+        else takenByShop.set(shopId, left);
+        paces.note(shopId, durationMs, timedOut);
+      };
+    },
+  };
+}
 
-  private paceOf(shopId: number): Pace {
-    const slow = this.slowInARow.get(shopId);
-    if (slow === undefined) return "untried";
-    return slow >= SLOW_AFTER ? "slow" : "quick";
-  }
+/** Remembers how quick each shop's endpoint lately was. */
+function createPaces() {
+  /** Attempts in a row that were not quick. A shop without an attempt is missing. */
+  const slowInARow = new Map<number, number>();
+  return {
+    of(shopId: number): Pace {
+      const slow = slowInARow.get(shopId);
+      if (slow === undefined) return "untried";
+      return slow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick";
+    },
+    note(shopId: number, durationMs: number, timedOut: boolean): void {
+      const wasQuick = !timedOut && durationMs < QUICK_MS;
+      slowInARow.set(shopId, wasQuick ? 0 : (slowInARow.get(shopId) ?? 0) + 1);
+    },
+  };
 }

@@ -1,16 +1,16 @@
-import type { Outcome } from "../domain/delivery.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
 import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import { type AttemptSettings, attempt } from "./attempt.ts";
+import { type AttemptOutcome, type AttemptSettings, attempt } from "./attempt.ts";
 
-type Deliver = (claim: Claim) => Promise<Outcome & { timedOut: boolean }>;
+type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
 
 /**
- * Attempts a claimed delivery: a webhook is signed with the version of the secret that it was queued under.
+ * Returns a function that attempts a claimed delivery. It signs a webhook with the version of the secret that was
+ * current when the webhook was queued. The function rejects if the secret cannot be read.
  * @param startWorkflow attempts a trigger
  */
-export function deliverer(webhooks: WebhookStore, settings: AttemptSettings, startWorkflow: Deliver): Deliver {
+export function createDeliverer(webhooks: WebhookStore, settings: AttemptSettings, startWorkflow: Deliver): Deliver {
   const keys = new Map<string, Promise<CryptoKey>>();
 
   function keyOf(shopId: number, version: number): Promise<CryptoKey> {
@@ -32,8 +32,16 @@ export function deliverer(webhooks: WebhookStore, settings: AttemptSettings, sta
   };
 }
 
-/** The signature that every attempt of a delivery has; null for a trigger, which goes to the platform with the shop's token. */
-export async function signatureOf(webhooks: WebhookStore, shopId: number, { kind, body, secretVersion }: DeliveryDetails): Promise<string | null> {
+/**
+ * The signature that every attempt of a delivery carries. Rejects if the secret cannot be read.
+ * @returns null for a trigger, which goes to the platform with the shop's access token
+ */
+export async function signatureOf(
+  webhooks: WebhookStore,
+  shopId: number,
+  delivery: DeliveryDetails,
+): Promise<string | null> {
+  const { kind, body, secretVersion } = delivery;
   if (kind === "trigger") return null;
   return signBody(await importSecret(await webhooks.secretOf(shopId, secretVersion)), new TextEncoder().encode(body));
 }

@@ -1,31 +1,31 @@
 import { orderEvents } from "./event.ts";
-import { orderId, subscriptionId } from "./ids.ts";
-import { isCharged, isDeclined, ownerOf, withOrder } from "./order.ts";
+import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
 import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "./platform-records.ts";
 import type { Order } from "./resources.ts";
 import { afterDecline } from "./retry-plan.ts";
 import { type Decision, differs, type MirrorView, NOTHING, type OrderRow, unknownContract } from "./state.ts";
 
 /**
- * A cycle of the platform as an order. The record has all attempts, so what is new is told by counting: the attempts beyond those that the mirror
- * counted already, whoever told of them, happened since.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
+ * found by counting: those beyond the number that the mirror knows are new, whoever reported the known ones.
  */
 export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecord): Decision {
-  const contract = mirror.subscription(subscriptionId(mirror.domain, record.subscription));
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);
-  const id = orderId(mirror.domain, record.subscription, record.source, record.cycleNumber);
+  const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
-  // Nothing happened in it yet: it is no order.
+  // Nothing happened in this cycle yet, so it is no order.
   if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const ended = attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b));
   const charge = ended.find(isCharge);
-  const told = before?.platformAttempts ?? 0;
+  const knownAttempts = before?.platformAttempts ?? 0;
   const charged = before?.charged === true || charge !== undefined;
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
-  const { shopifyId, ...money } = charge?.outcome.order ?? moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const { shopifyId, ...money } = charge?.outcome.order ??
+    moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const after: OrderRow = {
     kind: "order",
     resource: {
@@ -37,7 +37,7 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       cycleNumber: record.cycleNumber,
       status: charged
         ? chargedStatus(before, retryState.declined)
-        : openStatus(before, retryState, { waiting, skipped: record.skipped, outdated: ended.length < told }),
+        : openStatus(before, retryState, { waiting, skipped: record.skipped, outdated: ended.length < knownAttempts }),
       lines: money.lines,
       subtotalCents: money.subtotalCents,
       discountCents: money.discountCents,
@@ -49,22 +49,33 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
     reason: retryState.reason,
     nextRetryAt: charged ? null : retryState.nextRetryAt,
     retriesExhausted: charged ? null : retryState.retriesExhausted,
-    platformAttempts: Math.max(told, ended.length),
+    platformAttempts: Math.max(knownAttempts, ended.length),
     declined: retryState.declined,
     charged,
   };
   if (!differs(before, after)) return NOTHING;
 
-  const owner = ownerOf(mirror, contract);
+  const customer = customerGidOf(mirror, contract);
   const events = ended.flatMap((attempt, index) => {
     const count = index + 1;
     const at = endOf(attempt);
-    if (attempt === charge && before?.charged !== true) return orderEvents(contract, "charged", after, owner).map((event) => ({ ...event, at }));
-    // The intake may have told of it already.
-    if (attempt.outcome.kind !== "declined" || count <= Math.max(told, before?.attemptCount ?? 0)) return [];
-    const resource: Order = { ...after.resource, shopifyId: null, status: "FAILED", totalCents: totalOf(record.expected) };
-    const then: OrderRow = { ...after, resource, ...retryStateAfter(undefined, ended.slice(0, count), record), attemptCount: count };
-    return orderEvents(contract, "declined", then, owner).map((event) => ({ ...event, at }));
+    if (attempt === charge && before?.charged !== true)
+      return orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at }));
+    // The intake may have reported this attempt already.
+    if (attempt.outcome.kind !== "declined" || count <= Math.max(knownAttempts, before?.attemptCount ?? 0)) return [];
+    const resource: Order = {
+      ...after.resource,
+      shopifyId: null,
+      status: "FAILED",
+      totalCents: totalOf(record.expected),
+    };
+    const then: OrderRow = {
+      ...after,
+      resource,
+      ...retryStateAfter(undefined, ended.slice(0, count), record),
+      attemptCount: count,
+    };
+    return orderEvents(contract, "declined", then, customer).map((event) => ({ ...event, at }));
   });
   const contractAfter = withOrder(contract, before?.resource, after.resource);
   return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
@@ -82,8 +93,15 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
 
 type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
-/** How the attempts left the order: as it was known, if all of them were, for the intake may have said more of them; else as the retry plan has it. */
-function retryStateAfter(before: OrderRow | undefined, ended: readonly BillingAttempt[], { retryPlan }: BillingCycleRecord): RetryState {
+/**
+ * The order's state after its attempts. If all of them were known, the stored state stays, for the intake may have said
+ * more about them than the platform does; otherwise the retry plan decides.
+ */
+function retryStateAfter(
+  before: OrderRow | undefined,
+  ended: readonly BillingAttempt[],
+  { retryPlan }: BillingCycleRecord,
+): RetryState {
   if (before !== undefined && before.attemptCount >= ended.length) {
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
@@ -91,7 +109,8 @@ function retryStateAfter(before: OrderRow | undefined, ended: readonly BillingAt
   const declines = ended.filter(({ outcome }) => outcome.kind === "declined");
   const last = declines.at(-1);
   const declined = last !== undefined || before?.declined === true;
-  if (last?.outcome.kind !== "declined") return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
+  if (last?.outcome.kind !== "declined")
+    return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
   const next = afterDecline(retryPlan, declines.length, endOf(last));
   return { attemptCount: ended.length, reason: last.outcome.reason, ...next, declined };
 }
@@ -101,24 +120,29 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
   return declined ? "RECOVERED" : "PAID";
 }
 
-interface Reading {
-  /** Its last attempt has no end yet. */
+interface CycleReading {
+  /** The last attempt has not ended yet. */
   waiting: boolean;
   skipped: boolean;
-  /** It knows of fewer attempts than another before it. */
+  /** A reading before this one had more attempts. */
   outdated: boolean;
 }
 
-function openStatus(before: OrderRow | undefined, retryState: RetryState, { waiting, skipped, outdated }: Reading): Order["status"] {
+function openStatus(
+  before: OrderRow | undefined,
+  retryState: RetryState,
+  { waiting, skipped, outdated }: CycleReading,
+): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
-  if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status)) return before.resource.status;
+  if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status))
+    return before.resource.status;
   if (declined) return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
   return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
 }
 
-/** Of what was charged already, where the record comes from a time before. */
+/** The money of an order that was charged already: an older record must not change it. */
 function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
   if (before?.charged !== true) return undefined;
   const { shopifyId, lines, subtotalCents, discountCents, creditsCents } = before.resource;

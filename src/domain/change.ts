@@ -7,7 +7,8 @@ import type { Decision, MirrorView } from "./state.ts";
 import { decideSubscription } from "./subscription.ts";
 
 /**
- * What a record does to the mirror. Pure: the store calls it between its reads and its writes, whichever engine it is.
+ * Decides what a record changes in the mirror. Pure. It reads only rows that `keysOf` names, and customers of loaded
+ * contracts.
  * @param now epoch milliseconds
  */
 export function decide(before: MirrorView, record: MirrorRecord, now: number): Decision {

@@ -1,4 +1,4 @@
-import { customerId, orderId, subscriptionId } from "./ids.ts";
+import { createShopIds, type ShopIds } from "./ids.ts";
 import type { MirrorRecord } from "./platform-records.ts";
 import type { ShopRef } from "./shop.ts";
 import type { OccurrenceType } from "./state.ts";
@@ -6,6 +6,7 @@ import type { OccurrenceType } from "./state.ts";
 /** What a commit has to load of one shop before its records can be decided, by internal id. */
 export interface CommitKeys {
   shop: ShopRef;
+  ids: ShopIds;
   customers: Set<string>;
   subscriptions: Set<string>;
   orders: Set<string>;
@@ -16,8 +17,8 @@ export interface CommitKeys {
 }
 
 /**
- * The keys of all records, one entry for each shop. One thing cannot be known from the records: the customer whom a stored contract belongs to.
- * So the customers of the loaded contracts have to be loaded after this.
+ * The keys of all records, one entry for each shop. One thing cannot be known from the records: the customer whom a
+ * stored contract belongs to. So the customers of the loaded contracts have to be loaded after this.
  */
 export function keysOf(submissions: readonly { shop: ShopRef; records: readonly MirrorRecord[] }[]): CommitKeys[] {
   const byShop = new Map<number, CommitKeys>();
@@ -32,6 +33,7 @@ export function keysOf(submissions: readonly { shop: ShopRef; records: readonly 
 function noKeys(shop: ShopRef): CommitKeys {
   return {
     shop,
+    ids: createShopIds(shop.domain),
     customers: new Set(),
     subscriptions: new Set(),
     orders: new Set(),
@@ -41,30 +43,30 @@ function noKeys(shop: ShopRef): CommitKeys {
 }
 
 function addKeys(keys: CommitKeys, record: MirrorRecord): void {
-  const { domain } = keys.shop;
+  const { ids } = keys;
   switch (record.type) {
     case "customer":
-      keys.customers.add(customerId(domain, record.shopifyId));
+      keys.customers.add(ids.customer(record.shopifyId));
       return;
     case "subscription":
-      keys.subscriptions.add(subscriptionId(domain, record.shopifyId));
-      keys.customers.add(customerId(domain, record.customer));
+      keys.subscriptions.add(ids.subscription(record.shopifyId));
+      keys.customers.add(ids.customer(record.customer));
       return;
     case "order":
     case "billing_cycle":
-      keys.subscriptions.add(subscriptionId(domain, record.subscription));
-      keys.orders.add(orderId(domain, record.subscription, record.source, record.cycleNumber));
+      keys.subscriptions.add(ids.subscription(record.subscription));
+      keys.orders.add(ids.order(record.subscription, record.source, record.cycleNumber));
       return;
     case "reward":
       keys.occurrences.reward.add(record.id);
-      keys.customers.add(customerId(domain, record.customer));
+      keys.customers.add(ids.customer(record.customer));
       return;
     case "cancel_flow":
       keys.occurrences.cancel_flow.add(record.id);
-      keys.subscriptions.add(subscriptionId(domain, record.subscription));
+      keys.subscriptions.add(ids.subscription(record.subscription));
       return;
     case "redaction":
-      keys.customers.add(customerId(domain, record.shopifyId));
+      keys.customers.add(ids.customer(record.shopifyId));
       keys.redactedPeople.add(record.shopifyId);
   }
 }

@@ -1,9 +1,10 @@
 import { decide } from "./change.ts";
+import type { CommitKeys } from "./commit-keys.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
-import { customerId } from "./ids.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
-import type { Refusal, RewardRecord } from "./records.ts";
+import type { RewardRecord } from "./record-schemas.ts";
 import { type Redaction, redactionOf, type StoredText, type TextPlace } from "./redaction.ts";
+import type { Refusal } from "./refusal.ts";
 import type { Resource } from "./resources.ts";
 import type { ShopRef } from "./shop.ts";
 import { type LoadedRows, ShopSnapshot } from "./snapshot.ts";
@@ -13,17 +14,22 @@ import type { Decision, OccurrenceRow, Row } from "./state.ts";
 export interface Submission {
   shop: ShopRef;
   records: readonly MirrorRecord[];
-  /** The platform webhooks that brought the records, by their numbers in the inbox. They leave the inbox in the same commit. */
+  /**
+   * The platform webhooks that brought the records, by their numbers in the inbox. They leave the inbox in the same
+   * commit.
+   */
   inboxNumbers?: readonly number[];
   /**
-   * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all, Infinity none. An event whose source
-   * gives no time happens now.
+   * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all,
+   * Infinity none. An event whose source gives no time happens now.
    */
   eventsSince?: number;
 }
 
 /** What happened to a submission. A refusal names the record by its place in the submission, counted from 0. */
-export type CommitResult = { accepted: number; changed: number; events: number } | { refused: Refusal & { index: number } };
+export type CommitResult =
+  | { accepted: number; changed: number; events: number }
+  | { refused: Refusal & { index: number } };
 
 export type ResourceCounts = Record<Resource, number>;
 
@@ -35,6 +41,7 @@ export interface ShopState extends EventTargets {
 }
 
 export interface LoadedShop {
+  keys: CommitKeys;
   state: ShopState;
   rows: LoadedRows;
 }
@@ -60,19 +67,25 @@ export interface CommitPlan {
 }
 
 /**
- * Plans a whole commit: applies the submissions in their order to what was loaded, and lists everything that has to be written. Pure, so every
- * engine calls it between its reads and its one write. Any grouping of the same submissions into commits ends in the same mirror, events and
- * emptied texts.
+ * Plans a whole commit: applies the submissions in their order to what was loaded, and lists everything that has to be
+ * written. Pure, so every engine calls it between its reads and its one write. Any grouping of the same submissions
+ * into commits ends in the same mirror, events and emptied texts.
  * @param shops what was loaded, by shop id; a shop that is missing was removed
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
  */
-export function planCommit(submissions: readonly Submission[], shops: ReadonlyMap<number, LoadedShop>, now: number, newId: () => string): CommitPlan {
+export function planCommit(
+  submissions: readonly Submission[],
+  shops: ReadonlyMap<number, LoadedShop>,
+  now: number,
+  newId: () => string,
+): CommitPlan {
   const drafts = new Map<number, ShopDraft>();
   const results = submissions.map((submission): CommitResult => {
     const { shop } = submission;
     const loaded = shops.get(shop.id);
-    if (loaded === undefined) return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
+    if (loaded === undefined)
+      return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
     const draft = drafts.get(shop.id) ?? new ShopDraft(shop, loaded, now, newId);
     drafts.set(shop.id, draft);
     return draft.apply(submission);
@@ -82,7 +95,10 @@ export function planCommit(submissions: readonly Submission[], shops: ReadonlyMa
 
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
 
-/** A redaction reaches what stood before it: everything stored, and so many of the deliveries and rewards that the commit adds. */
+/**
+ * A redaction reaches what stood before it: everything stored, and so many of the deliveries and rewards that the
+ * commit adds.
+ */
 interface PlannedRedaction {
   redaction: Redaction;
   deliveries: number;
@@ -102,10 +118,10 @@ class ShopDraft {
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
 
-  constructor(shop: ShopRef, { state, rows }: LoadedShop, now: number, newId: () => string) {
+  constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
     this.state = state;
-    this.snapshot = new ShopSnapshot(shop.domain, rows);
+    this.snapshot = new ShopSnapshot(keys.ids, rows);
     this.storedTexts = rows.texts;
     this.now = now;
     this.newId = newId;
@@ -146,9 +162,8 @@ class ShopDraft {
   }
 
   private planRedaction({ shopifyId }: RedactionRecord): void {
-    const { domain } = this.shop;
-    const person = this.snapshot.customer(customerId(domain, shopifyId))?.resource;
-    const redaction = redactionOf(domain, shopifyId, person);
+    const person = this.snapshot.customer(this.snapshot.ids.customer(shopifyId))?.resource;
+    const redaction = redactionOf(this.shop.domain, shopifyId, person);
     this.redactions.push({ redaction, deliveries: this.deliveries.length, rewards: this.rewards.length });
   }
 
@@ -188,7 +203,11 @@ class ShopDraft {
   private redactedTexts(): StoredText[] {
     return this.storedTexts
       .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))
-      .map((stored) => ({ ...stored, before: stored.text, text: redactText(stored.place, stored.text, this.redactions) }))
+      .map((stored) => ({
+        ...stored,
+        before: stored.text,
+        text: redactText(stored.place, stored.text, this.redactions),
+      }))
       .filter(({ before, text }) => text !== before)
       .map(({ place, key, text }) => ({ place, key, text }));
   }

@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from "./error.ts";
 
-/** Why a connection failed, in words that a shop's developer can act on. Codes as Bun gives them, and as Node names them. */
+/** Why a connection failed, in words that a shop's developer can act on. The codes are Bun's and Node's. */
 const REASONS: Record<string, string> = {
   ConnectionRefused: "the connection was refused",
   ECONNREFUSED: "the connection was refused",
@@ -21,7 +21,7 @@ const REASONS: Record<string, string> = {
   ResponseHeadersTooLarge: "the answer's headers are too large",
 };
 
-/** Nothing was sent, for there was no connection. */
+/** With these codes no connection came about, so nothing was sent. */
 const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
 
 export function isUnreached(thrown: unknown): boolean {

@@ -8,14 +8,15 @@ export interface Position {
 
 const CURSOR = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~([a-z]{3}_[a-z2-7]{24})$/;
 
-/** `<ISO date>~<id>`, service.md "Pagination rules". */
+/** `<ISO date>~<id>` (docs/api.md, "Pagination"). */
 export function formatCursor(position: Position): string {
   return `${isoUtc(position.at)}~${position.id}`;
 }
 
 /**
- * @returns undefined for anything `formatCursor` could not have written. Whether it names a row of this shop and this
- * resource only the store can say.
+ * Reads a cursor.
+ * @returns undefined for anything that `formatCursor` could not have written. Only the store knows whether the position
+ *   is a row of this shop and resource.
  */
 export function parseCursor(text: string): Position | undefined {
   const match = CURSOR.exec(text);

@@ -1,14 +1,14 @@
 import { isoUtc } from "../lib/time.ts";
-import { customerId } from "./ids.ts";
+import type { ShopIds } from "./ids.ts";
 import type { RedactionRecord } from "./platform-records.ts";
-import type { CustomerRecord } from "./records.ts";
+import type { CustomerRecord } from "./record-schemas.ts";
 import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
 
-export function emptyCustomer(domain: string, gid: string, now: number): CustomerRow {
+export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
   return {
     kind: "customer",
     resource: {
-      id: customerId(domain, gid),
+      id: ids.customer(gid),
       shopifyId: gid,
       email: null,
       firstName: null,
@@ -25,11 +25,12 @@ export function emptyCustomer(domain: string, gid: string, now: number): Custome
 }
 
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
-  const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
-  const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
+  const before = mirror.customer(mirror.ids.customer(record.shopifyId));
+  const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const asOf = notAhead(record.asOf, now);
   const consentAsOf = notAhead(record.consentAsOf ?? record.asOf, now);
-  const outdated = (given: number | undefined, known: number | null) => given !== undefined && known !== null && given < known;
+  const outdated = (given: number | undefined, known: number | null) =>
+    given !== undefined && known !== null && given < known;
   const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
   const takesProfile = speaksOfProfile && !outdated(asOf, base.profileAsOf);
   const takesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
@@ -56,7 +57,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 /** How far the platform's clock may be ahead of ours. Milliseconds. */
 const MAX_AHEAD = 3_600_000;
 
-/** A word from the far future would otherwise be the last. */
+/** Limits a time from the far future, for otherwise nothing could ever replace what it says. */
 function notAhead(asOf: number | undefined, now: number): number | undefined {
   return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD);
 }
@@ -67,10 +68,14 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
 }
 
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
-  const before = mirror.customer(customerId(mirror.domain, record.shopifyId));
-  // One not seen yet is remembered too, for what the platform said before may come after.
-  const base = before ?? emptyCustomer(mirror.domain, record.shopifyId, now);
+  const before = mirror.customer(mirror.ids.customer(record.shopifyId));
+  // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must stay out.
+  const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
-  const after: CustomerRow = { ...base, resource, profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1 };
+  const after: CustomerRow = {
+    ...base,
+    resource,
+    profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+  };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

@@ -2,7 +2,7 @@ import { isoUtc } from "../lib/time.ts";
 import type { Event } from "./event.ts";
 
 /**
- * A delivery's life (service.md "Webhook delivery transitions"):
+ * The states of a delivery (docs/webhooks.md, "Retries"):
  *
  *     pending ── success ──────────────► delivered
  *        │                                  ▲  │
@@ -16,28 +16,35 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
-/** Where a delivery stands. Times in epoch milliseconds. */
+/** The state of a delivery. Times in epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus;
   /** Attempts in all. */
   attempts: number;
-  /** Attempts since it was queued or last retried by hand after its end. */
+  /** Attempts since the delivery was queued, or since it was last retried by hand after its end. */
   round: number;
   /** null once nothing is planned. */
   nextAttemptAt: number | null;
 }
 
-/** What an attempt came to; `error` is null for a success. */
+/** The outcome of an attempt; `error` is null for a success. */
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
 }
 
 /**
- * @param startedAt of the attempt: waits are counted from there, so that a slow failure does not put off the next attempt
+ * The state after an attempt.
+ * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
+ *   attempt.
  * @param waits milliseconds after each attempt of a round but the last
  */
-export function afterAttempt(state: DeliveryState, { error }: Outcome, startedAt: number, waits: readonly number[]): DeliveryState {
+export function afterAttempt(
+  state: DeliveryState,
+  { error }: Outcome,
+  startedAt: number,
+  waits: readonly number[],
+): DeliveryState {
   const attempts = state.attempts + 1;
   const round = state.round + 1;
   if (error === null) return { status: "delivered", attempts, round, nextAttemptAt: null };
@@ -46,13 +53,16 @@ export function afterAttempt(state: DeliveryState, { error }: Outcome, startedAt
   return { status: "retrying", attempts, round, nextAttemptAt: startedAt + wait };
 }
 
-/** By hand: an ended delivery begins a new round, a planned attempt is made now instead. */
+/** The state after a retry by hand: an ended delivery begins a new round; a planned attempt is made now. */
 export function afterRetryByHand(state: DeliveryState, now: number): DeliveryState {
   const ended = state.status === "dead" || state.status === "delivered";
   return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
 }
 
-/** The body of a delivery, fixed when it is queued: every attempt and resend sends these bytes (service.md "Delivery envelope"). */
+/**
+ * The body of a webhook, fixed when it is queued: every attempt and resend sends these bytes (docs/webhooks.md,
+ * "Body").
+ */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
   return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data });
 }

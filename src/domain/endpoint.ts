@@ -1,12 +1,15 @@
 import ipaddr from "ipaddr.js";
 
-/** What a webhook endpoint may be, in two steps: its URL, and the addresses that its name stands for (contract.md 2.13). Pure. */
+/**
+ * Which endpoints are allowed, checked in two steps: the URL, and the addresses of its name (docs/webhooks.md,
+ * "Endpoint"). Pure.
+ */
 
-/** Networks that are let through although they are not global: for tests and private networks. */
+/** Networks that are allowed although their addresses are not global, for tests and private networks. */
 export type EgressAllow = readonly Cidr[];
 type Cidr = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** @throws Error for what is no list of CIDRs */
+/** Reads CIDRs, separated by commas. @throws Error for any other text */
 export function parseEgressAllow(text: string): EgressAllow {
   return text
     .split(",")
@@ -16,7 +19,7 @@ export function parseEgressAllow(text: string): EgressAllow {
 }
 
 export interface Endpoint {
-  /** The parsed URL that was checked and that requests are sent to: never parsed from text again. */
+  /** The parsed URL that was checked. Requests go to it, and it is never parsed from text again. */
   url: URL;
   /** Name or address, without brackets and trailing dot. */
   host: string;
@@ -32,13 +35,16 @@ const REFUSED_SUFFIXES = ["localhost", "local", "internal", "home.arpa", "onion"
 export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: Endpoint } | { refused: string } {
   const refuse = (refused: string) => ({ refused });
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
-  // Parsers disagree on these: one reads https://a.example\@127.0.0.1/ as a.example, another as 127.0.0.1.
+  // Parsers disagree on these characters: one reads https://a.example\@127.0.0.1/ as a.example, another as 127.0.0.1.
   if (/[\\\s\p{Cc}]/u.test(text)) return refuse("the URL has a backslash, a space or a control character in it");
-  if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text))) return refuse("it is not a URL");
+  if (!URL.canParse(text) || (/^https?:/i.test(text) && !/^https?:\/\/[^/]/i.test(text)))
+    return refuse("it is not a URL");
   const url = new URL(text);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && allow.length > 0)) return refuse("only https:// URLs are accepted");
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && allow.length > 0))
+    return refuse("only https:// URLs are accepted");
   const authority = text.slice(text.indexOf("://") + 3).split(/[/?#]/)[0] ?? "";
-  if (authority.includes("@") || url.username !== "" || url.password !== "") return refuse("the URL has a user name or password in it");
+  if (authority.includes("@") || url.username !== "" || url.password !== "")
+    return refuse("the URL has a user name or password in it");
   const standardPort = url.protocol === "https:" ? 443 : 80;
   const port = url.port === "" ? standardPort : Number(url.port);
   if (port !== 443 && port < 1024) return refuse(`port ${port} is not accepted: use 443, or 1024 and above`);
@@ -56,13 +62,14 @@ function refusedName(host: string): string | undefined {
   return host.includes(".") ? undefined : `${host} is not a full host name`;
 }
 
-/** Why nothing may be sent to this address; undefined if it may. */
+/** Why nothing may be sent to this address; undefined if it is allowed. */
 export function refusedAddress(address: string, protocol: string, allow: EgressAllow): string | undefined {
   const parsed = ipaddr.parse(address);
   if (allow.some((cidr) => parsed.kind() === cidr[0].kind() && parsed.match(cidr))) return undefined;
   if (protocol !== "https:") return "only https:// URLs are accepted";
   const range = parsed.range();
-  const global = range === "unicast" && (parsed.kind() === "ipv4" || ((parsed as ipaddr.IPv6).parts[0] ?? 0) >> 13 === 1);
+  const global =
+    range === "unicast" && (parsed.kind() === "ipv4" || ((parsed as ipaddr.IPv6).parts[0] ?? 0) >> 13 === 1);
   return global ? undefined : `${address} is ${RANGES[range] ?? "not a global"} address`;
 }
 

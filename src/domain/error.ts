@@ -1,4 +1,4 @@
-/** Every refusal the program can give, as one closed set. The HTTP statuses and exit statuses hang on it. */
+/** Every code that a refusal can have. HTTP statuses and exit statuses are chosen by it. */
 export type ErrorCode =
   | "bad_cursor"
   | "bad_record"
@@ -14,8 +14,8 @@ export type ErrorCode =
   | "internal";
 
 /**
- * An error whose message may be shown to whoever asked. Anything else that is thrown is a defect:
- * it is logged with its detail and shown as `internal` without any.
+ * An error whose message may be shown to the user. Anything else that is thrown is a defect: the log gets the details,
+ * the user sees `internal` without them.
  */
 export class SdsError extends Error {
   override readonly name = "SdsError";
@@ -27,12 +27,12 @@ export class SdsError extends Error {
   }
 }
 
-/** What the system, or SQLite, calls an error; empty where it has no name. */
+/** The code that the system or SQLite gives an error; empty where it has none. */
 export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
-/** The words of anything thrown. */
+/** The message of anything thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

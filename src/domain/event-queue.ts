@@ -29,12 +29,18 @@ export interface NewDelivery {
 }
 
 /**
- * The deliveries that events come to: webhooks for the topics that the shop chose, if it has an endpoint, and triggers that it switched on, if it
- * is connected to the platform. On a plan without access nothing is queued.
+ * The deliveries that events come to: webhooks for the topics that the shop chose, if it has an endpoint, and triggers
+ * that it switched on, if it is connected to the platform. On a plan without access nothing is queued.
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
  */
-export function deliveriesOf(events: readonly Event[], shop: ShopRef, targets: EventTargets, now: number, newId: () => string): NewDelivery[] {
+export function deliveriesOf(
+  events: readonly Event[],
+  shop: ShopRef,
+  targets: EventTargets,
+  now: number,
+  newId: () => string,
+): NewDelivery[] {
   if (!hasAccess(targets.plan)) return [];
   return events.flatMap((event) => {
     const deliveries: NewDelivery[] = [];
@@ -45,15 +51,36 @@ export function deliveriesOf(events: readonly Event[], shop: ShopRef, targets: E
     const { trigger } = event;
     if (trigger !== undefined && targets.isConnected && targets.triggers.includes(trigger.handle)) {
       // A trigger is sent with the access token of its time and has no signature.
-      deliveries.push({ id: newId(), kind: "trigger", topic: trigger.handle, isTest: false, body: triggerBody(trigger), secretVersion: 0 });
+      deliveries.push({
+        id: newId(),
+        kind: "trigger",
+        topic: trigger.handle,
+        isTest: false,
+        body: triggerBody(trigger),
+        secretVersion: 0,
+      });
     }
     return deliveries;
   });
 }
 
 /** One event as a webhook to queue, whatever the shop chose. @param now epoch milliseconds */
-export function webhookDelivery(id: string, event: Event, shop: ShopRef, secretVersion: number, now: number, isTest = false): NewDelivery {
-  return { id, kind: "webhook", topic: event.topic, isTest, body: envelope(id, event, now, shop.domain), secretVersion };
+export function webhookDelivery(
+  id: string,
+  event: Event,
+  shop: ShopRef,
+  secretVersion: number,
+  now: number,
+  isTest = false,
+): NewDelivery {
+  return {
+    id,
+    kind: "webhook",
+    topic: event.topic,
+    isTest,
+    body: envelope(id, event, now, shop.domain),
+    secretVersion,
+  };
 }
 
 /** Whether a delivery's body can hold personal data: rewards have whatever fields their sender gave them. */

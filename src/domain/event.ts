@@ -1,9 +1,9 @@
 import { SdsError } from "./error.ts";
-import type { CancelFlowRecord, RewardRecord } from "./records.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import type { OrderRow, SubscriptionRow } from "./state.ts";
 import type { Trigger } from "./trigger.ts";
 
-/** Exactly these (service.md "Webhook topics"), each with what it means to who chooses it. */
+/** All webhook topics, each with its description on the settings page (docs/webhooks.md, "Topics"). */
 export const TOPICS = {
   "subscription.created": "A new subscription contract starts.",
   "subscription.updated": "A contract's status or next billing date changes.",
@@ -17,29 +17,40 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 
-/** Topics by their names, in the order of the table. @throws SdsError `invalid` */
+/** Reads topic names. The result has the order of the table above. @throws SdsError `invalid` */
 export function parseTopics(names: readonly string[]): Topic[] {
   const unknown = names.find((name) => !TOPIC_NAMES.some((topic) => topic === name));
-  if (unknown !== undefined) throw new SdsError("invalid", `"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
+  if (unknown !== undefined)
+    throw new SdsError("invalid", `"${unknown}" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`);
   return TOPIC_NAMES.filter((topic) => names.includes(topic));
 }
 
-/** Something that happened, as webhooks tell it: `data` has its keys in the order of service.md's table. */
+/** Something that happened. `data` has its keys in the documented order (docs/webhooks.md, "Topics"). */
 export interface Event {
   topic: Topic;
   data: Record<string, unknown>;
-  /** The workflow that it starts, if any. */
+  /** The workflow trigger of the event, if it has one. */
   trigger?: Trigger;
-  /** When it happened, epoch milliseconds, where the source says; else it happened now. */
+  /** When it happened, epoch milliseconds, if the source gives a time. Otherwise it happened now. */
   at?: number;
 }
 
 /**
- * The first sight of a contract, a change of its status or next billing date, its cancellation (contract.md 2.2).
- * @param customer the owner's gid
+ * Events of a contract: it is seen first, its status or next billing date changes, it is cancelled.
+ * @param customer gid of the contract's customer
  */
-export function subscriptionEvents(before: SubscriptionRow | undefined, after: SubscriptionRow, customer: string): Event[] {
-  const { shopifyId: contract_id, customerId: customer_id, status, nextBillingDate: next_billing_date, ...rest } = after.resource;
+export function subscriptionEvents(
+  before: SubscriptionRow | undefined,
+  after: SubscriptionRow,
+  customer: string,
+): Event[] {
+  const {
+    shopifyId: contract_id,
+    customerId: customer_id,
+    status,
+    nextBillingDate: next_billing_date,
+    ...rest
+  } = after.resource;
   if (before === undefined) {
     const { interval, intervalCount: interval_count, sellingPlanId: selling_plan_id } = rest;
     const data = { contract_id, customer_id, status, interval, interval_count, next_billing_date, selling_plan_id };
@@ -64,28 +75,44 @@ export function subscriptionEvents(before: SubscriptionRow | undefined, after: S
 function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary" | "involuntary" {
   if (after.churnType !== null) return after.churnType;
   const { lastOrderStatus } = after;
-  const unpaid = before.resource.status === "PAYMENT_FAILED" || lastOrderStatus === "FAILED" || lastOrderStatus === "UNCOLLECTIBLE";
+  const unpaid =
+    before.resource.status === "PAYMENT_FAILED" || lastOrderStatus === "FAILED" || lastOrderStatus === "UNCOLLECTIBLE";
   return unpaid ? "involuntary" : "voluntary";
 }
 
-/** For people who build a workflow: "1 month", "2 weeks". */
+/** A text for people who build a workflow: "1 month", "2 weeks". */
 function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow): string {
   return `${intervalCount} ${interval.toLowerCase()}${intervalCount === 1 ? "" : "s"}`;
 }
 
 /**
- * @param attempted what the order's latest attempt came to, if this record tells of a new one
- * @param customer the owner's gid
+ * Events of an order.
+ * @param attempted outcome of the new attempt; undefined where there is none
+ * @param customer gid of the contract's customer
  */
-export function orderEvents(contract: SubscriptionRow, attempted: "charged" | "declined" | undefined, after: OrderRow, customer: string): Event[] {
+export function orderEvents(
+  contract: SubscriptionRow,
+  attempted: "charged" | "declined" | undefined,
+  after: OrderRow,
+  customer: string,
+): Event[] {
   if (attempted === undefined) return [];
   const contract_id = contract.resource.shopifyId;
-  const { shopifyId: order_id, customerId: customer_id, cycleNumber: cycle_number, totalCents: total_cents, status } = after.resource;
+  const {
+    shopifyId: order_id,
+    customerId: customer_id,
+    cycleNumber: cycle_number,
+    totalCents: total_cents,
+    status,
+  } = after.resource;
   const data = { order_id, contract_id, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
   if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
   const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
-  const event: Event = { topic: "order.failed", data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted } };
-  // A declined checkout starts no subscription: the workflow is for renewals (service.md "Workflow triggers").
+  const event: Event = {
+    topic: "order.failed",
+    data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
+  };
+  // A declined checkout starts no subscription, so the trigger is for renewals only.
   if (after.resource.source !== "recurring") return [event];
   const fields = {
     "Contract ID": contract_id,
@@ -96,7 +123,10 @@ export function orderEvents(contract: SubscriptionRow, attempted: "charged" | "d
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
-export function rewardEvent(customer_id: string, { type: _type, id: _id, customer, source, ...fields }: RewardRecord): Event {
+export function rewardEvent(
+  customer_id: string,
+  { type: _type, id: _id, customer, source, ...fields }: RewardRecord,
+): Event {
   const event: Event = { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
   const milestone = fields["milestone"];
   if (source !== "streak" || typeof milestone !== "number") return event;

@@ -1,7 +1,7 @@
 import { CryptoHasher } from "bun";
 
 const BASE32 = [..."abcdefghijklmnopqrstuvwxyz234567"];
-/** What ten bits are. */
+/** Two characters for every ten bits. */
 const PAIRS = BASE32.flatMap((first) => BASE32.map((second) => first + second));
 const ID_BYTES = 15;
 
@@ -19,8 +19,8 @@ function base32(bytes: Uint8Array): string {
 }
 
 /**
- * Internal ids are a function of shop domain and platform identity, so that a mirror rebuilt from nothing has the same ones
- * (contract.md 1.9). The parts are joined by NUL, which none of them can contain.
+ * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids
+ * (docs/api.md, "Ids"). The parts are joined by NUL, which none of them can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));
@@ -34,17 +34,48 @@ export function subscriptionId(domain: string, gid: string): string {
   return derive("sub_", domain, "subscription", gid);
 }
 
-/** An order's identity is its contract, source and cycle number: a declined attempt has no platform order yet. */
+/**
+ * An order is identified by its contract, source and cycle number, for a declined attempt has no platform order yet.
+ */
 export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
 
-/** An id that means nothing, such as `key_…`, from 15 random bytes. */
+/** Derives the internal ids of one shop. */
+export interface ShopIds {
+  customer(gid: string): string;
+  subscription(gid: string): string;
+  order(contractGid: string, source: string, cycleNumber: number): string;
+}
+
+/**
+ * Remembers what it derived: a commit needs most ids twice, once to load rows and once to decide. Meant for one commit.
+ */
+export function createShopIds(domain: string): ShopIds {
+  const known = new Map<string, string>();
+  function remembered(name: string, derived: () => string): string {
+    const id = known.get(name) ?? derived();
+    known.set(name, id);
+    return id;
+  }
+  return {
+    // Gids of different objects differ.
+    customer: (gid) => remembered(gid, () => customerId(domain, gid)),
+    subscription: (gid) => remembered(gid, () => subscriptionId(domain, gid)),
+    order: (contractGid, source, cycleNumber) =>
+      remembered(`${contractGid} ${source} ${cycleNumber}`, () => orderId(domain, contractGid, source, cycleNumber)),
+  };
+}
+
+/** A random id from 15 bytes, such as `key_…`. */
 export function randomId(prefix: string, random: (bytes: number) => Uint8Array): string {
   return prefix + base32(random(15));
 }
 
-/** An id whose like-prefixed successors sort behind it, so that an index of them grows at its end: 6 bytes of time, 9 of chance. */
+/**
+ * An id of 6 bytes of time and 9 random bytes. Later ids sort behind earlier ones, so an index of them grows at its
+ * end.
+ */
 export function timeOrderedId(prefix: string, now: number, random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.alloc(15);
   bytes.writeUIntBE(now, 0, 6);

@@ -2,7 +2,7 @@ import { CryptoHasher } from "bun";
 import { SdsError } from "./error.ts";
 import { randomId } from "./ids.ts";
 
-/** What the program keeps of an API key: never the key. Times in epoch milliseconds. */
+/** What is stored about an API key, never the key itself. Times in epoch milliseconds. */
 export interface ApiKey {
   id: string;
   label: string;
@@ -16,7 +16,7 @@ const KEY = /^cad_pk_[0-9a-f]{48}$/;
 const BEARER = /^[Bb][Ee][Aa][Rr][Ee][Rr] (cad_pk_[0-9a-f]{48})$/;
 const FINGERPRINT_LENGTH = "cad_pk_".length + 8;
 
-/** `cad_pk_` and 48 hexadecimal digits from 24 random bytes, service.md "API key". */
+/** `cad_pk_` and 48 hexadecimal digits from 24 random bytes (docs/api.md, "Authentication"). */
 export function generateKey(random: (bytes: number) => Uint8Array): string {
   return `cad_pk_${random(24).toHex()}`;
 }
@@ -25,17 +25,19 @@ export function isKey(text: string): boolean {
   return KEY.test(text);
 }
 
-/** The key in an Authorization header, or undefined for any other form (contract.md 1.4). */
+/** The key in an Authorization header (docs/api.md, "Authentication"); undefined for any other form. */
 export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];
 }
 
-/** SHA-256, the only form in which a key is stored. A key has 192 random bits, so neither salt nor stretching adds anything. */
+/**
+ * SHA-256, the only form in which a key is stored. A key has 192 random bits, so salt or stretching would add nothing.
+ */
 export function hashKey(key: string): Uint8Array {
   return new CryptoHasher("sha256").update(key).digest();
 }
 
-/** The first characters of a key, enough to tell keys apart and useless to an attacker. */
+/** The first characters of a key: enough to tell keys apart, and useless to an attacker. */
 export function fingerprintOf(key: string): string {
   return key.slice(0, FINGERPRINT_LENGTH);
 }
@@ -43,13 +45,29 @@ export function fingerprintOf(key: string): string {
 export const MAX_LABEL = 200;
 
 /** @throws SdsError `invalid` */
-function parseLabel(text: string): string {
+export function parseLabel(text: string): string {
   const label = text.trim();
   if (label !== "" && label.length <= MAX_LABEL && label.isWellFormed() && !/[\p{Cc}\p{Cf}]/u.test(label)) return label;
-  throw new SdsError("invalid", `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`);
+  throw new SdsError(
+    "invalid",
+    `the label must have 1 to ${MAX_LABEL} characters and no control or invisible characters`,
+  );
 }
 
-/** What is kept of a key that is new here. @throws SdsError `invalid` for the label */
-export function describeKey(key: string, label: string, legacy: boolean, random: (bytes: number) => Uint8Array, now: number): ApiKey {
-  return { id: randomId("key_", random), label: parseLabel(label), fingerprint: fingerprintOf(key), createdAt: now, lastUsedAt: null, legacy };
+/** The stored entry of a new key. @throws SdsError `invalid` for the label */
+export function describeKey(
+  key: string,
+  label: string,
+  legacy: boolean,
+  random: (bytes: number) => Uint8Array,
+  now: number,
+): ApiKey {
+  return {
+    id: randomId("key_", random),
+    label: parseLabel(label),
+    fingerprint: fingerprintOf(key),
+    createdAt: now,
+    lastUsedAt: null,
+    legacy,
+  };
 }

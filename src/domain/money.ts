@@ -1,20 +1,21 @@
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/** What was asked of Intl, which takes longer over it than reading an order takes. */
+/** Digits by currency, remembered: asking Intl takes longer than reading an order. */
 const askedDigits = new Map<string, number>();
 
 /** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. */
 function minorDigits(currency: string): number {
   const asked = askedDigits.get(currency);
   if (asked !== undefined) return asked;
-  const digits = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  const digits =
+    new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
   askedDigits.set(currency, digits);
   return digits;
 }
 
 /**
- * Reads an amount as the platform writes it, a decimal string, without ever making it a fraction of a float.
- * @returns minor units, or undefined for what is no amount of zero or more, or no whole number of minor units
+ * Reads an amount as the platform writes it, a decimal string, without floating point.
+ * @returns minor units; undefined for a negative amount, a fraction of a minor unit, or anything else
  */
 export function minorUnits(amount: string, currency: string): number | undefined {
   const match = DECIMAL.exec(amount);

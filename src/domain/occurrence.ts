@@ -1,20 +1,22 @@
 import { emptyCustomer } from "./customer.ts";
 import { cancelFlowEvent, rewardEvent } from "./event.ts";
-import { customerId, subscriptionId } from "./ids.ts";
-import type { CancelFlowRecord, RewardRecord } from "./records.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import { type Decision, type MirrorView, NOTHING, type OccurrenceRow, unknownContract } from "./state.ts";
 
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   if (mirror.hasOccurrence("reward", record.id)) return NOTHING;
-  const known = mirror.customer(customerId(mirror.domain, record.customer));
-  const owner = known ?? emptyCustomer(mirror.domain, record.customer, now);
+  const known = mirror.customer(mirror.ids.customer(record.customer));
+  const owner = known ?? emptyCustomer(mirror.ids, record.customer, now);
   const occurrence: OccurrenceRow = { kind: "occurrence", record };
-  return { rows: known === undefined ? [occurrence, owner] : [occurrence], events: [rewardEvent(owner.resource.id, record)] };
+  return {
+    rows: known === undefined ? [occurrence, owner] : [occurrence],
+    events: [rewardEvent(owner.resource.id, record)],
+  };
 }
 
 export function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
-  const contract = mirror.subscription(subscriptionId(mirror.domain, record.subscription));
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);
   return { rows: [{ kind: "occurrence", record }], events: [cancelFlowEvent(contract.resource.customerId, record)] };
 }

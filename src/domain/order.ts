@@ -1,8 +1,16 @@
 import { orderEvents } from "./event.ts";
-import { orderId, subscriptionId } from "./ids.ts";
-import type { OrderRecord } from "./records.ts";
+import type { OrderRecord } from "./record-schemas.ts";
 import type { Order } from "./resources.ts";
-import { type Decision, differs, keep, type MirrorView, NOTHING, type OrderRow, type SubscriptionRow, unknownContract } from "./state.ts";
+import {
+  type Decision,
+  differs,
+  keep,
+  type MirrorView,
+  NOTHING,
+  type OrderRow,
+  type SubscriptionRow,
+  unknownContract,
+} from "./state.ts";
 
 function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);
@@ -17,9 +25,9 @@ export function isDeclined(status: Order["status"] | undefined): boolean {
 }
 
 export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
-  const contract = mirror.subscription(subscriptionId(mirror.domain, record.subscription));
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);
-  const id = orderId(mirror.domain, record.subscription, record.source, record.cycleNumber);
+  const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
   const attempted = newAttempt(before, record);
   const after: OrderRow = {
@@ -51,18 +59,19 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contractAfter = withOrder(contract, before?.resource, after.resource);
   return {
     rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
-    events: orderEvents(contract, attempted, after, ownerOf(mirror, contract)),
+    events: orderEvents(contract, attempted, after, customerGidOf(mirror, contract)),
   };
 }
 
-/** The gid of the customer who holds a contract: both are written together. */
-export function ownerOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
+/** The gid of a contract's customer. Both rows are written together, so the customer exists. */
+export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
   return mirror.customer(resource.customerId)?.resource.shopifyId ?? "";
 }
 
 /**
- * Whether a record tells of an attempt that the mirror has not heard of. A success counts once. A decline is new if it is the order's first,
- * if the source counts more attempts than it did, or, where it doesn't count, if it says anything else than before.
+ * The outcome of an attempt that the mirror does not know yet; undefined where the record has none. A success counts
+ * once. A decline is new if it is the order's first, if the source counts more attempts than before, or, where the
+ * source does not count, if it says something new.
  */
 function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
@@ -70,7 +79,7 @@ function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged
   if (before === undefined) return "declined";
   const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
   if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
-  // Where the platform tells of the attempts, somebody who doesn't count them says more of the last one.
+  // The platform counts the attempts. A source that does not count only adds details to the last one.
   if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
   const says = [
@@ -83,12 +92,12 @@ function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged
   return says.some((value, index) => value !== said[index]) ? "declined" : undefined;
 }
 
-/** Attempts before this record, where the source doesn't count: a recovery has at least the failure that it recovers from. */
+/** Attempts before this record, where the source does not count. A recovery has at least one failure before it. */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }
 
-/** What an order changes of its contract: the cycles completed, and how the last order stands. */
+/** The contract after a change of one of its orders: completed cycles, and the status of the last order. */
 export function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;

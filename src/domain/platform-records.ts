@@ -1,20 +1,23 @@
-import type { IncomingRecord, OrderRecord } from "./records.ts";
+import type { IncomingRecord, OrderRecord } from "./record-schemas.ts";
 import type { LineItem } from "./resources.ts";
 import type { RetryPlan } from "./retry-plan.ts";
 
-/** Takes the personal data out of a customer, for good: what the platform said before `asOf` does not bring it back. */
+/** Removes the personal data of a customer for good: data of the platform from before `asOf` does not bring it back. */
 export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
   asOf: number;
 }
 
-/** An attempt to charge, as the platform tells it. */
+/** An attempt to charge, as the platform reports it. */
 export interface BillingAttempt {
   startedAt: string;
-  /** null while it waits, for the customer's bank for instance. */
+  /** null while the attempt waits, for instance for the customer's bank. */
   endedAt: string | null;
-  outcome: { kind: "charged"; order: OrderMoney & { shopifyId: string | null } } | { kind: "declined"; reason: string } | { kind: "waiting" };
+  outcome:
+    | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
+    | { kind: "declined"; reason: string }
+    | { kind: "waiting" };
 }
 
 export interface OrderMoney {
@@ -25,8 +28,8 @@ export interface OrderMoney {
 }
 
 /**
- * A billing cycle with all its attempts, or the checkout as cycle 0: what the platform has in the place of an order. Told whole each time, so that
- * it makes no difference which of its webhooks came, and in which order.
+ * A billing cycle with all its attempts, or the checkout as cycle 0: the platform has these where we have orders. Each
+ * record has the whole cycle, so it does not matter which platform webhooks arrived, and in which order.
  */
 export interface BillingCycleRecord {
   type: "billing_cycle";
@@ -37,10 +40,10 @@ export interface BillingCycleRecord {
   /** When its first attempt is expected. */
   expectedAt: string;
   attempts: BillingAttempt[];
-  /** What it will cost, as long as nothing was charged. */
+  /** The expected money, used until something is charged. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
 }
 
-/** What the mirror takes: what may be sent from outside, and what the platform alone tells. */
+/** Everything that the mirror accepts: records from outside, and records that only the platform's adapter makes. */
 export type MirrorRecord = IncomingRecord | RedactionRecord | BillingCycleRecord;

@@ -3,7 +3,10 @@ import { customerId } from "./ids.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 import type { Customer } from "./resources.ts";
 
-/** Where personal data can stand outside a customer's own row: bodies of queued reward events, rewards, and platform webhooks in the inbox. */
+/**
+ * Where personal data can stand outside a customer's own row: bodies of queued reward events, rewards, and platform
+ * webhooks in the inbox.
+ */
 export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
 
@@ -15,8 +18,8 @@ export interface StoredText {
 }
 
 /**
- * What a text in each place contains if it is about a person. Engines search for it; it also finds some texts that are not about the person,
- * for the digits of an id can be part of another number.
+ * What a text in each place contains if it is about a person. Engines search for it; it also finds some texts that are
+ * not about the person, for the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string> {
   return { delivery: customerId(domain, gid), reward: `"${gid}"`, inbox: gid.slice(gid.lastIndexOf("/") + 1) };
@@ -26,8 +29,9 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
 export type Redaction = (place: TextPlace, text: string) => string;
 
 /**
- * Rewards carry whatever fields their sender gave them, and the inbox holds whole payloads of the platform. So a redaction looks for fields by their
- * names and for what is known of the person. A queued body changes, and its signature with it: the law comes before equal bytes.
+ * Rewards carry whatever fields their sender gave them, and the inbox holds whole payloads of the platform. So a
+ * redaction looks for fields by their names and for what is known of the person. A queued body changes, and its
+ * signature with it: the law comes before equal bytes.
  * @param before the customer as known until now
  */
 export function redactionOf(domain: string, gid: string, before: Customer | undefined): Redaction {

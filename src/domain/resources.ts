@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 
-/** The value sets of service.md, "States and transitions". */
+/** The values of each status (docs/api.md, "Fields"). */
 export const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED", "EXPIRED"] as const;
 export const ORDER_STATUSES = ["PENDING", "PAID", "RECOVERED", "FAILED", "UNCOLLECTIBLE", "SKIPPED"] as const;
 export const ORDER_SOURCES = ["checkout", "recurring"] as const;
@@ -18,7 +18,7 @@ const gid = Type.String();
 const date = Type.String();
 const orNull = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** service.md "Line item". */
+/** A line item of a subscription or an order. */
 const LineItem = Type.Object({
   variantId: gid,
   productId: gid,
@@ -28,7 +28,7 @@ const LineItem = Type.Object({
 });
 export type LineItem = Static<typeof LineItem>;
 
-/** service.md "Subscription (contract)". The order of the fields is the order in the answer. */
+/** A subscription contract. The fields have the order of the API's answer. */
 export const Subscription = Type.Object({
   id: Type.String(),
   shopifyId: gid,
@@ -45,7 +45,7 @@ export const Subscription = Type.Object({
 });
 export type Subscription = Static<typeof Subscription>;
 
-/** service.md "Customer". */
+/** A customer, with its fields in the order of the API's answer. */
 export const Customer = Type.Object({
   id: Type.String(),
   shopifyId: gid,
@@ -60,7 +60,7 @@ export const Customer = Type.Object({
 });
 export type Customer = Static<typeof Customer>;
 
-/** service.md "Order". */
+/** An order, with its fields in the order of the API's answer. */
 export const Order = Type.Object({
   id: Type.String(),
   shopifyId: orNull(gid),

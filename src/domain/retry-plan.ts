@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import { SdsError } from "./error.ts";
 
-/** Days to wait after each declined attempt before the next one; after the attempt that follows the last wait, retries are finished. */
+/** Days from each declined attempt to the next one. When they are used up, retries are finished. */
 export type RetryPlan = readonly number[];
 
 export const DEFAULT_RETRY_DAYS: RetryPlan = [1, 3, 5];
@@ -10,23 +10,30 @@ const DAY = 86_400_000;
 const MAX_RETRIES = 20;
 const MAX_DAYS = 365;
 
-/** Reads `1,3,5`; `none` is a plan without retries. @throws SdsError `invalid` */
+/** Reads a plan like `1,3,5`, or `none` for a plan without retries. @throws SdsError `invalid` */
 export function parseRetryDays(text: string): RetryPlan {
   if (text === "none") return [];
   const days = text.split(",").map((part) => (/^\d{1,3}$/.test(part.trim()) ? Number(part) : Number.NaN));
   if (days.length <= MAX_RETRIES && days.every((each) => each >= 1 && each <= MAX_DAYS)) return days;
   throw new SdsError(
     "invalid",
-    `"${text}" is not a retry plan: write the days between attempts, like 1,3,5 (up to ${MAX_RETRIES}, each 1 to ${MAX_DAYS}), or none`,
+    `"${text}" is not a retry plan: write the days between attempts, like 1,3,5 ` +
+      `(up to ${MAX_RETRIES}, each 1 to ${MAX_DAYS}), or none`,
   );
 }
 
 /**
- * What the plan says after a declined attempt.
+ * The next retry after a declined attempt.
  * @param declined how many attempts of the order were declined, this one included
  * @param at when it was declined, epoch milliseconds
  */
-export function afterDecline(plan: RetryPlan, declined: number, at: number): { nextRetryAt: string | null; retriesExhausted: boolean } {
+export function afterDecline(
+  plan: RetryPlan,
+  declined: number,
+  at: number,
+): { nextRetryAt: string | null; retriesExhausted: boolean } {
   const days = plan[declined - 1];
-  return days === undefined ? { nextRetryAt: null, retriesExhausted: true } : { nextRetryAt: isoUtc(at + days * DAY), retriesExhausted: false };
+  return days === undefined
+    ? { nextRetryAt: null, retriesExhausted: true }
+    : { nextRetryAt: isoUtc(at + days * DAY), retriesExhausted: false };
 }

@@ -4,7 +4,7 @@ const contract = { contract_id: "gid://shopify/SubscriptionContract/1", customer
 const order = { order_id: "gid://shopify/Order/1", ...contract, cycle_number: 3, total_cents: 1990, attempt_count: 1 };
 const date = "2026-01-31T09:30:00.000Z";
 
-/** What `webhook test` sends: an event of each topic with every field, of a contract that does not exist. */
+/** Test events: one for each topic with every field, about a contract that does not exist. */
 const SAMPLES: Record<Topic, Record<string, unknown>> = {
   "subscription.created": {
     ...contract,
@@ -17,10 +17,22 @@ const SAMPLES: Record<Topic, Record<string, unknown>> = {
   "subscription.updated": { ...contract, status: "PAUSED", next_billing_date: date },
   "subscription.cancelled": { ...contract, churn_type: "voluntary" },
   "order.charged": order,
-  "order.failed": { ...order, order_id: null, reason: "insufficient_funds", next_retry_at: date, retries_exhausted: false },
+  "order.failed": {
+    ...order,
+    order_id: null,
+    reason: "insufficient_funds",
+    next_retry_at: date,
+    retries_exhausted: false,
+  },
   "order.recovered": { ...order, attempt_count: 2 },
   "loyalty.reward_earned": { source: "streak", customer_id: contract.customer_id, milestone: 5, cycles: 5 },
-  "cancel_flow.completed": { ...contract, reason_id: "too_expensive", offer_type: "discount", accepted: true, saved: true },
+  "cancel_flow.completed": {
+    ...contract,
+    reason_id: "too_expensive",
+    offer_type: "discount",
+    accepted: true,
+    saved: true,
+  },
 };
 
 export function sampleEvent(topic: Topic): Event {

@@ -1,13 +1,13 @@
 import { CryptoHasher } from "bun";
 
-/** How long a link to the settings page is good for. Milliseconds. */
+/** How long a sign-in link is valid. Milliseconds. */
 export const LINK_LIFE = 10 * 60_000;
-/** How long somebody stays signed in. */
+/** How long a session lasts. Milliseconds. */
 export const SESSION_LIFE = 12 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Of a link or a session: 32 random bytes as base64url. */
+/** A new token of a sign-in link or a session: 32 random bytes as base64url. */
 export function newToken(random: (bytes: number) => Uint8Array): string {
   return base64url(random(32));
 }
@@ -16,12 +16,15 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** SHA-256, the only form in which a token is stored: it has 256 random bits, so neither salt nor stretching adds anything. */
+/**
+ * SHA-256, the only form in which a token is stored. A token has 256 random bits, so salt or stretching would add
+ * nothing.
+ */
 export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }
 
-/** What every form of a session carries: another site can neither read it nor compute it. */
+/** The token in every form of a session. Another site can neither read nor compute it. */
 export function csrfToken(session: string): string {
   return base64url(new CryptoHasher("sha256").update(`csrf ${session}`).digest());
 }

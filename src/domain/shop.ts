@@ -18,12 +18,12 @@ export interface Shop extends ShopRef {
   createdAt: number;
 }
 
-/** A discount of this title is store credit, unless the shop calls it otherwise. */
+/** A discount with this title is store credit, unless the shop uses another title. */
 export const DEFAULT_CREDIT_TITLE = "Loyalty credit";
 
-/** What is set of a shop beside what everything shows of it. */
+/** Settings of a shop. */
 export interface ShopSettings {
-  /** Whether the operator chose the plan; else the platform's app subscription decides. */
+  /** Whether the operator chose the plan. Otherwise the platform's app subscription decides. */
   planFixed: boolean;
   retryDays: RetryPlan;
   creditTitle: string;
@@ -33,7 +33,7 @@ export interface ShopSettings {
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})+$`);
 
-/** API access, webhooks and triggers come with Pro, and with Free through the add-on (service.md, fact 4). */
+/** API access, webhooks and triggers are part of Pro, and of Free with the add-on. */
 export function hasAccess(plan: Plan): boolean {
   return plan !== "free";
 }
@@ -45,7 +45,10 @@ export function isDomain(text: string): boolean {
 /** @throws SdsError `invalid` */
 export function parseDomain(text: string): string {
   if (isDomain(text)) return text;
-  throw new SdsError("invalid", `"${text}" is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com`);
+  throw new SdsError(
+    "invalid",
+    `"${text}" is not a shop's domain: write it in lower case as the platform does, like alpha.myshopify.com`,
+  );
 }
 
 /** @throws SdsError `invalid` */

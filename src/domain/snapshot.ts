@@ -1,3 +1,4 @@
+import type { ShopIds } from "./ids.ts";
 import type { StoredText } from "./redaction.ts";
 import type { CustomerRow, MirrorView, OccurrenceType, OrderRow, Row, SubscriptionRow } from "./state.ts";
 
@@ -31,19 +32,19 @@ function keyOf(row: Row): string {
 }
 
 /**
- * One shop's mirror during a commit: what was loaded, under what the commit has changed so far. Changes of a submission are drafts until
- * `keepDrafts`, so that a refused one leaves no trace.
+ * One shop's mirror during a commit: what was loaded, under what the commit has changed so far. Changes of a submission
+ * are drafts until `keepDrafts`, so that a refused one leaves no trace.
  *
  * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
  */
 export class ShopSnapshot implements MirrorView {
-  readonly domain: string;
+  readonly ids: ShopIds;
   private readonly loaded: LoadedRows;
   private readonly changed = new Map<string, Row>();
   private readonly drafts = new Map<string, Row>();
 
-  constructor(domain: string, loaded: LoadedRows) {
-    this.domain = domain;
+  constructor(ids: ShopIds, loaded: LoadedRows) {
+    this.ids = ids;
     this.loaded = loaded;
   }
 
@@ -84,7 +85,9 @@ export class ShopSnapshot implements MirrorView {
 
   private isStored(row: Row): boolean {
     const { customers, subscriptions, orders, occurrences } = this.loaded;
-    const stored = { customer: customers, subscription: subscriptions, order: orders, occurrence: occurrences }[row.kind].get(keyOf(row));
+    const stored = { customer: customers, subscription: subscriptions, order: orders, occurrence: occurrences }[
+      row.kind
+    ].get(keyOf(row));
     return stored !== null && stored !== undefined && stored !== false;
   }
 

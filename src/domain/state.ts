@@ -1,12 +1,17 @@
 import type { Event } from "./event.ts";
-import type { CancelFlowRecord, Refusal, RewardRecord } from "./records.ts";
+import type { ShopIds } from "./ids.ts";
+import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
+import type { Refusal } from "./refusal.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
-/** A mirrored customer: what is served, and what the mirror has to remember beside it. */
+/** A mirrored customer: the resource that is served, and what the mirror has to remember beside it. */
 export interface CustomerRow {
   kind: "customer";
   resource: Customer;
-  /** How recent the platform's word on the profile and on the consent is, epoch milliseconds; null where only the intake spoke. */
+  /**
+   * The time of the platform's data about profile and consent, epoch milliseconds; null where only the intake sent
+   * data.
+   */
   profileAsOf: number | null;
   consentAsOf: number | null;
 }
@@ -16,7 +21,7 @@ export interface SubscriptionRow {
   resource: Subscription;
   revision: string | null;
   churnType: "voluntary" | "involuntary" | null;
-  /** Whether cyclesCompleted is the source's own figure; if not, it is `renewals`. */
+  /** Whether cyclesCompleted is the source's own number. If not, it is `renewals`. */
   cyclesGiven: boolean;
   /** PAID and RECOVERED recurring orders. */
   renewals: number;
@@ -32,7 +37,7 @@ export interface OrderRow {
   reason: string | null;
   nextRetryAt: string | null;
   retriesExhausted: boolean | null;
-  /** Attempts that the platform told of and that ended; the intake may have told of them too. */
+  /** Ended attempts that the platform reported. The intake may have reported them too. */
   platformAttempts: number;
   /** Whether any attempt was declined. */
   declined: boolean;
@@ -50,16 +55,16 @@ export interface OccurrenceRow {
 
 export type Row = CustomerRow | SubscriptionRow | OrderRow | OccurrenceRow;
 
-/** The mirror of one shop as it stands before a record. */
+/** The mirror of one shop before a record is applied. */
 export interface MirrorView {
-  domain: string;
+  ids: ShopIds;
   customer(id: string): CustomerRow | undefined;
   subscription(id: string): SubscriptionRow | undefined;
   order(id: string): OrderRow | undefined;
   hasOccurrence(type: OccurrenceType, id: string): boolean;
 }
 
-/** The rows a record makes different, none if it says nothing new, and what happened with them; or why it can't be applied. */
+/** The rows that a record changes (none if it says nothing new) and the events of it; or why it cannot be applied. */
 export type Decision = { rows: Row[]; events: Event[] } | { refused: Refusal };
 
 export const NOTHING: Decision = { rows: [], events: [] };
@@ -69,7 +74,7 @@ export function keep<T>(given: T | undefined, stored: T): T {
   return given === undefined ? stored : given;
 }
 
-/** Rows are compared as JSON, so that each kind is made with its fields in one order: that of its interface. */
+/** Compares rows as JSON. So the code makes every row with its fields in the order of its interface. */
 export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }

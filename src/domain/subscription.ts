@@ -1,22 +1,21 @@
 import { isoUtc } from "../lib/time.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { subscriptionEvents } from "./event.ts";
-import { customerId, subscriptionId } from "./ids.ts";
-import type { SubscriptionRecord } from "./records.ts";
+import type { SubscriptionRecord } from "./record-schemas.ts";
 import type { Subscription } from "./resources.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING, type Row, type SubscriptionRow } from "./state.ts";
 
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
-  const id = subscriptionId(mirror.domain, record.shopifyId);
+  const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
   if (isOlder(record.revision, before?.revision)) return NOTHING;
 
-  const ownerId = customerId(mirror.domain, record.customer);
+  const ownerId = mirror.ids.customer(record.customer);
   const after = subscriptionAfter(before, record, id, ownerId, now);
   const rows: Row[] = differs(before, after) ? [after] : [];
   const previousOwnerId = before?.resource.customerId;
   if (previousOwnerId !== ownerId) {
-    const owner = mirror.customer(ownerId) ?? emptyCustomer(mirror.domain, record.customer, now);
+    const owner = mirror.customer(ownerId) ?? emptyCustomer(mirror.ids, record.customer, now);
     rows.push(withSubscriptions(owner, 1));
     const previousOwner = previousOwnerId === undefined ? undefined : mirror.customer(previousOwnerId);
     if (previousOwner !== undefined) rows.push(withSubscriptions(previousOwner, -1));
@@ -24,17 +23,24 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
-/** Revisions are decimal strings of any length, increasing but with gaps: compared as numbers. */
+/** Compares revisions as numbers: decimal strings of any length, which increase with gaps. */
 function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }
 
-function subscriptionAfter(before: SubscriptionRow | undefined, record: SubscriptionRecord, id: string, ownerId: string, now: number): SubscriptionRow {
+function subscriptionAfter(
+  before: SubscriptionRow | undefined,
+  record: SubscriptionRecord,
+  id: string,
+  ownerId: string,
+  now: number,
+): SubscriptionRow {
   const stored = before?.resource;
   const renewals = before?.renewals ?? 0;
   const { status } = record;
   const over = status === "CANCELLED" || status === "EXPIRED";
-  const cyclesGiven = record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
+  const cyclesGiven =
+    record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
   return {
     kind: "subscription",
     resource: {
@@ -52,7 +58,7 @@ function subscriptionAfter(before: SubscriptionRow | undefined, record: Subscrip
       cancelledAt: keep(record.cancelledAt, impliedCancellation(stored, status, now)),
     },
     revision: keep(record.revision, before?.revision ?? null),
-    // What was said of one cancellation does not hold for the next.
+    // The churn type of one cancellation does not apply to the next.
     churnType: keep(record.churnType, status === "CANCELLED" ? (before?.churnType ?? null) : null),
     cyclesGiven,
     renewals,
@@ -62,10 +68,14 @@ function subscriptionAfter(before: SubscriptionRow | undefined, record: Subscrip
 }
 
 /**
- * The cancellation date where the source gives none: now, if the mirror sees the contract being cancelled; unknown, if it was
- * cancelled before the mirror first saw it; none, if it lives again.
+ * The cancellation date where the source gives none: now, if the status becomes CANCELLED; null, if the contract was
+ * cancelled before the mirror first saw it, or is no longer cancelled.
  */
-function impliedCancellation(stored: Subscription | undefined, status: Subscription["status"], now: number): string | null {
+function impliedCancellation(
+  stored: Subscription | undefined,
+  status: Subscription["status"],
+  now: number,
+): string | null {
   if (stored === undefined) return null;
   if (status === "CANCELLED" && stored.status !== "CANCELLED") return stored.cancelledAt ?? isoUtc(now);
   return stored.status === "CANCELLED" && status !== "CANCELLED" && status !== "EXPIRED" ? null : stored.cancelledAt;

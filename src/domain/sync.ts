@@ -1,18 +1,18 @@
 /** Loading a shop whole, or what changed since a time. */
 export type SyncKind = "full" | "changes";
 
-/** What a run has read, by resource, and the rows and events that came of it. */
+/** What a run has read, by resource, and how many rows and events it brought. */
 export interface SyncCounts {
   customers: number;
   subscriptions: number;
   orders: number;
   changed: number;
   events: number;
-  /** What could not be read for what the platform says of it; the log has why. */
+  /** Items that could not be mirrored because the platform's data makes no sense. The log says why. */
   skipped: number;
 }
 
-/** How far a run is: what came before `cursor` in `stage` is in the mirror. Times in epoch milliseconds. */
+/** How far a run is: everything before `cursor` in `stage` is in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
   /** Whether events are queued for what it changes. */

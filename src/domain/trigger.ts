@@ -6,13 +6,13 @@ interface TriggerKind {
   name: string;
   /** When it starts a workflow. */
   description: string;
-  /** What it carries beside the customer. The platform allows letters and spaces in a key, nothing else. */
+  /** Fields beside the customer. The platform allows only letters and spaces in their names. */
   fields: Record<string, FieldType>;
 }
 
 /**
- * The triggers in the platform's automation tool (service.md "Workflow triggers"), by handle. The extensions that declare them to the platform are
- * written from this table, and a handle can't be changed once the platform knows it.
+ * The triggers in the platform's automation tool, by handle (docs/webhooks.md, "Workflow triggers"). The extensions
+ * that declare them to the platform are written from this table. A handle cannot be changed once the platform knows it.
  */
 export const TRIGGERS = {
   "subscription-created": {
@@ -23,7 +23,11 @@ export const TRIGGERS = {
   "subscription-cancelled": {
     name: "Subscription cancelled",
     description: "A subscription contract is cancelled",
-    fields: { "Contract ID": "single_line_text_field", Interval: "single_line_text_field", "Churn type": "single_line_text_field" },
+    fields: {
+      "Contract ID": "single_line_text_field",
+      Interval: "single_line_text_field",
+      "Churn type": "single_line_text_field",
+    },
   },
   "billing-attempt-failed": {
     name: "Billing attempt failed",
@@ -51,7 +55,11 @@ export type Trigger = {
     handle: H;
     /** The customer's gid. */
     customer: string;
-    fields: { [K in keyof (typeof TRIGGERS)[H]["fields"]]: (typeof TRIGGERS)[H]["fields"][K] extends "number_decimal" ? number : string };
+    fields: {
+      [K in keyof (typeof TRIGGERS)[H]["fields"]]: (typeof TRIGGERS)[H]["fields"][K] extends "number_decimal"
+        ? number
+        : string;
+    };
   };
 }[TriggerHandle];
 
@@ -61,13 +69,17 @@ export function parseTriggers(text: string): TriggerHandle[] {
   if (text === "none") return [];
   const names = text.split(",").map((part) => part.trim());
   const unknown = names.find((name) => !TRIGGER_HANDLES.some((handle) => handle === name));
-  if (unknown !== undefined) throw new SdsError("invalid", `"${unknown}" is not a trigger: choose of ${TRIGGER_HANDLES.join(", ")}, or all or none`);
+  if (unknown !== undefined)
+    throw new SdsError(
+      "invalid",
+      `"${unknown}" is not a trigger: choose from ${TRIGGER_HANDLES.join(", ")}, or all or none`,
+    );
   return TRIGGER_HANDLES.filter((handle) => names.includes(handle));
 }
 
 /**
- * The variables of the platform's `flowTriggerReceive`, as JSON text, fixed when the trigger is queued. The customer's number goes in digit by
- * digit, for it can exceed what a float holds.
+ * The variables of the platform's `flowTriggerReceive` as JSON text, fixed when the trigger is queued. The customer's
+ * number is inserted as text, for it can be larger than a float can hold.
  */
 export function triggerBody({ handle, customer, fields }: Trigger): string {
   const number = customer.slice(customer.lastIndexOf("/") + 1);

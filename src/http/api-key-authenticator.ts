@@ -3,50 +3,53 @@ import { hashKey, keyFromHeader } from "../domain/key.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
 
-/** A key's last use is written at most this often, in milliseconds: a read must not cost a write. */
-const TOUCH_EVERY = 60_000;
+/** The last use of a key is written at most this often, because a read must not cost a write. */
+const WRITE_INTERVAL_MS = 60_000;
 
-/** Tells whom a key speaks for, and remembers when it last did. */
-export class ApiKeyAuthenticator {
-  private readonly store: KeyStore;
-  private readonly now: () => number;
-  private readonly log: Log;
+/** Finds whom an API key speaks for, and remembers when it was last used. */
+export interface ApiKeyAuthenticator {
+  /** @throws SdsError `unauthorized` for anything but a key in force; the message never says why */
+  authenticate(header: string | null): Promise<KeyOwner>;
+  /**
+   * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
+   */
+  writeUses(options?: { all?: boolean }): Promise<void>;
+}
+
+export function createApiKeyAuthenticator(store: KeyStore, now: () => number, log: Log): ApiKeyAuthenticator {
   /** Uses that are not written yet, by key id. */
-  private uses = new Map<string, number>();
-  /** When this process last wrote a key's use; at first, when the stored use was. */
-  private readonly writtenAt = new Map<string, number>();
+  const uses = new Map<string, number>();
+  /** When this process last wrote the use of a key. At first, the use that the store had. */
+  const writtenAt = new Map<string, number>();
 
-  constructor(store: KeyStore, now: () => number, log: Log) {
-    this.store = store;
-    this.now = now;
-    this.log = log;
-  }
-
-  /** @throws SdsError `unauthorized` for whatever is not a key in force, without a word on why */
-  async authenticate(header: string | null): Promise<KeyOwner> {
-    const key = keyFromHeader(header);
-    const owner = key === undefined ? undefined : await this.store.find(hashKey(key));
-    if (owner === undefined) throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
-    this.uses.set(owner.keyId, this.now());
-    if (owner.lastUsedAt === null) await this.writeUses();
-    else if (!this.writtenAt.has(owner.keyId)) this.writtenAt.set(owner.keyId, owner.lastUsedAt);
-    return owner;
-  }
-
-  /** Writes the uses that are due or, with `all`, every one that is not written yet. A failure is logged: they stay due. */
-  async writeUses({ all = false } = {}): Promise<void> {
-    const now = this.now();
-    const due = new Map([...this.uses].filter(([id]) => all || now - (this.writtenAt.get(id) ?? 0) >= TOUCH_EVERY));
+  async function writeUses({ all = false } = {}): Promise<void> {
+    const at = now();
+    const due = new Map([...uses].filter(([id]) => all || at - (writtenAt.get(id) ?? 0) >= WRITE_INTERVAL_MS));
     if (due.size === 0) return;
     try {
-      await this.store.touch(due);
+      await store.touch(due);
     } catch (thrown) {
-      this.log.warn("cannot write when keys were last used", { error: messageOf(thrown) });
+      log.warn("cannot write when keys were last used", { error: messageOf(thrown) });
       return;
     }
-    for (const [id, at] of due) {
-      this.writtenAt.set(id, now);
-      if (this.uses.get(id) === at) this.uses.delete(id);
+    for (const [id, usedAt] of due) {
+      writtenAt.set(id, at);
+      // The key may have been used again during the write.
+      if (uses.get(id) === usedAt) uses.delete(id);
     }
   }
+
+  return {
+    async authenticate(header) {
+      const key = keyFromHeader(header);
+      const owner = key === undefined ? undefined : await store.find(hashKey(key));
+      if (owner === undefined)
+        throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
+      uses.set(owner.keyId, now());
+      if (owner.lastUsedAt === null) await writeUses();
+      else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, owner.lastUsedAt);
+      return owner;
+    },
+    writeUses,
+  };
 }

@@ -1,22 +1,21 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { SdsError } from "../domain/error.ts";
-import { type IncomingRecord, parseRecord, parseRecordText, type Refusal } from "../domain/records.ts";
+import type { IncomingRecord } from "../domain/record-schemas.ts";
+import { parseRecord, parseRecordText } from "../domain/records.ts";
+import type { Refusal } from "../domain/refusal.ts";
+import type { Shop } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { readBody } from "./body.ts";
+import { MAX_INBOUND_BYTES, readBody } from "./body.ts";
 import { respond } from "./respond.ts";
+import type { RouteHandler } from "./route.ts";
 
-const MAX_BODY = 5 * 1024 * 1024;
-
-export type IntakeHandler = (request: Request) => Promise<Response>;
-
-/** POST /intake: records from the billing system, answered once they are committed (contract.md 4). */
-export function intakeHandler(shops: ShopStore, recordWriter: RecordWriter): IntakeHandler {
-  const authenticate = authenticator(shops);
+/** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
+export function createIntakeHandler(shops: ShopStore, recordWriter: RecordWriter): RouteHandler {
   return async (request) => {
-    const body = await readBody(request, MAX_BODY);
-    const shop = await authenticate(request.headers, body);
+    const body = await readBody(request, MAX_INBOUND_BYTES);
+    const shop = await authenticate(shops, request.headers, body);
     const records = readRecords(body);
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused.index, applied.refused);
@@ -24,21 +23,23 @@ export function intakeHandler(shops: ShopStore, recordWriter: RecordWriter): Int
   };
 }
 
-function authenticator(shops: ShopStore) {
-  const nobody = crypto.randomUUID();
-  return async (headers: Headers, body: Uint8Array) => {
-    const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
-    // An unknown shop takes as long to refuse as a wrong signature.
-    const genuine = isSigned(found?.secret ?? nobody, body, headers.get("x-service-signature"));
-    if (found !== undefined && genuine) return found.shop;
-    throw new SdsError(
-      "unauthorized",
-      "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body with that shop's intake secret.",
-    );
-  };
+/** @returns the shop that signed the body. @throws SdsError `unauthorized` */
+async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array): Promise<Shop> {
+  const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
+  // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
+  const genuine = isSigned(found?.secret ?? "", body, headers.get("x-service-signature"));
+  if (found !== undefined && genuine) return found.shop;
+  throw new SdsError(
+    "unauthorized",
+    "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body " +
+      "with that shop's intake secret.",
+  );
 }
 
-/** Whether the header is what `signBody` gives, in constant time. Not by Web Crypto, whose threads take four times as long for a small body. */
+/**
+ * Whether the header is `sha256=` and the HMAC of the body, compared in constant time. For a small body Web Crypto
+ * takes four times as long as node:crypto, because it works on another thread.
+ */
 function isSigned(secret: string, body: Uint8Array, header: string | null): boolean {
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
   const given = Buffer.from(header ?? "");
@@ -50,7 +51,10 @@ function badRecord(index: number, { field, reason }: Refusal): SdsError {
   return new SdsError("bad_record", `${where} ${reason}. Nothing of this body was kept.`);
 }
 
-/** One record, an array of them, or NDJSON. @throws SdsError `bad_record` naming the record by its index from 0 */
+/**
+ * Reads one record, an array of records, or NDJSON.
+ * @throws SdsError `bad_record` that names the record by its index from 0
+ */
 function readRecords(body: Uint8Array): IncomingRecord[] {
   const text = decodeUtf8(body);
   if (text === undefined) throw new SdsError("bad_record", "The body is not UTF-8.");

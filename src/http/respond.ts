@@ -1,4 +1,8 @@
-import type { ErrorCode, SdsError } from "../domain/error.ts";
+import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
+import { RESOURCES } from "../domain/resources.ts";
+import { sentence } from "../lib/text.ts";
+import type { Log } from "../log.ts";
+import { StoreError } from "../store/store-error.ts";
 
 /** The one table from error code to HTTP status. */
 const STATUS: Record<ErrorCode, number> = {
@@ -16,21 +20,84 @@ const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 };
 
-const COMMON = {
+const COMMON_HEADERS = {
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
 };
+const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 
 export function newRequestId(): string {
   return crypto.randomUUID();
 }
 
-export function respond(status: number, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>, requestId = newRequestId()): Response {
-  return new Response(body, { status, headers: { ...COMMON, ...headers, "X-Request-Id": requestId } });
+/** A JSON answer. */
+export function respond(
+  status: number,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string>,
+  requestId = newRequestId(),
+): Response {
+  return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** Every error looks alike: service.md "Errors", contract.md 1.11. */
-export function respondError(error: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
-  const { code, message } = error;
-  return respond(STATUS[code], JSON.stringify({ error: { code, message } }), { "Cache-Control": "no-store", Vary: "Authorization", ...headers }, requestId);
+/** Every error has the same form (docs/api.md, "Errors"). The message of a lower part becomes a sentence. */
+export function respondError(
+  { code, message }: SdsError,
+  headers: Record<string, string> = {},
+  requestId?: string,
+): Response {
+  return respond(
+    STATUS[code],
+    JSON.stringify({ error: { code, message: sentence(message) } }),
+    { ...ERROR_HEADERS, ...headers },
+    requestId,
+  );
+}
+
+export function respondNotFound(): Response {
+  const lists = RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ");
+  return respondError(new SdsError("not_found", `There is nothing here. The API has ${lists}.`));
+}
+
+/** @param methods what the path does take */
+export function respondMethodNotAllowed(methods: readonly string[]): Response {
+  const allow = methods.join(", ");
+  const verb = methods.length === 1 ? "is" : "are";
+  return respondError(new SdsError("method_not_allowed", `Only ${allow} ${verb} allowed here.`), { Allow: allow });
+}
+
+/**
+ * The answer to whatever a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's
+ * request id and shown without detail.
+ */
+export function respondToThrown(thrown: unknown, log: Log): Response {
+  if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
+    return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
+  }
+  const requestId = newRequestId();
+  if (thrown instanceof StoreError && thrown.reason !== "conflict") {
+    log.warn("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
+    return respondError(
+      new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."),
+      { "Retry-After": "1" },
+      requestId,
+    );
+  }
+  if (isAborted(thrown)) log.debug("a client went away", { requestId });
+  else
+    log.error("a request failed", {
+      requestId,
+      error: messageOf(thrown),
+      stack: thrown instanceof Error ? thrown.stack : undefined,
+    });
+  return respondError(
+    new SdsError("internal", "Something went wrong on our side. It is safe to try again."),
+    {},
+    requestId,
+  );
+}
+
+/** The client closed the connection before its body was complete: nobody reads the answer. */
+function isAborted(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === "AbortError";
 }

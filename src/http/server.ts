@@ -1,120 +1,91 @@
-import type { Server } from "bun";
+import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
-import { messageOf, SdsError } from "../domain/error.ts";
-import { RESOURCES } from "../domain/resources.ts";
 import type { Log } from "../log.ts";
-import { StoreError } from "../store/store-error.ts";
-import type { AdminHandler } from "./admin/routes.tsx";
-import type { IntakeHandler } from "./intake.ts";
-import type { ListHandler } from "./list.ts";
-import { newRequestId, respond, respondError } from "./respond.ts";
-import type { PlatformHandler } from "./shopify-webhooks.ts";
-
-export interface Routes {
-  list: ListHandler;
-  intake: IntakeHandler;
-  platform: PlatformHandler;
-  admin: AdminHandler;
-  /** Resolves to why the program can't take work now, or to undefined if it can. */
-  notReady: () => Promise<string | undefined>;
-}
-
-/** Everything outside the API that is served, with the methods it takes. */
-const METHODS: Record<string, readonly string[]> = {
-  "/intake": ["POST"],
-  "/platform/webhooks": ["POST"],
-  "/healthz": ["GET", "HEAD"],
-  "/readyz": ["GET", "HEAD"],
-};
-const API_METHODS = ["GET"];
-const ADMIN_METHODS = ["GET", "POST"];
+import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
+import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
 /**
- * The routes as one Elysia app. The guard and the error handler are registered before the routes, for hooks hold only for what comes
- * after them; both answer with whole responses, so that every answer is JSON.
+ * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a
+ * hook only applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page
+ * of ours.
+ *
+ * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another
+ * path: Bun resolves dots and turns backslashes in it, so `/api/v2/../v1/orders` and `/api\v1\orders` become
+ * `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  */
-export function httpApp(routes: Routes, log: Log) {
-  const admin = async (request: Request, server: Pick<Server<unknown>, "requestIP"> | null) =>
-    (await routes.admin(request, pathOf(request.url), server?.requestIP(request)?.address)) ?? notFound();
+export function createHttpApp(table: readonly Route[], log: Log) {
+  const find = createRouteFinder(table);
+  /** The client's address, for requests made by `withHost`. */
+  const peers = new WeakMap<Request, string>();
 
-  return new Elysia({
+  /**
+   * Elysia needs a whole URL. Where the Host header is missing (HTTP/1.0) or is not a host name, Bun gives the target
+   * only.
+   */
+  function withHost(request: Request, server: Server<unknown>): Request {
+    if (!request.url.startsWith("/")) return request;
+    const made = new Request(`http://localhost${request.url}`, request);
+    peers.set(made, server.requestIP(request)?.address ?? "");
+    return made;
+  }
+
+  /** What Bun's router calls for a row. */
+  function sentRoute(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
+    if (isFixed(route)) return (request, server): Response | Promise<Response> => app.fetch(withHost(request, server));
+    // A path with dots, for instance, fits the pattern but is not served. It gets 405 where every path around it does,
+    // else 404.
+    const around = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
+    return (request, server): Response | Promise<Response> => {
+      const whole = withHost(request, server);
+      const isServed =
+        find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
+      return isServed ? app.fetch(whole) : (refuse(around, request) ?? respondNotFound());
+    };
+  }
+
+  const app = new Elysia({
     strictPath: true,
-    // Else Elysia takes it that a host has four characters at least, and looks for the path of http://sds/ in the wrong place.
+    // By default Elysia takes a host to have at least four characters, and looks for the path of http://sds/ in the
+    // wrong place.
     handler: { standardHostname: false },
+    // `serve.routes` gives Bun its routes, Elysia does not.
+    systemRouter: false,
     serve: {
-      // Two programs on one port would share its requests without a word.
+      // By default two programs on one port share its requests without a word.
       reusePort: false,
       development: false,
-      // Bodies are bounded by the handlers, which answer in JSON; Bun's own refusal has no body.
+      // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       error: (thrown) => respondToThrown(thrown, log),
+      routes: {
+        ...Object.fromEntries(table.map((route) => [route.path, sentRoute(route)])),
+        "/*": () => respondNotFound(),
+      },
     },
   })
-    .onRequest(({ request }) => refuseMethod(request))
-    .onError({ as: "global" }, ({ code, error }) => (code === "NOT_FOUND" ? notFound() : respondToThrown(error, log)))
-    .get("/api/v1/subscriptions", ({ request }) => routes.list("subscriptions", request))
-    .get("/api/v1/customers", ({ request }) => routes.list("customers", request))
-    .get("/api/v1/orders", ({ request }) => routes.list("orders", request))
-    .post("/intake", ({ request }) => routes.intake(request), { parse: "none" })
-    .post("/platform/webhooks", ({ request }) => routes.platform(request), { parse: "none" })
-    .get("/admin", ({ request, server }) => admin(request, server))
-    .get("/admin/*", ({ request, server }) => admin(request, server))
-    .post("/admin/*", ({ request, server }) => admin(request, server), { parse: "none" })
-    .get("/healthz", () => health())
-    .get("/readyz", async () => {
-      const reason = await routes.notReady();
-      return reason === undefined ? health() : respondError(new SdsError("unavailable", reason));
-    });
-}
+    .onRequest(({ request }) => refuse(find(pathOf(request.url)), request))
+    .onError({ as: "global" }, ({ error }) => respondToThrown(error, log));
 
-function health(): Response {
-  return respond(200, '{"status":"ok"}', { "Cache-Control": "no-store" });
-}
-
-/** The method is judged before path and key (contract.md 1.1). */
-function refuseMethod({ method, url }: Request): Response | undefined {
-  const path = pathOf(url);
-  const allowed = isBelow("/api", path) ? API_METHODS : isBelow("/admin", path) ? ADMIN_METHODS : METHODS[path];
-  if (allowed === undefined || allowed.includes(method)) return undefined;
-  const allow = allowed.join(", ");
-  return respondError(new SdsError("method_not_allowed", `Only ${allow} is allowed here.`), { Allow: allow });
-}
-
-function isBelow(top: string, path: string): boolean {
-  return path === top || path.startsWith(`${top}/`);
-}
-
-/** The path without the query, as it stands in the URL that Bun made of target and Host header. */
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  const end = url.indexOf("?", start);
-  return url.slice(start, end === -1 ? undefined : end);
-}
-
-function notFound(): Response {
-  return respondError(new SdsError("not_found", `There is nothing here. The API has ${RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ")}.`));
-}
-
-function respondToThrown(thrown: unknown, log: Log): Response {
-  if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
-    return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
+  for (const { path, methods } of table) {
+    for (const [method, handler] of Object.entries(methods)) {
+      app.route(
+        method,
+        path,
+        ({ request, params, server }) => {
+          const { id = "" }: { id?: string } = params ?? {};
+          return handler(request, { id, peer: () => peers.get(request) ?? server?.requestIP(request)?.address });
+        },
+        { parse: "none" },
+      );
+    }
   }
-  const requestId = newRequestId();
-  if (isOutOfOrder(thrown)) {
-    log.warn("the database could not serve a request", { requestId, error: messageOf(thrown) });
-    return respondError(new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."), { "Retry-After": "1" }, requestId);
-  }
-  if (isAborted(thrown)) log.debug("a client went away", { requestId });
-  else log.error("a request failed", { requestId, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : undefined });
-  return respondError(new SdsError("internal", "Something went wrong on our side. It is safe to try again."), {}, requestId);
+  return app;
 }
 
-/** Another process holds the write lock for longer than we wait, or the disk is full or failing: it may pass. */
-function isOutOfOrder(thrown: unknown): boolean {
-  return thrown instanceof StoreError && thrown.reason !== "conflict";
-}
-
-/** The client closed the connection within its body: nobody reads the answer. */
-function isAborted(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.name === "AbortError";
+/** 404 for a path that is not in the table, 405 for a method that its row does not have. */
+function refuse(route: Route | undefined, { method }: Request): Response | undefined {
+  if (route === undefined) return respondNotFound();
+  return route.methods[method as Method] === undefined
+    ? respondMethodNotAllowed(Object.keys(route.methods))
+    : undefined;
 }

@@ -1,21 +1,32 @@
 export type JsonObject = Record<string, unknown>;
 
+/** Parses JSON. @returns undefined for text that is not a JSON object */
+export function parseObject(text: string): JsonObject | undefined {
+  return parse(text);
+}
+
 /**
- * Parses JSON whose numbers may exceed 2^53, as the platform's ids do, where JSON.parse rounds them: a whole number beyond the safe range becomes
- * the string of its digits.
- * @returns undefined for what is no JSON object
+ * Parses JSON with numbers above 2^53, as the ids of the platform are. JSON.parse rounds such numbers. Here a whole
+ * number outside the safe range becomes a string of its digits.
+ * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
+  return parse(text, (_key, value, { source } = {}) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^\d+$/.test(source ?? "") ? source : value,
+  );
+}
+
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+
+function parse(text: string, reviver?: Reviver): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
-      typeof value === "number" && !Number.isSafeInteger(value) && /^\d+$/.test(context?.source ?? "") ? context?.source : value,
-    );
-    return asObject(value);
+    return asObject(JSON.parse(text, reviver));
   } catch {
     return undefined;
   }
 }
 
+/** @returns undefined for anything but an object; an array is none */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }

@@ -10,11 +10,17 @@ export interface GroupCommitOptions<I, O> {
   sizeOf(item: I): number;
   /** Size of the items that share a commit. Beyond some size waiting costs more than the disk syncs that it saves. */
   maxSize: number;
-  /** Whether a failed commit has nothing to do with what was in it. If not, the items are committed one by one, so that a bad one fails alone. */
+  /**
+   * Whether a failed commit has nothing to do with what was in it. If not, the items are committed one by one, so that
+   * a bad one fails alone.
+   */
   failsAll(thrown: unknown): boolean;
 }
 
-/** Lets items that are submitted at the same time share a commit: each commit costs a sync of the disk, however much is in it. */
+/**
+ * Lets items that are submitted at the same time share a commit: each commit costs a sync of the disk, however much is
+ * in it.
+ */
 export interface GroupCommit<I, O> {
   /** Resolves after the commit. Rejects if it failed; then nothing of the item was kept. */
   submit(item: I): Promise<O>;
@@ -22,7 +28,12 @@ export interface GroupCommit<I, O> {
   drain(): Promise<void>;
 }
 
-export function createGroupCommit<I, O>({ commit, sizeOf, maxSize, failsAll }: GroupCommitOptions<I, O>): GroupCommit<I, O> {
+export function createGroupCommit<I, O>({
+  commit,
+  sizeOf,
+  maxSize,
+  failsAll,
+}: GroupCommitOptions<I, O>): GroupCommit<I, O> {
   const queue: Submitted<I, O>[] = [];
   let running: Promise<void> | undefined;
 
@@ -35,7 +46,10 @@ export function createGroupCommit<I, O>({ commit, sizeOf, maxSize, failsAll }: G
     running = undefined;
   }
 
-  /** Requests that arrived together are submitted a few turns of the event loop apart: waits until a turn brings no more. */
+  /**
+   * Requests that arrived together are submitted a few turns of the event loop apart: waits until a turn brings no
+   * more.
+   */
   async function gather(): Promise<void> {
     let seen: number;
     do {

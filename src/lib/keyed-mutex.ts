@@ -1,17 +1,23 @@
-/** Does things of one name one after another, and things of different names at the same time. */
-export class KeyedMutex {
-  private readonly ends = new Map<string, Promise<void>>();
+export interface KeyedMutex {
+  /** Runs `work` after all earlier work of the same key. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T>;
+}
 
-  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = this.ends.get(name);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.ends.set(name, promise);
-    await before;
-    try {
-      return await work();
-    } finally {
-      resolve();
-      if (this.ends.get(name) === promise) this.ends.delete(name);
-    }
-  }
+/** Runs work of the same key one after another, and work of different keys at the same time. */
+export function createKeyedMutex(): KeyedMutex {
+  const lastByKey = new Map<string, Promise<void>>();
+  return {
+    async run(key, work) {
+      const before = lastByKey.get(key);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      lastByKey.set(key, promise);
+      await before;
+      try {
+        return await work();
+      } finally {
+        resolve();
+        if (lastByKey.get(key) === promise) lastByKey.delete(key);
+      }
+    },
+  };
 }

@@ -1,60 +1,58 @@
-/** Whatever the platform says of its points. Milliseconds. */
-const LONGEST_WAIT = 60_000;
+import { createKeyedMutex } from "./keyed-mutex.ts";
 
-/** What the platform last said of a shop's points. */
+/** The longest wait for points, whatever the server says. */
+const MAX_WAIT_MS = 60_000;
+
+/** What a server last said about its points. */
 export interface ThrottleStatus {
   maximumAvailable: number;
   currentlyAvailable: number;
-  /** Points a second. */
+  /** Points per second. */
   restoreRate: number;
 }
 
+/** Gives reserved points back. `status` is what the response said; undefined if it said nothing. */
+type Release = (status: ThrottleStatus | undefined) => void;
+
+export interface RateLimiter {
+  /** Waits until enough points should be available, and reserves them. Callers wait in the order of their calls. */
+  reserve(cost: number): Promise<Release>;
+}
+
 /**
- * One shop's points at the platform, a leaky bucket as its answers describe it: who asks waits in turn until there should be enough, so that
- * the platform has no cause to refuse. Times in milliseconds on a clock that only goes forward.
+ * Keeps requests within the points of one server, so that the server has no cause to refuse any. The points are a leaky
+ * bucket, and the responses say how full it is.
+ * @param clock milliseconds of a clock that only goes forward
  */
-export class RateLimiter {
-  private readonly clock: () => number;
-  private readonly sleep: (ms: number) => Promise<void>;
-  private status: ThrottleStatus | undefined;
-  private statusAt = 0;
-  /** Points of questions that are under way, which the platform may have taken already or not. */
-  private reserved = 0;
-  private turn: Promise<void> = Promise.resolve();
+export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {
+  const turns = createKeyedMutex();
+  let status: ThrottleStatus | undefined;
+  let statusAt = 0;
+  /** Points of requests without a response so far. The server may have taken them already or not. */
+  let reserved = 0;
 
-  constructor(clock: () => number, sleep: (ms: number) => Promise<void>) {
-    this.clock = clock;
-    this.sleep = sleep;
-  }
-
-  /** Waits for one's turn and for the points. @returns what gives the points back */
-  async take(cost: number): Promise<(status: ThrottleStatus | undefined) => void> {
-    const before = this.turn;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.turn = promise;
-    await before;
-    try {
-      const wait = this.waitFor(cost);
-      if (wait > 0) await this.sleep(wait);
-    } finally {
-      resolve();
-    }
-    this.reserved += cost;
-    return (status) => {
-      this.reserved -= cost;
-      if (status === undefined) return;
-      this.status = status;
-      this.statusAt = this.clock();
-    };
-  }
-
-  /** How long until there are so many points, milliseconds. */
-  waitFor(cost: number): number {
-    if (this.status === undefined) return 0;
-    const { maximumAvailable, currentlyAvailable, restoreRate } = this.status;
-    const restored = ((this.clock() - this.statusAt) / 1000) * restoreRate;
-    const available = Math.min(maximumAvailable, currentlyAvailable + restored) - this.reserved;
+  function waitFor(cost: number): number {
+    if (status === undefined) return 0;
+    const { maximumAvailable, currentlyAvailable, restoreRate } = status;
+    const restored = ((clock() - statusAt) / 1000) * restoreRate;
+    const available = Math.min(maximumAvailable, currentlyAvailable + restored) - reserved;
     if (available >= cost || restoreRate <= 0) return 0;
-    return Math.min(Math.ceil(((cost - available) / restoreRate) * 1000), LONGEST_WAIT);
+    return Math.min(Math.ceil(((cost - available) / restoreRate) * 1000), MAX_WAIT_MS);
   }
+
+  return {
+    async reserve(cost) {
+      await turns.run("", async () => {
+        const waitMs = waitFor(cost);
+        if (waitMs > 0) await sleep(waitMs);
+        reserved += cost;
+      });
+      return (newStatus) => {
+        reserved -= cost;
+        if (newStatus === undefined) return;
+        status = newStatus;
+        statusAt = clock();
+      };
+    },
+  };
 }

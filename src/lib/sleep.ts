@@ -1,2 +1,2 @@
-/** Waits so many milliseconds, or until the signal. Never rejects. */
-export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
+/** Waits for a time in milliseconds, or until the signal is aborted. Never rejects. */
+export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;

@@ -1,4 +1,4 @@
-/** @returns undefined where the bytes are not UTF-8: they are not replaced by question marks and stored */
+/** Decodes UTF-8. @returns undefined for other bytes, which must not be stored as replacement characters */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -7,7 +7,12 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** A message as it stands by itself: with a capital and a full stop. */
+/** A message as a sentence: with a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
+/** A number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
+export function counted(count: number, one: string, many: string): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

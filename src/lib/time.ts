@@ -2,8 +2,8 @@ const UTC_DATE = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+0
 
 /**
  * Reads an ISO 8601 date in UTC; digits beyond the millisecond are cut off.
- * @returns epoch milliseconds, or undefined for any other form and for a date that is in no calendar: `new Date` would roll
- * 30 February over without a word, so a date counts only if it prints as it was written.
+ * @returns epoch milliseconds; undefined for any other form and for dates that do not exist. `new Date` turns 30
+ *   February into 2 March, so a date is accepted only if it prints as it was written.
  */
 export function parseUtc(text: string): number | undefined {
   const match = UTC_DATE.exec(text);
@@ -13,7 +13,7 @@ export function parseUtc(text: string): number | undefined {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === written ? ms : undefined;
 }
 
-/** The one form in which dates leave the program: millisecond precision and a trailing Z. */
+/** A date as the program writes it everywhere: with milliseconds and a trailing Z. */
 export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -1,4 +1,7 @@
-/** Waits for work, or until the signal: then it rejects with the signal's reason, and whoever can't listen to a signal goes on unheard. */
+/**
+ * Waits for work or for the signal, whichever comes first. The signal ends only the waiting: the work goes on.
+ * @throws the reason of the signal
+ */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

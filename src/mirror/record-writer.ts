@@ -18,7 +18,11 @@ export interface RecordWriter {
  * Submissions that arrive at the same time share a commit.
  * @param onQueued is called after a commit that queued deliveries
  */
-export function createRecordWriter(store: Pick<MirrorStore, "applyRecords">, now: () => number, onQueued: () => void = () => {}): RecordWriter {
+export function createRecordWriter(
+  store: Pick<MirrorStore, "applyRecords">,
+  now: () => number,
+  onQueued: () => void = () => {},
+): RecordWriter {
   return createGroupCommit<Submission, CommitResult>({
     async commit(submissions) {
       const results = await store.applyRecords(submissions, now());

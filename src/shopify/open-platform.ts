@@ -1,34 +1,33 @@
-import { KeyedMutex } from "../lib/keyed-mutex.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/store.ts";
-import { AdminGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
-import { TokenEndpoint, TokenKeeper } from "./api/tokens.ts";
-import { ContractMirror } from "./contracts/contract-mirror.ts";
-import { ContractReader } from "./contracts/contract-reader.ts";
+import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
+import { createTokenEndpoint } from "./api/token-endpoint.ts";
+import { createAccessTokens } from "./api/tokens.ts";
+import { createContractMirror } from "./contracts/mirror.ts";
+import { createContractReader } from "./contracts/reader.ts";
 import { newestSecret } from "./inbox/verify.ts";
-import { WebhookHandler } from "./inbox/webhook-handler.ts";
-import { Synchronizer } from "./sync/synchronizer.ts";
-
-/** At a stop: a rotated pair that isn't stored is lost for good. Milliseconds. */
-const RENEWALS_MAY_TAKE = 5_000;
-/** The inbox tries again by itself, and a try holds a place. */
-const TRIES_OF_WEBHOOKS = 2;
+import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
+import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
+import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
-  /** Base address with `{shop}` in the place of the domain. */
+  /** With `{shop}` in the place of the domain. */
   platformUrl: string;
   platformClientId: string | null;
   platformSecretFile: string | null;
 }
 
+/** Everything that the program does with the platform. */
 export interface Platform {
-  endpoint: TokenEndpoint;
-  api: AdminGraphqlClient;
+  client: AdminGraphqlClient;
   synchronizer: Synchronizer;
   handler: WebhookHandler;
-  /** Whatever is asked or waits to be fails from now on; resolves once renewals of tokens that are under way are stored. */
+  /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
+  connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
+  /** All requests fail from now on. Resolves when renewals of tokens that are under way are stored. */
   stop(): Promise<void>;
 }
 
@@ -39,29 +38,51 @@ interface Dependencies {
   log: Log;
 }
 
-/** Puts the platform's side together, the same for `serve` and for commands. */
-export function openPlatform(settings: PlatformSettings, store: Store, recordWriter: RecordWriter, { now, fetch, sleep, log }: Dependencies): Platform {
-  const { platformUrl: base, platformClientId: clientId, platformSecretFile } = settings;
-  const endpoint = new TokenEndpoint(fetch, base, { clientId, clientSecret: () => newestSecret(platformSecretFile) }, now);
-  const keeper = new TokenKeeper(store.connections, endpoint, now, sleep);
-  const api = new AdminGraphqlClient({ fetch, base, sleep }, keeper, store.connections, log);
-  const mutex = new KeyedMutex();
-  const mirrorAsking = (client: GraphqlClient) => {
-    const reader = new ContractReader(client, store.mirror, (shopId) => store.shops.settings(shopId), now);
-    return new ContractMirror(client, reader, mutex, recordWriter, store.connections);
-  };
-  const { syncs, inbox } = store;
-  const hasty = api.withTries(TRIES_OF_WEBHOOKS);
+/** How long a stop waits for renewals. A new pair of tokens that is not stored is lost for good. */
+const RENEWAL_TIMEOUT_MS = 5_000;
+/** The inbox retries on its own, and a request in progress occupies one of its places. */
+const WEBHOOK_MAX_RETRIES = 1;
+
+/** Puts the parts of the adapter together, for `serve` and for commands. */
+export function openPlatform(
+  { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
+  store: Store,
+  recordWriter: RecordWriter,
+  { now, fetch, sleep, log }: Dependencies,
+): Platform {
+  const { shops, connections, syncs, inbox, mirror } = store;
+  const clientSecret = () => newestSecret(platformSecretFile);
+  const clock = () => performance.now();
+  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
+  const tokens = createAccessTokens({ connections, endpoint, now, sleep });
+  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
+  const mutex = createKeyedMutex();
+
+  function contractsThrough(graphql: GraphqlClient) {
+    const settingsOf = (shopId: number) => shops.settings(shopId);
+    const reader = createContractReader({ client: graphql, mirror, settingsOf, now });
+    return createContractMirror({ reader, mutex, recordWriter, connections });
+  }
+
+  const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
   return {
-    endpoint,
-    api,
-    synchronizer: new Synchronizer({ client: api, contracts: mirrorAsking(api), syncs, inbox, now, log }),
-    handler: new WebhookHandler({ store, client: hasty, contracts: mirrorAsking(hasty), recordWriter, log }),
+    client,
+    synchronizer: createSynchronizer({ client, contracts: contractsThrough(client), syncs, inbox, now, log }),
+    handler: createWebhookHandler({
+      shops,
+      connections,
+      client: webhookClient,
+      contracts: contractsThrough(webhookClient),
+      recordWriter,
+      log,
+    }),
+    connect: (domain, credentials) =>
+      connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async stop() {
-      api.stop();
-      const settled = new AbortController();
-      const renewals = keeper.settle().then(() => settled.abort());
-      await Promise.race([renewals, sleep(RENEWALS_MAY_TAKE, settled.signal)]);
+      client.stop();
+      const drained = new AbortController();
+      const renewals = tokens.drain().then(() => drained.abort());
+      await Promise.race([renewals, sleep(RENEWAL_TIMEOUT_MS, drained.signal)]);
     },
   };
 }

@@ -13,7 +13,12 @@ export interface CycleRange {
 }
 
 /** Internal ids of a contract's orders in the cycles from `start`; cycle 0 is the checkout. */
-export function orderIdsOf(domain: string, contractGid: string, start: number, count = start === 0 ? FIRST_READ : start): CycleRange {
+export function orderIdsOf(
+  domain: string,
+  contractGid: string,
+  start: number,
+  count = start === 0 ? FIRST_READ : start,
+): CycleRange {
   const ids = new Map<string, number>();
   for (let cycle = start; cycle < start + count; cycle += 1) {
     ids.set(orderId(domain, contractGid, cycle === 0 ? "checkout" : "recurring", cycle), cycle);

@@ -62,12 +62,18 @@ export interface DeliveryStore {
   /** Ids of the shops with something to attempt, ascending. */
   dueShops(now: number): Promise<number[]>;
   /**
-   * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another process took over meanwhile
-   * is not recorded.
+   * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another
+   * process took over meanwhile is not recorded.
    * @param shares how many deliveries to claim for each shop
    * @param waits see `afterAttempt`
    */
-  turn(ended: readonly AttemptResult[], shares: ReadonlyMap<number, number>, now: number, leaseUntil: number, waits: readonly number[]): Promise<Claim[]>;
+  turn(
+    ended: readonly AttemptResult[],
+    shares: ReadonlyMap<number, number>,
+    now: number,
+    leaseUntil: number,
+    waits: readonly number[],
+  ): Promise<Claim[]>;
   /** Newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */

@@ -51,7 +51,10 @@ export interface InboxEntry {
 }
 
 export interface InboxStore {
-  /** Keeps the webhooks that were not received before. When it resolves, they are on the disk. @returns for each whether it is new */
+  /**
+   * Keeps the webhooks that were not received before. When it resolves, they are on the disk.
+   * @returns for each whether it is new
+   */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
   /** Queues with something due, by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
@@ -66,7 +69,9 @@ export interface InboxStore {
   /** Newest first. */
   list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
   count(shopId: number): Promise<Record<InboxStatus, number>>;
-  /** When the shop's last webhook was received, among the ids that are still remembered (a week). Epoch milliseconds. */
+  /**
+   * When the shop's last webhook was received, among the ids that are still remembered (a week). Epoch milliseconds.
+   */
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries one by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;

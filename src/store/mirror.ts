@@ -4,8 +4,9 @@ import type { ShopRef } from "../domain/shop.ts";
 
 export interface MirrorStore {
   /**
-   * Applies submissions in order, in one transaction. When it resolves, everything that was not refused is on the disk, with the deliveries for it.
-   * A refused submission changes nothing; the others are applied all the same. See `planCommit` for what is decided.
+   * Applies submissions in order, in one transaction. When it resolves, everything that was not refused is on the disk,
+   * with the deliveries for it. A refused submission changes nothing; the others are applied all the same. See
+   * `planCommit` for what is decided.
    * @param now epoch milliseconds
    */
   applyRecords(submissions: readonly Submission[], now: number): Promise<CommitResult[]>;

@@ -3,7 +3,8 @@ import type { Resource } from "../domain/resources.ts";
 
 interface RowPage {
   /**
-   * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller; what else was read lies around it.
+   * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller; what else
+   * was read lies around it.
    */
   rows: Uint8Array<ArrayBuffer>;
   /** The position of the last row; null if nothing follows. */

@@ -22,7 +22,10 @@ export interface ShopStore {
   settings(shopId: number): Promise<ShopSettings>;
   /** How many rows the mirror has of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
-  /** Takes the plan that the platform's app subscription says, unless the operator chose one. @returns whether it changed */
+  /**
+   * Takes the plan that the platform's app subscription says, unless the operator chose one.
+   * @returns whether it changed
+   */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /** Removes a shop with everything that is stored about it. @returns whether there was one */
   remove(domain: string): Promise<boolean>;

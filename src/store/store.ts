@@ -11,8 +11,9 @@ import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 /**
- * The port to the database: what the program asks of it, as whole operations. It is asynchronous, though SQLite is not, and never hands out a
- * transaction, so that another engine can stand behind it. Every method can throw StoreError, and SdsError where it says so.
+ * The port to the database: what the program asks of it, as whole operations. It is asynchronous, though SQLite is not,
+ * and never hands out a transaction, so that another engine can stand behind it. Every method can throw StoreError, and
+ * SdsError where it says so.
  */
 export interface Store {
   shops: ShopStore;

@@ -17,7 +17,8 @@ export interface SyncStore {
   save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
   /**
    * Completes a run.
-   * @param startedAt the mirror now has everything up to this time; undefined where the run left a gap, and the former time stays
+   * @param startedAt the mirror now has everything up to this time; undefined where the run left a gap, and the former
+   *   time stays
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
 }

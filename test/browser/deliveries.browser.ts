@@ -6,7 +6,7 @@ import { markPage, type Settings, settingsPages } from "../support/settings-page
 const open = settingsPages();
 const QUICKLY = { SDS_RETRY_WAITS: "20ms" };
 
-/** Sends test events to an endpoint that fails, until they are dead. */
+/** Sends test events to an endpoint that fails, and waits until they are dead. */
 async function die({ program, receiver }: Settings, topics: string[]): Promise<string[]> {
   receiver.answer = () => new Response("no", { status: 503 });
   await program.json(["webhook", "set", "--url", receiver.url]);
@@ -20,7 +20,7 @@ function dead(program: Program): Promise<object[]> {
   return program.json<object[]>(["delivery", "list", "--status", "dead"]);
 }
 
-test("what failed for good is in a list of its own, and is sent again one by one or all at once", async () => {
+test("dead deliveries have a list of their own, and are sent again one by one or all at once", async () => {
   const settings = await open({ env: QUICKLY });
   const { page, receiver, program, troubles, goto } = settings;
   await goto("/admin/deliveries");
@@ -31,7 +31,14 @@ test("what failed for good is in a list of its own, and is sent again one by one
   await page.locator("#dead-count", { hasText: "(3)" }).waitFor();
   expect(await isSamePage()).toBe(true);
   const row = page.locator(`#dead-${first}`);
-  expect(await row.locator("td").allTextContents()).toEqual(["Dead", "2", "503", "The endpoint responded with HTTP 503.", expect.any(String), "Retry"]);
+  expect(await row.locator("td").allTextContents()).toEqual([
+    "Dead",
+    "2",
+    "503",
+    "The endpoint responded with HTTP 503.",
+    expect.any(String),
+    "Retry",
+  ]);
 
   receiver.answer = () => new Response();
   await row.getByRole("button", { name: "Retry order.failed" }).click();
@@ -52,7 +59,7 @@ test("what failed for good is in a list of its own, and is sent again one by one
   expect(troubles).toEqual([]);
 });
 
-test("the details of one have its body, its headers and every attempt", async () => {
+test("the page of a delivery shows its body, its headers and every attempt", async () => {
   const settings = await open({ env: { SDS_RETRY_WAITS: "20ms,20ms" } });
   const { page, receiver, troubles, goto } = settings;
   const [id = ""] = await die(settings, ["order.failed"]);
@@ -77,12 +84,13 @@ test("the details of one have its body, its headers and every attempt", async ()
   expect(troubles).toEqual([]);
 });
 
-test("an update keeps focus, scroll and what is selected", async () => {
+test("an update keeps the focus, the scroll position and selected text", async () => {
   const settings = await open({ env: QUICKLY, browser: { viewport: { width: 390, height: 500 } } });
   const { page, receiver, program, troubles, goto } = settings;
   const [first = ""] = await die(settings, ["order.failed", "order.charged"]);
   await goto("/admin/deliveries");
-  const scrolled = "({ top: window.scrollY, left: document.querySelector('#dead').parentElement.scrollLeft, focus: document.activeElement.id })";
+  const scrolled =
+    "({ top: window.scrollY, left: document.querySelector('#dead').parentElement.scrollLeft, focus: document.activeElement.id })";
   await page.focus(`#open-dead-${first}`);
   await page.evaluate("document.querySelector('#dead').parentElement.scrollLeft = 120");
   await page.evaluate("window.scrollTo(0, 700)");
@@ -97,7 +105,7 @@ test("an update keeps focus, scroll and what is selected", async () => {
   expect(await page.evaluate<boolean>("window.before.isConnected")).toBe(false);
   expect(await page.evaluate<unknown>(scrolled)).toEqual(before);
 
-  // Somebody who selects an error to copy it keeps it, until nothing is selected any more.
+  // Selected text stays selected: the page updates only after the selection has ended.
   await page.evaluate("getSelection().selectAllChildren(document.querySelector('#dead .error'))");
   const { id: later } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.charged"]);
   const asked = () => page.waitForResponse((response) => response.request().headers()["x-part"] === "live");

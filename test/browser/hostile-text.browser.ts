@@ -7,7 +7,7 @@ import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 const open = settingsPages();
 const HOSTILE = `</code></textarea>"'><script>window.hacked=1</script><img src=x onerror="window.hacked=1">`;
 
-/** A platform that lets the shop in, and refuses to start workflows in words of its own. */
+/** A platform that accepts the connection, and refuses to start workflows with a message that the test chooses. */
 async function refusingPlatform(words: string): Promise<PlatformProcess> {
   const platform = await new PlatformProcess().start();
   const { address } = platform;
@@ -17,7 +17,8 @@ async function refusingPlatform(words: string): Promise<PlatformProcess> {
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const body = await request.text();
-      if (body.includes("flowTriggerReceive")) return Response.json({ data: { flowTriggerReceive: { userErrors: [{ field: null, message: words }] } } });
+      if (body.includes("flowTriggerReceive"))
+        return Response.json({ data: { flowTriggerReceive: { userErrors: [{ field: null, message: words }] } } });
       const { method, headers } = request;
       return fetch(`${address}${pathname}${search}`, { method, headers, ...(method === "POST" && { body }) });
     },
@@ -27,7 +28,7 @@ async function refusingPlatform(words: string): Promise<PlatformProcess> {
   return platform;
 }
 
-test("a script in labels, URLs, bodies and errors is text", async () => {
+test("a script in a label, a URL, a body or an error is shown as text", async () => {
   const platform = await refusingPlatform(HOSTILE);
   await platform.tell("addShop", { currency: "USD" });
   const { page, url, program, receiver, troubles, goto } = await open({
@@ -68,7 +69,9 @@ test("a script in labels, URLs, bodies and errors is text", async () => {
   await isUnharmed();
 
   const records = [subscription(1), cancelFlow("flow", { reason_id: HOSTILE })];
-  await program.json(["import", "-", "--events"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
+  await program.json(["import", "-", "--events"], {
+    stdin: records.map((record) => JSON.stringify(record)).join("\n"),
+  });
   const told = (await receiver.gets(2)).find(({ topic }) => topic === "cancel_flow.completed");
   await goto(`/admin/deliveries/${told?.id}`);
   expect(await page.textContent("#body")).toContain("<script>window.hacked=1</script>");
@@ -88,7 +91,7 @@ test("a script in labels, URLs, bodies and errors is text", async () => {
   expect(troubles).toEqual([]);
 });
 
-test("the pages' policy stops a script and a style that got in all the same", async () => {
+test("the security policy stops a script and a style that got into a page", async () => {
   const { page, troubles } = await open();
   await page.evaluate(`(() => {
     const script = document.createElement("script");

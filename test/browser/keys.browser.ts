@@ -3,7 +3,7 @@ import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-test("a link leads to the keys of its shop and works once; signing out ends the session", async () => {
+test("a sign-in link opens the settings of its shop and works once, and signing out ends the session", async () => {
   const { page, url, program, troubles, goto } = await open();
   expect(await page.textContent("h1")).toBe("API keys");
   expect(await page.textContent("#shop")).toBe(DOMAIN);
@@ -32,10 +32,11 @@ test("a link leads to the keys of its shop and works once; signing out ends the 
   expect(troubles).toEqual([]);
 });
 
-test("a key is created, shown once, copied, opens the API, and is revoked by its name", async () => {
+test("a new key is shown once, can be copied, and opens the API until it is revoked", async () => {
   const { page, url, troubles } = await open();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  const read = async (key: string) => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  const read = async (key: string) =>
+    (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
 
   await page.getByLabel("Label").fill("Warehouse");
   await page.getByRole("button", { name: "Create key" }).click();
@@ -55,7 +56,7 @@ test("a key is created, shown once, copied, opens the API, and is revoked by its
   expect(await page.content()).not.toContain(key);
   const row = page.getByRole("row", { name: /^Warehouse/ });
   expect(await row.textContent()).toContain(`${key.slice(0, 15)}…`);
-  // Used just now.
+  // One time is when it was created, the other when it was last used.
   expect(await row.locator("time").count()).toBe(2);
 
   await row.getByRole("link", { name: "Revoke Warehouse" }).click();
@@ -70,9 +71,11 @@ test("a key is created, shown once, copied, opens the API, and is revoked by its
   expect(troubles).toEqual([]);
 });
 
-test("a label that is blank is refused at its field, and a legacy key says that it should be rotated", async () => {
+test("a blank label is refused at its field, and the page asks to rotate a legacy key", async () => {
   const legacy = `cad_pk_${"ab".repeat(24)}`;
-  const { page, troubles } = await open({ prepare: (program) => program.run(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: legacy }) });
+  const { page, troubles } = await open({
+    prepare: (program) => program.run(["key", "import", "--label", "Old CRM", "--legacy"], { stdin: legacy }),
+  });
   expect(await page.textContent("#keys .badge")).toBe("Legacy, rotate");
   expect(await page.textContent("#legacy-hint")).toContain("Rotate it soon");
   await page.fill("#label", "  ");
@@ -84,12 +87,19 @@ test("a label that is blank is refused at its field, and a legacy key says that 
   expect(troubles).toEqual([]);
 });
 
-test("times are in the viewer's zone, the exact ones in UTC on hover", async () => {
+test("times are in the viewer's time zone, with the exact time in UTC as title", async () => {
   const timezoneId = "America/Chicago";
-  const { page } = await open({ prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]), browser: { timezoneId } });
+  const { page } = await open({
+    prepare: (program) => program.json(["key", "create", "--label", "Warehouse"]),
+    browser: { timezoneId },
+  });
   const time = page.locator("#keys time");
   const exact = (await time.getAttribute("datetime")) ?? "";
-  const local = new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeStyle: "medium", timeZone: timezoneId }).format(new Date(exact));
+  const local = new Intl.DateTimeFormat("en-US", {
+    dateStyle: "medium",
+    timeStyle: "medium",
+    timeZone: timezoneId,
+  }).format(new Date(exact));
   expect((await time.textContent())?.replaceAll(/\s/g, " ")).toBe(local.replaceAll(/\s/g, " "));
   expect(await time.getAttribute("title")).toBe(`${exact.slice(0, 10)} ${exact.slice(11, 23)} UTC`);
 });

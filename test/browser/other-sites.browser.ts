@@ -4,14 +4,21 @@ import { settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-/** Somebody else's page. A browser takes localhost and 127.0.0.1 for two sites, and another port of 127.0.0.1 for another origin of the same site. */
+/**
+ * A page of another server. To a browser, localhost is another site than 127.0.0.1, and another port of 127.0.0.1 is
+ * another origin of the same site.
+ */
 function pageOf(host: "localhost" | "127.0.0.1", html: string): string {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(html, { headers: { "Content-Type": "text/html" } }) });
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(html, { headers: { "Content-Type": "text/html" } }),
+  });
   afterTest(() => server.stop(true));
   return `http://${host}:${server.port}/`;
 }
 
-test("a link that is clicked on another site, a mail for instance, signs in", async () => {
+test("a sign-in link works from a page of another site, such as a mail", async () => {
   const { page, url, program } = await open();
   await page.context().clearCookies();
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
@@ -24,8 +31,8 @@ test("a link that is clicked on another site, a mail for instance, signs in", as
 });
 
 test.each([
-  // The cookie goes with it.
-  ["127.0.0.1", "This form can't be taken"],
+  // The browser sends the cookie too.
+  ["127.0.0.1", "This form was refused"],
   ["localhost", "You are not signed in"],
 ] as const)("a form on a page of %s is refused", async (host, title) => {
   const { page, url, program, goto } = await open();
@@ -39,14 +46,14 @@ test.each([
   expect(await page.textContent("h1")).toBe("API keys");
 });
 
-test("the page does not show in another one's frame", async () => {
+test("the settings page cannot be shown in a frame of another page", async () => {
   const { page, url, troubles } = await open();
   await page.goto(pageOf("127.0.0.1", `<iframe src="${url}/admin/keys"></iframe>`));
   expect(await page.frameLocator("iframe").locator("#create-key").count()).toBe(0);
   expect(troubles.join()).toContain("frame-ancestors 'none'");
 });
 
-test("a form of a session that ended is refused, and so is one that is sent again", async () => {
+test("a form of an ended session is refused, also in a new session", async () => {
   const { page, program } = await open();
   const csrf = await page.inputValue("#create-key input[name=csrf]");
   await program.json(["admin", "sign-out"]);
@@ -59,6 +66,6 @@ test("a form of a session that ended is refused, and so is one that is sent agai
   await page.evaluate(`document.querySelector("#create-key input[name=csrf]").value = ${JSON.stringify(csrf)}`);
   await page.fill("#label", "Replayed");
   await page.click("#create");
-  await page.getByRole("heading", { name: "This form can't be taken" }).waitFor();
+  await page.getByRole("heading", { name: "This form was refused" }).waitFor();
   expect(await program.json<object[]>(["key", "list"])).toEqual([]);
 });

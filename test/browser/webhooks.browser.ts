@@ -4,7 +4,7 @@ import { markPage, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-test("a URL is refused at its field with what was typed kept, then set, with topics, then removed", async () => {
+test("a wrong URL is refused at its field and stays there; a right one is saved with its topics, and removed", async () => {
   const { page, program, receiver, troubles, goto } = await open();
   await goto("/admin/webhooks");
   await page.locator("#no-endpoint").waitFor();
@@ -31,7 +31,10 @@ test("a URL is refused at its field with what was typed kept, then set, with top
   expect(await choose.textContent()).toBe("Choose all");
   await page.click("#save-endpoint");
   expect(await page.textContent("#notices")).toBe("Saved.");
-  expect(await program.json(["webhook", "show"])).toEqual({ url: receiver.url, topics: TOPIC_NAMES.filter((name) => name !== "order.failed") });
+  expect(await program.json(["webhook", "show"])).toEqual({
+    url: receiver.url,
+    topics: TOPIC_NAMES.filter((name) => name !== "order.failed"),
+  });
   await page.reload();
   expect(await page.textContent("#notices")).toBe("");
   expect(await url.inputValue()).toBe(receiver.url);
@@ -44,7 +47,7 @@ test("a URL is refused at its field with what was typed kept, then set, with top
   expect(troubles).toEqual([]);
 });
 
-test("the signing secret is hidden until shown, is copied, and is rotated after a question", async () => {
+test("the signing secret is hidden until it is asked for, can be copied, and is rotated after a question", async () => {
   const { page, program, receiver, troubles, goto } = await open();
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
   const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
@@ -72,7 +75,7 @@ test("the signing secret is hidden until shown, is copied, and is rotated after 
   expect(troubles).toEqual([]);
 });
 
-test("a test event is sent, and what comes of it arrives without a reload", async () => {
+test("a test event is sent, and its result replaces the notice without a reload", async () => {
   const { page, program, receiver, troubles, goto } = await open();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   receiver.answer = async () => {
@@ -84,13 +87,16 @@ test("a test event is sent, and what comes of it arrives without a reload", asyn
   await page.selectOption("#topic", "order.failed");
   await page.click("#send-test");
   expect(await page.textContent("h1")).toBe("Delivery: order.failed");
-  expect(await page.textContent("#notices")).toContain("The test event is on its way.");
+  const notice = page.locator("#on-its-way");
+  expect(await notice.textContent()).toBe("The test event is on its way. The result will appear here.");
   expect(await page.textContent("#status")).toBe("Pending test");
   const [sent] = await receiver.gets(1);
   expect(sent?.topic).toBe("order.failed");
   const isSamePage = await markPage(page);
   release();
   await page.locator("#status", { hasText: "Delivered" }).waitFor();
+  expect(await notice.count()).toBe(0);
+  expect(await page.textContent("#notices")).toBe("");
   expect(await page.textContent("#last-status-code")).toBe("200");
   expect(await page.textContent("#said")).toBe("Delivered, attempts: 1");
   expect(await isSamePage()).toBe(true);

@@ -4,14 +4,18 @@ import { enter, settingsPages, tabTo } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-test("without scripts all is done, save for copying and updating by itself", async () => {
-  const { page, url, program, receiver, goto } = await open({ env: { SDS_RETRY_WAITS: "20ms" }, browser: { javaScriptEnabled: false } });
+test("without scripts everything works but copying and updates of the page", async () => {
+  const { page, url, program, receiver, goto } = await open({
+    env: { SDS_RETRY_WAITS: "20ms" },
+    browser: { javaScriptEnabled: false },
+  });
   await page.fill("#label", "Warehouse");
   await page.click("#create");
   const key = (await page.textContent("#new-secret")) ?? "";
-  const read = async () => (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  const read = async () =>
+    (await fetch(`${url}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } })).status;
   expect(await read()).toBe(200);
-  // Nothing is offered that would do nothing.
+  // A button that needs a script is hidden.
   expect(await page.locator("button[data-copy]").isVisible()).toBe(false);
   expect(await page.textContent("#keys time")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
   await page.getByRole("link", { name: "Revoke Warehouse" }).click();
@@ -34,14 +38,23 @@ test("without scripts all is done, save for copying and updating by itself", asy
   await page.click("#confirm");
   expect(await page.textContent("#new-secret")).not.toBe(secret);
 
-  receiver.answer = () => new Response(null, { status: 500 });
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  receiver.answer = async () => {
+    await released;
+    return new Response(null, { status: 500 });
+  };
   await page.click("#send-test");
-  await page.locator("#status").waitFor();
+  await page.locator("#on-its-way").waitFor();
+  await receiver.gets(1);
+  await page.reload();
+  expect(await page.textContent("#on-its-way")).toBe("The test event is on its way. The result will appear here.");
+  release();
   await receiver.gets(2);
   await eventually(async () => {
     await page.reload();
     return (await page.textContent("#status"))?.startsWith("Dead");
   });
+  expect(await page.locator("#on-its-way").count()).toBe(0);
   receiver.answer = () => new Response();
   await goto("/admin/deliveries");
   expect(await page.locator("noscript").textContent()).toContain("Reload the page to see what changed.");
@@ -62,7 +75,7 @@ test("without scripts all is done, save for copying and updating by itself", asy
   expect(await page.textContent("h1")).toBe("You are signed out");
 });
 
-test("without a mouse: a key, an endpoint and a test event, the focus seen wherever it is", async () => {
+test("with the keyboard alone a key, an endpoint and a test event are made, and the focus is always visible", async () => {
   const { page, receiver, troubles } = await open();
   await page.keyboard.press("Tab");
   expect(await page.evaluate<string>("document.activeElement.textContent.trim()")).toBe("Skip to the content");

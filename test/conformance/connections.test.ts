@@ -15,11 +15,21 @@ for (const engine of engines()) {
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders", "read_customers"], START);
       const scopes = ["read_orders", "read_customers"];
-      const connection = { kind: "refresh" as const, scopes, expiresAt: START + 1_000, connectedAt: START, eventsSince: START, trouble: null };
+      const connection = {
+        kind: "refresh" as const,
+        scopes,
+        expiresAt: START + 1_000,
+        connectedAt: START,
+        eventsSince: START,
+        trouble: null,
+      };
       expect(await store.connections.find(shop.id)).toEqual(connection);
       expect(await store.connections.tokens(shop.id)).toEqual(PAIR);
       expect(await (await reopen()).connections.tokens(shop.id)).toEqual(PAIR);
-      expect([await store.connections.find(other.id), await store.connections.tokens(other.id)]).toEqual([undefined, undefined]);
+      expect([await store.connections.find(other.id), await store.connections.tokens(other.id)]).toEqual([
+        undefined,
+        undefined,
+      ]);
     });
 
     test("again replaces the tokens and ends trouble and renewal, but keeps since when events count", async () => {
@@ -29,7 +39,14 @@ for (const engine of engines()) {
       await store.connections.setTrouble(shop.id, "the access token was revoked");
       await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
       await store.connections.connect(shop.id, "token", TOKENS, [], START + 7);
-      const connection = { kind: "token" as const, scopes: [], expiresAt: null, connectedAt: START + 7, eventsSince: START, trouble: null };
+      const connection = {
+        kind: "token" as const,
+        scopes: [],
+        expiresAt: null,
+        connectedAt: START + 7,
+        eventsSince: START,
+        trouble: null,
+      };
       expect(await store.connections.find(shop.id)).toEqual(connection);
       expect(await store.connections.tokens(shop.id)).toEqual(TOKENS);
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
@@ -38,7 +55,8 @@ for (const engine of engines()) {
     test("lists it, by id", async () => {
       const { store } = await engine.open();
       const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
-      for (const [n, shop] of [a, b].entries()) await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
+      for (const [n, shop] of [a, b].entries())
+        await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
       expect(await store.connections.list()).toEqual([b.id, a.id]);
     });
 
@@ -76,7 +94,9 @@ for (const engine of engines()) {
       const other = await reopen();
       const shop = await addShop(store);
       await store.connections.connect(shop.id, "refresh", PAIR, [], START);
-      const begun = await Promise.all([store, other].map((each, n) => each.connections.beginRenewal(shop.id, `p${n}`, START, START + 100)));
+      const begun = await Promise.all(
+        [store, other].map((each, n) => each.connections.beginRenewal(shop.id, `p${n}`, START, START + 100)),
+      );
       expect(begun.filter(Boolean)).toHaveLength(1);
     });
 
@@ -84,7 +104,8 @@ for (const engine of engines()) {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, another] = [await addShop(store), await addShop(store, "another")];
-      for (const { id } of [shop, another]) await store.connections.connect(id, "refresh", PAIR, ["read_orders"], START);
+      for (const { id } of [shop, another])
+        await store.connections.connect(id, "refresh", PAIR, ["read_orders"], START);
       expect(await other.connections.tokens(shop.id)).toEqual(PAIR);
       await store.connections.setTrouble(shop.id, "the access token was revoked");
       await store.connections.beginRenewal(shop.id, "p1", START, START + 100);
@@ -141,7 +162,10 @@ for (const engine of engines()) {
     expect(await store.connections.find(shop.id)).toBeDefined();
     expect(await store.connections.disconnect(shop.id, START + 1)).toBe(true);
     expect(await store.connections.disconnect(shop.id, START + 1)).toBe(false);
-    expect([await store.connections.find(shop.id), await store.connections.tokens(shop.id)]).toEqual([undefined, undefined]);
+    expect([await store.connections.find(shop.id), await store.connections.tokens(shop.id)]).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect((await rows("connections")).map(({ shop_id }) => shop_id)).toEqual([other.id]);
     await store.connections.connect(shop.id, "token", TOKENS, [], START + 5);
     expect(await store.connections.find(shop.id)).toMatchObject({ connectedAt: START + 5, eventsSince: START + 5 });

@@ -2,13 +2,30 @@ import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { customer, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
-import { addShop, chooseAllEvents, claim, commit, failed, LEASE, queueRewards, record, succeeded, URL, WAITS } from "./fixtures.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  failed,
+  LEASE,
+  queueRewards,
+  record,
+  succeeded,
+  URL,
+  WAITS,
+} from "./fixtures.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: shops with something to attempt`, () => {
     test("are those whose next attempt is due, by id", async () => {
       const { store } = await engine.open();
-      const shops = [await addShop(store, "c"), await addShop(store, "b"), await addShop(store, "a"), await addShop(store, "idle")];
+      const shops = [
+        await addShop(store, "c"),
+        await addShop(store, "b"),
+        await addShop(store, "a"),
+        await addShop(store, "idle"),
+      ];
       for (const shop of shops) await chooseAllEvents(store, shop);
       const [first, second, third] = shops;
       if (first === undefined || second === undefined || third === undefined) throw new Error("no shops");
@@ -32,7 +49,11 @@ for (const engine of engines()) {
   describe(`${engine.name}: claiming deliveries`, () => {
     test("gives each shop its share, the longest due first", async () => {
       const { store } = await engine.open();
-      const [alpha, beta, gamma] = [await addShop(store, "alpha"), await addShop(store, "beta"), await addShop(store, "gamma")];
+      const [alpha, beta, gamma] = [
+        await addShop(store, "alpha"),
+        await addShop(store, "beta"),
+        await addShop(store, "gamma"),
+      ];
       for (const shop of [alpha, beta, gamma]) await chooseAllEvents(store, shop);
       for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
       await queueRewards(store, beta, ["b1", "b2"]);
@@ -66,7 +87,13 @@ for (const engine of engines()) {
       await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
       const claims = await claim(store, shop);
       const shared = { shopId: shop.id, url: `${URL}/new`, lease: expect.stringMatching(/^.{10,}$/) };
-      const expected = [webhook, trigger].map((row) => ({ id: row?.["id"], kind: row?.["kind"], topic: row?.["topic"], body: row?.["body"], ...shared }));
+      const expected = [webhook, trigger].map((row) => ({
+        id: row?.["id"],
+        kind: row?.["kind"],
+        topic: row?.["topic"],
+        body: row?.["body"],
+        ...shared,
+      }));
       const byKind = claims.toSorted((a, b) => (a.kind < b.kind ? 1 : -1));
       expect(byKind).toEqual([
         { ...expected[0], secretVersion: 2 },
@@ -104,7 +131,9 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
       await queueRewards(store, shop, [...Array(30).keys()]);
-      const claims = (await Promise.all([store, other, store, other].map((each) => claim(each, shop, { share: 9 })))).flat();
+      const claims = (
+        await Promise.all([store, other, store, other].map((each) => claim(each, shop, { share: 9 })))
+      ).flat();
       expect(claims).toHaveLength(30);
       expect(new Set(claims.map(({ id }) => id)).size).toBe(30);
     });
@@ -129,7 +158,9 @@ for (const engine of engines()) {
       const [claimed] = await claim(store, shop);
       await store.shops.remove(shop.domain);
       expect(await store.deliveries.dueShops(START + 2 * LEASE)).toEqual([]);
-      expect(await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] })).toEqual([]);
+      expect(
+        await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] }),
+      ).toEqual([]);
     });
   });
 
@@ -145,7 +176,14 @@ for (const engine of engines()) {
         if (claimed === undefined) throw new Error(`nothing was due at ${now}`);
         await record(store, [failed(claimed, now)]);
         const [row] = await rows("deliveries");
-        seen.push([row?.["status"], row?.["next_attempt_at"], row?.["claimable_at"], row?.["ended_at"], row?.["lease"], row?.["round"]]);
+        seen.push([
+          row?.["status"],
+          row?.["next_attempt_at"],
+          row?.["claimable_at"],
+          row?.["ended_at"],
+          row?.["lease"],
+          row?.["round"],
+        ]);
       }
       expect(seen).toEqual([
         ["retrying", START + 1_000, START + 1_000, null, null, 1],
@@ -156,7 +194,13 @@ for (const engine of engines()) {
       const error = "The endpoint responded with HTTP 500.";
       expect(delivery).toMatchObject({ status: "dead", attempts: 3, nextAttemptAt: null, lastStatusCode: 500, error });
       expect((await store.deliveries.show(shop.id, delivery?.id ?? "")).history).toEqual(
-        [0, 1_000, 11_000].map((wait, index) => ({ number: index + 1, startedAt: START + wait, duration: 7, statusCode: 500, error })),
+        [0, 1_000, 11_000].map((wait, index) => ({
+          number: index + 1,
+          startedAt: START + wait,
+          duration: 7,
+          statusCode: 500,
+          error,
+        })),
       );
     });
 
@@ -169,11 +213,21 @@ for (const engine of engines()) {
       if (first === undefined) throw new Error("nothing was claimed");
       const outcome = { statusCode: null, error: "Could not connect to the endpoint: refused." };
       const [second] = await claim(store, shop, { now: START + 1_000, ended: [{ ...failed(first), outcome }] });
-      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({ lastStatusCode: null, error: outcome.error });
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
+        lastStatusCode: null,
+        error: outcome.error,
+      });
       if (second === undefined) throw new Error("nothing was claimed");
       await record(store, [succeeded(second, START + 1_000)]);
-      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({ status: "delivered", attempts: 2, lastStatusCode: 200, error: null });
-      expect((await rows("attempts")).map((row) => [row["shop_id"], row["number"], row["status_code"], row["error"]])).toEqual([
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
+        status: "delivered",
+        attempts: 2,
+        lastStatusCode: 200,
+        error: null,
+      });
+      expect(
+        (await rows("attempts")).map((row) => [row["shop_id"], row["number"], row["status_code"], row["error"]]),
+      ).toEqual([
         [shop.id, 1, null, outcome.error],
         [shop.id, 2, 200, null],
       ]);

@@ -8,7 +8,20 @@ import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
-import { addShop, chooseAllEvents, claim, commit, failed, failures, HOUR, LEASE, queueRewards, record, succeeded, URL } from "./fixtures.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  failed,
+  failures,
+  HOUR,
+  LEASE,
+  queueRewards,
+  record,
+  succeeded,
+  URL,
+} from "./fixtures.ts";
 
 const event: Event = { topic: "order.charged", data: { cents: 5 } };
 const notFound = { name: "SdsError", code: "not_found" };
@@ -20,7 +33,13 @@ async function shopWithEvents(store: Store, name?: string): Promise<ShopRef> {
 }
 
 /** Claims what is due and ends it: dead, delivered, or retried in an hour. */
-async function end(store: Store, shop: ShopRef, how: "dead" | "delivered" | "retrying", now = START, share = 10_000): Promise<Claim[]> {
+async function end(
+  store: Store,
+  shop: ShopRef,
+  how: "dead" | "delivered" | "retrying",
+  now = START,
+  share = 10_000,
+): Promise<Claim[]> {
   const claims = await claim(store, shop, { now, share });
   await record(
     store,
@@ -55,7 +74,8 @@ for (const engine of engines()) {
         expect(await listed({ kind })).toEqual(newestFirst.map((status) => `${status} ${kind}`));
         for (const status of newestFirst) expect(await listed({ kind, status })).toEqual([`${status} ${kind}`]);
       }
-      for (const status of newestFirst) expect(await listed({ status })).toEqual([`${status} trigger`, `${status} webhook`]);
+      for (const status of newestFirst)
+        expect(await listed({ status })).toEqual([`${status} trigger`, `${status} webhook`]);
       for (const status of newestFirst) expect(await listed({ status, limit: 1 })).toEqual([`${status} trigger`]);
       expect(await listed({ limit: 0 })).toEqual([]);
     });
@@ -80,8 +100,17 @@ for (const engine of engines()) {
       };
       expect(dead).toEqual(known);
       const history = [{ number: 1, startedAt: START + 1, duration: 7, statusCode: 500, error: known.error }];
-      expect(await store.deliveries.show(shop.id, known.id)).toEqual({ ...known, body: String(row?.["body"]), secretVersion: 1, history });
-      expect((await store.deliveries.list(shop.id, { limit: 3 })).map(({ nextAttemptAt }) => nextAttemptAt)).toEqual([START + 3, START + 3, START + 2 + HOUR]);
+      expect(await store.deliveries.show(shop.id, known.id)).toEqual({
+        ...known,
+        body: String(row?.["body"]),
+        secretVersion: 1,
+        history,
+      });
+      expect((await store.deliveries.list(shop.id, { limit: 3 })).map(({ nextAttemptAt }) => nextAttemptAt)).toEqual([
+        START + 3,
+        START + 3,
+        START + 2 + HOUR,
+      ]);
     });
 
     test("does not show another shop's delivery, or one that is not there", async () => {
@@ -100,7 +129,9 @@ for (const engine of engines()) {
         deliveries.retry(other.id, id, START),
         deliveries.retry(shop.id, "whd_no", START),
       ];
-      expect(await failures(calls)).toMatchObject([id, "whd_no", id, "whd_no"].map((each) => ({ ...notFound, message: `there is no delivery ${each}` })));
+      expect(await failures(calls)).toMatchObject(
+        [id, "whd_no", id, "whd_no"].map((each) => ({ ...notFound, message: `there is no delivery ${each}` })),
+      );
       expect(await rows("deliveries")).toEqual(before);
     });
   });
@@ -113,7 +144,12 @@ for (const engine of engines()) {
       const [claimed] = await end(store, shop, how);
       const retried = await store.deliveries.retry(shop.id, claimed?.id ?? "", START + 50);
       expect(retried).toMatchObject({ id: claimed?.id, status: "pending", attempts: 1, nextAttemptAt: START + 50 });
-      expect((await rows("deliveries"))[0]).toMatchObject({ round: 0, claimable_at: START + 50, lease: null, ended_at: null });
+      expect((await rows("deliveries"))[0]).toMatchObject({
+        round: 0,
+        claimable_at: START + 50,
+        lease: null,
+        ended_at: null,
+      });
       expect(await claim(store, shop, { now: START + 49 })).toEqual([]);
       const [again] = await claim(store, shop, { now: START + 50 });
       expect({ ...again, lease: "" }).toEqual({ ...claimed, lease: "" } as Claim);
@@ -140,7 +176,11 @@ for (const engine of engines()) {
       const before = await rows("deliveries");
       const id = claimed?.id ?? "";
       const [refused] = await failures([store.deliveries.retry(shop.id, id, START + LEASE - 1)]);
-      expect(refused).toMatchObject({ name: "SdsError", code: "conflict", message: `an attempt of ${id} is under way` });
+      expect(refused).toMatchObject({
+        name: "SdsError",
+        code: "conflict",
+        message: `an attempt of ${id} is under way`,
+      });
       expect(await rows("deliveries")).toEqual(before);
       const retried = { status: "pending", attempts: 0, nextAttemptAt: START + LEASE };
       expect(await store.deliveries.retry(shop.id, id, START + LEASE)).toMatchObject(retried);
@@ -173,7 +213,11 @@ for (const engine of engines()) {
       }
       const { deliveries } = store;
       const counts = (since: number) =>
-        Promise.all([deliveries.countDead(shop.id, since), deliveries.countDead(shop.id, since, "webhook"), deliveries.countDead(shop.id, since, "trigger")]);
+        Promise.all([
+          deliveries.countDead(shop.id, since),
+          deliveries.countDead(shop.id, since, "webhook"),
+          deliveries.countDead(shop.id, since, "trigger"),
+        ]);
       expect(await counts(0)).toEqual([6, 3, 3]);
       expect(await counts(START + 2)).toEqual([4, 2, 2]);
       expect(await counts(START + 4)).toEqual([0, 0, 0]);
@@ -203,7 +247,7 @@ for (const engine of engines()) {
       expect(await claim(store, shop, { now: START + 60 })).toHaveLength(6);
     });
 
-    test("are all retried when there are more than 1,000, each once, even if one dies again meanwhile; delivered ones are all removed", async () => {
+    test("are retried once each, even more than 1,000, and pruned when delivered", async () => {
       const { store } = await engine.open();
       const shop = await shopWithEvents(store);
       const ids = Array.from({ length: 2_100 }, (_, n) => n);
@@ -217,7 +261,9 @@ for (const engine of engines()) {
       expect(await store.deliveries.countDead(shop.id, 0)).toBe(1);
       expect(await end(store, shop, "delivered", START + 1)).toHaveLength(2_099);
       await store.deliveries.prune(START + HOUR);
-      expect((await store.deliveries.list(shop.id, { limit: 10 })).map(({ id, status }) => [id, status])).toEqual([[deadAgain[0]?.id ?? "", "dead"]]);
+      expect((await store.deliveries.list(shop.id, { limit: 10 })).map(({ id, status }) => [id, status])).toEqual([
+        [deadAgain[0]?.id ?? "", "dead"],
+      ]);
     });
   });
 
@@ -228,7 +274,8 @@ for (const engine of engines()) {
       await store.webhooks.set(shop.id, { url: URL }, START);
       for (let version = 2; version <= 10; version += 1) await store.webhooks.rotateSecret(shop.id, START);
       const id = await store.deliveries.queueTest(shop, event, START + 1);
-      const body = `{"id":"${id}","topic":"order.charged","created_at":"2026-03-01T12:00:00.001Z","shop":"${shop.domain}","data":{"cents":5}}`;
+      const created_at = "2026-03-01T12:00:00.001Z";
+      const body = JSON.stringify({ id, topic: "order.charged", created_at, shop: shop.domain, data: { cents: 5 } });
       const listed = {
         id,
         kind: "webhook",
@@ -240,7 +287,9 @@ for (const engine of engines()) {
         createdAt: START + 1,
       };
       expect(await store.deliveries.list(shop.id, { limit: 5 })).toMatchObject([listed]);
-      expect(await rows("deliveries")).toMatchObject([{ id, shop_id: shop.id, test: true, body, secret_version: 10, claimable_at: START + 1 }]);
+      expect(await rows("deliveries")).toMatchObject([
+        { id, shop_id: shop.id, test: true, body, secret_version: 10, claimable_at: START + 1 },
+      ]);
       expect(await claim(store, shop, { now: START + 1 })).toMatchObject([{ id, body, secretVersion: 10, url: URL }]);
       expect(await store.deliveries.queueTest(other, event, START)).not.toBe(id);
     });
@@ -259,7 +308,11 @@ for (const engine of engines()) {
   describe(`${engine.name}: pruning deliveries`, () => {
     test("removes what was delivered before a time, with its attempts, in every shop, and keeps the rest", async () => {
       const { store, rows } = await engine.open();
-      const shops = [await shopWithEvents(store, "alpha"), await shopWithEvents(store, "beta"), await addShop(store, "idle")];
+      const shops = [
+        await shopWithEvents(store, "alpha"),
+        await shopWithEvents(store, "beta"),
+        await addShop(store, "idle"),
+      ];
       for (const shop of shops.slice(0, 2)) {
         await fill(store, shop);
         await queueRewards(store, shop, ["later"], START + 10);
@@ -271,7 +324,8 @@ for (const engine of engines()) {
       await store.deliveries.prune(START + 5);
       expect(await rows("deliveries")).toEqual(before);
       await store.deliveries.prune(START + 6);
-      const isForgotten = ({ status, ended_at }: Record<string, unknown>) => status === "delivered" && ended_at === START + 5;
+      const isForgotten = ({ status, ended_at }: Record<string, unknown>) =>
+        status === "delivered" && ended_at === START + 5;
       expect(await rows("deliveries")).toEqual(before.filter((row) => !isForgotten(row)));
       const forgotten = new Set(before.filter(isForgotten).map(({ number }) => number));
       expect(forgotten.size).toBe(4);

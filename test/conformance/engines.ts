@@ -16,7 +16,10 @@ export interface TestStore {
   store: Store;
   /** Opens the same database once more, as a second process would. The first store stays open. */
   reopen(): Promise<Store>;
-  /** All rows of a table, in the order and form that tables.ts describes. Tests read rows this way and never open the database themselves. */
+  /**
+   * All rows of a table, in the order and form that tables.ts describes. Tests read rows this way and never open the
+   * database themselves.
+   */
   rows(table: Table): Promise<Row[]>;
 }
 
@@ -25,7 +28,10 @@ export interface Engine {
   open(options?: OpenOptions): Promise<TestStore>;
 }
 
-/** Every engine of the port. A test of this folder holds for all of them: `for (const engine of engines()) describe(engine.name, …)`. */
+/**
+ * Every engine of the port. A test of this folder holds for all of them: `for (const engine of engines())
+ * describe(engine.name, …)`.
+ */
 export function engines(): Engine[] {
   return [{ name: "sqlite", open: openSqlite }];
 }

@@ -7,9 +7,24 @@ import { NO_COUNTS } from "../../src/domain/sync.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
-import { addShop, chooseAllEvents, claim, commit, failed, HOUR, receipt, record, succeeded, TOKENS, URL } from "./fixtures.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  failed,
+  HOUR,
+  receipt,
+  record,
+  succeeded,
+  TOKENS,
+  URL,
+} from "./fixtures.ts";
 
-/** Calls each operation of the port at least once, with the filters that it has, on a shop that has something of everything. */
+/**
+ * Calls each operation of the port at least once, with the filters that it has, on a shop that has something of
+ * everything.
+ */
 export async function everyOperation(store: Store): Promise<void> {
   const shop = await addShop(store);
   await configure(store, shop);
@@ -25,15 +40,33 @@ export async function everyOperation(store: Store): Promise<void> {
 
 async function configure(store: Store, shop: Shop): Promise<void> {
   const { shops, keys, webhooks, connections } = store;
-  await Promise.all([shops.list(), shops.find(shop.domain), shops.byId(shop.id), shops.settings(shop.id), shops.intakeSecret(shop.domain)]);
+  await Promise.all([
+    shops.list(),
+    shops.find(shop.domain),
+    shops.byId(shop.id),
+    shops.settings(shop.id),
+    shops.intakeSecret(shop.domain),
+  ]);
   await shops.followPlan(shop.id, "free+addon");
-  const key: ApiKey = { id: "key_1", label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false };
+  const key: ApiKey = {
+    id: "key_1",
+    label: "Key",
+    fingerprint: "cad_pk_1",
+    createdAt: START,
+    lastUsedAt: null,
+    legacy: false,
+  };
   await keys.add(shop.id, key, hashKey("key"));
   await Promise.all([keys.list(shop.id), keys.find(hashKey("key")), keys.touch(new Map([["key_1", START]]))]);
   await keys.revoke(shop.id, "key_1", START);
   await webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
   await webhooks.rotateSecret(shop.id, START);
-  await Promise.all([webhooks.settings(shop.id), webhooks.secret(shop.id, START), webhooks.secretOf(shop.id, 1), webhooks.secrets(shop.id)]);
+  await Promise.all([
+    webhooks.settings(shop.id),
+    webhooks.secret(shop.id, START),
+    webhooks.secretOf(shop.id, 1),
+    webhooks.secrets(shop.id),
+  ]);
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
@@ -46,7 +79,10 @@ async function configure(store: Store, shop: Shop): Promise<void> {
 }
 
 async function mirror(store: Store, shop: Shop): Promise<void> {
-  await store.inbox.receive([receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })], START);
+  await store.inbox.receive(
+    [receipt(shop, "settled"), receipt(shop, "kept", { body: '{"customer":{"id":1}}' })],
+    START,
+  );
   const [kept, settled] = await store.inbox.list(shop.id, { limit: 2 });
   const records = [
     customer(1),
@@ -60,12 +96,22 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
-  await Promise.all([store.mirror.ordersOf(shop, gid.contract(1)), store.mirror.customerGidOf(shop, gid.contract(1)), store.shops.rowCounts(shop.id)]);
+  await Promise.all([
+    store.mirror.ordersOf(shop, gid.contract(1)),
+    store.mirror.customerGidOf(shop, gid.contract(1)),
+    store.shops.rowCounts(shop.id),
+  ]);
   for (const resource of RESOURCES) {
     const page = await store.pages.list(shop.id, resource, 1, null);
     if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
   }
-  await store.syncs.save(shop.id, "full", { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS });
+  await store.syncs.save(shop.id, "full", {
+    startedAt: START,
+    events: false,
+    stage: "orders",
+    cursor: null,
+    counts: NO_COUNTS,
+  });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
 }
@@ -77,7 +123,12 @@ async function deliver(store: Store, shop: Shop): Promise<void> {
   if (first === undefined || second === undefined || third === undefined) throw new Error("too little was queued");
   await record(store, [failed(first), failed(third)], []);
   await record(store, [succeeded(second)]);
-  for (const filter of [{}, { status: "dead" }, { kind: "trigger" }, { kind: "webhook", status: "delivered" }] as const) {
+  for (const filter of [
+    {},
+    { status: "dead" },
+    { kind: "trigger" },
+    { kind: "webhook", status: "delivered" },
+  ] as const) {
     await deliveries.list(shop.id, { limit: 5, ...filter });
   }
   await deliveries.show(shop.id, first.id);
@@ -94,7 +145,12 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
-  await Promise.all([inbox.waitingSubjects(shop.id), inbox.read(shop.id, [number]), inbox.count(shop.id), inbox.lastReceivedAt(shop.id)]);
+  await Promise.all([
+    inbox.waitingSubjects(shop.id),
+    inbox.read(shop.id, [number]),
+    inbox.count(shop.id),
+    inbox.lastReceivedAt(shop.id),
+  ]);
   await inbox.postpone(shop.id, [number], "no", null);
   for (const filter of [{}, { status: "failed" }] as const) await inbox.list(shop.id, { limit: 5, ...filter });
   await inbox.retry(shop.id, number, START);

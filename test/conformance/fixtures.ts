@@ -16,7 +16,10 @@ export const TOKENS: Tokens = { accessToken: "shpat_1", refreshToken: null, expi
 export const URL = "https://hooks.example.com/in";
 export const HOUR = 3_600_000;
 
-/** Adds a shop. None has the id 1, or the number of its first row as id: a test sees where one stands in the place of the other. */
+/**
+ * Adds a shop. None has the id 1, or the number of its first row as id: a test sees where one stands in the place of
+ * the other.
+ */
 export async function addShop(store: Store, name = "alpha"): Promise<Shop> {
   if ((await store.shops.list()).length === 0) await skipIds(store, 2);
   return store.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, START);
@@ -37,14 +40,24 @@ export async function chooseAllEvents(store: Store, shop: ShopRef): Promise<void
 }
 
 /** Commits the records of one submission, and throws where they are refused. */
-export async function commit(store: Store, shop: ShopRef, records: MirrorRecord[], now = START): Promise<CommitResult & { accepted: number }> {
+export async function commit(
+  store: Store,
+  shop: ShopRef,
+  records: MirrorRecord[],
+  now = START,
+): Promise<CommitResult & { accepted: number }> {
   const [result] = await store.mirror.applyRecords([{ shop, records }], now);
   if (result === undefined || "refused" in result) throw new Error(`refused: ${JSON.stringify(result)}`);
   return result;
 }
 
 /** Queues one webhook for each id, as rewards of customer 1. The shop needs an endpoint. */
-export async function queueRewards(store: Store, shop: ShopRef, ids: readonly (string | number)[], now = START): Promise<void> {
+export async function queueRewards(
+  store: Store,
+  shop: ShopRef,
+  ids: readonly (string | number)[],
+  now = START,
+): Promise<void> {
   await commit(store, shop, [customer(1), ...ids.map((id) => reward(`r${id}`, { source: "loyalty" }))], now);
 }
 
@@ -52,12 +65,20 @@ export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
 /** Claims what is due. */
-export function claim(store: Store, shop: ShopRef, { share = 10_000, now = START, ended = [] as AttemptResult[] } = {}): Promise<Claim[]> {
+export function claim(
+  store: Store,
+  shop: ShopRef,
+  { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
+): Promise<Claim[]> {
   return store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
 }
 
 /** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. */
-export async function record(store: Store, ended: readonly AttemptResult[], waits: readonly number[] = WAITS): Promise<void> {
+export async function record(
+  store: Store,
+  ended: readonly AttemptResult[],
+  waits: readonly number[] = WAITS,
+): Promise<void> {
   await store.deliveries.turn(ended, new Map(), START, START, waits);
 }
 
@@ -66,21 +87,41 @@ export function succeeded(claimed: Claim, startedAt = START): AttemptResult {
 }
 
 export function failed(claimed: Claim, startedAt = START): AttemptResult {
-  return { claim: claimed, outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500." }, startedAt, duration: 7 };
+  return {
+    claim: claimed,
+    outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500." },
+    startedAt,
+    duration: 7,
+  };
 }
 
 export function receipt(shop: ShopRef, webhookId: string | null, fields: Partial<Receipt> = {}): Receipt {
-  return { shopId: shop.id, webhookId, topic: "orders/create", subject: "contract 1", needsPlatform: true, body: "{}", triggeredAt: START, ...fields };
+  return {
+    shopId: shop.id,
+    webhookId,
+    topic: "orders/create",
+    subject: "contract 1",
+    needsPlatform: true,
+    body: "{}",
+    triggeredAt: START,
+    ...fields,
+  };
 }
 
 /** All rows of a resource, page by page, parsed. */
-export async function allRows(store: Store, shop: ShopRef, resource: Resource, limit = 250): Promise<Record<string, unknown>[]> {
+export async function allRows(
+  store: Store,
+  shop: ShopRef,
+  resource: Resource,
+  limit = 250,
+): Promise<Record<string, unknown>[]> {
   const all: Record<string, unknown>[] = [];
   for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
     const page = await store.pages.list(shop.id, resource, limit, after);
     if (page === undefined) throw new Error("the page's own cursor was refused");
     const rows = parsePage(page.rows);
-    if (page.end === null ? rows.length > limit : rows.length !== limit) throw new Error(`a page of ${limit} has ${rows.length} rows`);
+    if (page.end === null ? rows.length > limit : rows.length !== limit)
+      throw new Error(`a page of ${limit} has ${rows.length} rows`);
     all.push(...rows);
     after = page.end;
   }

@@ -9,7 +9,13 @@ import { addShop, failures, receipt } from "./fixtures.ts";
 const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
 
 /** Receives webhooks without ids, one for each subject. @returns their numbers */
-async function receive(store: Store, shop: ShopRef, subjects: readonly string[], fields: Partial<Receipt> = {}, now = START): Promise<number[]> {
+async function receive(
+  store: Store,
+  shop: ShopRef,
+  subjects: readonly string[],
+  fields: Partial<Receipt> = {},
+  now = START,
+): Promise<number[]> {
   await store.inbox.receive(
     subjects.map((subject) => receipt(shop, null, { subject, ...fields })),
     now,
@@ -25,7 +31,13 @@ for (const engine of engines()) {
     test("keeps each as it came, due at once", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      const given = receipt(shop, "w1", { topic: "orders/paid", subject: "contract 7", body: '{"a":"é ☕"}', triggeredAt: START - 5, needsPlatform: false });
+      const given = receipt(shop, "w1", {
+        topic: "orders/paid",
+        subject: "contract 7",
+        body: '{"a":"é ☕"}',
+        triggeredAt: START - 5,
+        needsPlatform: false,
+      });
       expect(await store.inbox.receive([given], START)).toEqual([true]);
       const [row] = await rows("inbox");
       expect(row).toEqual({
@@ -48,14 +60,17 @@ for (const engine of engines()) {
     test("keeps one that is sent again once, by its id in its shop, and tells which were new", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      expect(await store.inbox.receive([receipt(alpha, "w1"), receipt(alpha, "w2"), receipt(alpha, "w1"), receipt(beta, "w1")], START)).toEqual([
-        true,
-        true,
-        false,
-        true,
-      ]);
+      expect(
+        await store.inbox.receive(
+          [receipt(alpha, "w1"), receipt(alpha, "w2"), receipt(alpha, "w1"), receipt(beta, "w1")],
+          START,
+        ),
+      ).toEqual([true, true, false, true]);
       expect(await store.inbox.receive([receipt(alpha, "w2"), receipt(alpha, "w3")], START + 1)).toEqual([false, true]);
-      expect([await store.inbox.count(alpha.id), await store.inbox.count(beta.id)]).toMatchObject([{ waiting: 3 }, { waiting: 1 }]);
+      expect([await store.inbox.count(alpha.id), await store.inbox.count(beta.id)]).toMatchObject([
+        { waiting: 3 },
+        { waiting: 1 },
+      ]);
     });
 
     test("keeps all of those without an id", async () => {
@@ -70,7 +85,9 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await store.shops.remove(alpha.domain);
-      expect(await store.inbox.receive([receipt(alpha, "w1"), receipt(beta, "w1"), receipt(alpha, null)], START)).toEqual([false, true, false]);
+      expect(
+        await store.inbox.receive([receipt(alpha, "w1"), receipt(beta, "w1"), receipt(alpha, null)], START),
+      ).toEqual([false, true, false]);
       expect(await store.inbox.receive([], START)).toEqual([]);
     });
 
@@ -79,15 +96,22 @@ for (const engine of engines()) {
       const other = await reopen();
       const shop = await addShop(store);
       const ids = Array.from({ length: 10 }, (_, n) => `w${n}`);
-      const answers = await Promise.all(ids.flatMap((id) => [store, other].map((each) => each.inbox.receive([receipt(shop, id)], START))));
+      const answers = await Promise.all(
+        ids.flatMap((id) => [store, other].map((each) => each.inbox.receive([receipt(shop, id)], START))),
+      );
       expect(answers.flat().filter(Boolean)).toHaveLength(10);
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 10, failed: 0 });
     });
 
     test("remembers their ids until they are forgotten, and when the last one came", async () => {
       const { store } = await engine.open();
-      const [alpha, beta, idle] = [await addShop(store, "alpha"), await addShop(store, "beta"), await addShop(store, "idle")];
-      for (const shop of [alpha, beta]) for (const n of [2, 1, 3]) await store.inbox.receive([receipt(shop, `w${n}`)], START + n);
+      const [alpha, beta, idle] = [
+        await addShop(store, "alpha"),
+        await addShop(store, "beta"),
+        await addShop(store, "idle"),
+      ];
+      for (const shop of [alpha, beta])
+        for (const n of [2, 1, 3]) await store.inbox.receive([receipt(shop, `w${n}`)], START + n);
       await store.inbox.receive([receipt(alpha, "w1")], START + 9);
       expect(await store.inbox.lastReceivedAt(alpha.id)).toBe(START + 3);
       expect(await store.inbox.lastReceivedAt(idle.id)).toBeNull();
@@ -134,7 +158,12 @@ for (const engine of engines()) {
         { number: second ?? 0, subject: "second" },
       ]);
       await store.inbox.postpone(shop.id, [first ?? 0], "no", START + 4);
-      expect(subjectsOf(await store.inbox.due(queue(shop), START + 5, 10))).toEqual(["second", "third", "first", "late"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 5, 10))).toEqual([
+        "second",
+        "third",
+        "first",
+        "late",
+      ]);
       expect(subjectsOf(await store.inbox.due(queue(shop, false), START, 10))).toEqual(["here"]);
       expect(await store.inbox.due(queue(shop), START - 1, 10)).toEqual([]);
     });
@@ -154,7 +183,11 @@ for (const engine of engines()) {
     test("are read by their numbers, in that order, in their own shop alone", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      const [a, b] = await receive(store, shop, ["a", "b", "c"], { body: '{"n":1}', triggeredAt: START - 9, topic: "orders/edited" });
+      const [a, b] = await receive(store, shop, ["a", "b", "c"], {
+        body: '{"n":1}',
+        triggeredAt: START - 9,
+        topic: "orders/edited",
+      });
       const [d] = await receive(store, other, ["d"]);
       const item = { shopId: shop.id, topic: "orders/edited", body: '{"n":1}', triggeredAt: START - 9, attempts: 0 };
       expect(await store.inbox.read(shop.id, [b, d, a, 9_999].map(Number))).toEqual([
@@ -197,7 +230,8 @@ for (const engine of engines()) {
       const [a, b] = await receive(store, shop, ["a", "b", "c"]);
       await receive(store, other, ["d"]);
       await store.inbox.postpone(shop.id, [a, b].map(Number), "no", null);
-      const listed = async (filter: { limit: number; status?: "waiting" | "failed" }) => subjectsOf(await store.inbox.list(shop.id, filter));
+      const listed = async (filter: { limit: number; status?: "waiting" | "failed" }) =>
+        subjectsOf(await store.inbox.list(shop.id, filter));
       expect(await listed({ limit: 10 })).toEqual(["c", "b", "a"]);
       expect(await listed({ limit: 2 })).toEqual(["c", "b"]);
       expect(await listed({ limit: 10, status: "failed" })).toEqual(["b", "a"]);
@@ -223,13 +257,21 @@ for (const engine of engines()) {
       const [a, b] = await receive(store, shop, ["a", "b"]);
       await store.inbox.postpone(shop.id, [a, b].map(Number), "no", null);
       await store.inbox.retry(shop.id, Number(a), START + 70);
-      expect((await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at])).toEqual([
+      expect(
+        (await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at]),
+      ).toEqual([
         ["waiting", 0, START + 70],
         ["failed", 1, null],
       ]);
-      const refused = await failures([store.inbox.retry(other.id, Number(b), START), store.inbox.retry(shop.id, 9_999, START)]);
+      const refused = await failures([
+        store.inbox.retry(other.id, Number(b), START),
+        store.inbox.retry(shop.id, 9_999, START),
+      ]);
       expect(refused).toMatchObject(
-        [Number(b), 9_999].map((number) => ({ code: "not_found", message: `there is nothing with the number ${number} in the inbox` })),
+        [Number(b), 9_999].map((number) => ({
+          code: "not_found",
+          message: `there is nothing with the number ${number} in the inbox`,
+        })),
       );
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
     });
@@ -243,7 +285,9 @@ for (const engine of engines()) {
       await store.inbox.postpone(shop.id, [Number(c)], "no", START + 500);
       await store.inbox.postpone(other.id, [Number(d)], "no", null);
       expect(await store.inbox.retryFailed(shop.id, START + 70)).toBe(2);
-      expect((await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at])).toEqual([
+      expect(
+        (await rows("inbox")).map(({ status, attempts, next_attempt_at }) => [status, attempts, next_attempt_at]),
+      ).toEqual([
         ["waiting", 0, START + 70],
         ["waiting", 0, START + 70],
         ["waiting", 1, START + 500],

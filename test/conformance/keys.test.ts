@@ -61,9 +61,13 @@ for (const engine of engines()) {
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await store.keys.add(alpha.id, key("a"), hashKey("secret a"));
       await store.keys.revoke(alpha.id, "key_a", START);
-      const again = [store.keys.add(alpha.id, key("b"), hashKey("secret a")), store.keys.add(beta.id, key("c"), hashKey("secret a"))];
+      const again = [
+        store.keys.add(alpha.id, key("b"), hashKey("secret a")),
+        store.keys.add(beta.id, key("c"), hashKey("secret a")),
+      ];
       const message = "this key was stored before, and may have been revoked since: create a new one";
-      for (const failure of await failures(again)) expect(failure).toMatchObject({ name: "SdsError", code: "conflict", message });
+      for (const failure of await failures(again))
+        expect(failure).toMatchObject({ name: "SdsError", code: "conflict", message });
       expect(await store.keys.list(beta.id)).toEqual([]);
     });
 
@@ -96,7 +100,9 @@ for (const engine of engines()) {
       await store.keys.add(alpha.id, key("a"), hashKey("a"));
       await store.keys.add(beta.id, key("b"), hashKey("b"));
       await store.keys.revoke(alpha.id, "key_a", START);
-      const refused = await failures(["key_a", "cad_pk_a", "key_b", "cad_pk_b", "key_c"].map((name) => store.keys.revoke(alpha.id, name, START + 1)));
+      const refused = await failures(
+        ["key_a", "cad_pk_a", "key_b", "cad_pk_b", "key_c"].map((name) => store.keys.revoke(alpha.id, name, START + 1)),
+      );
       expect(refused).toMatchObject(new Array(5).fill({ code: "not_found" }));
       expect(await store.keys.list(beta.id)).toHaveLength(1);
     });
@@ -104,9 +110,15 @@ for (const engine of engines()) {
     test("by a fingerprint that fits several is refused with their ids, and one of them can be named", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      for (const each of ["a", "b"]) await store.keys.add(shop.id, key(each, { fingerprint: "cad_pk_same" }), hashKey(each));
-      const message = expect.stringMatching(/^several keys begin with cad_pk_same: name one by its id \(key_[ab], key_[ab]\)$/);
-      expect((await failures([store.keys.revoke(shop.id, "cad_pk_same", START)]))[0]).toMatchObject({ code: "invalid", message });
+      for (const each of ["a", "b"])
+        await store.keys.add(shop.id, key(each, { fingerprint: "cad_pk_same" }), hashKey(each));
+      const message = expect.stringMatching(
+        /^several keys begin with cad_pk_same: name one by its id \(key_[ab], key_[ab]\)$/,
+      );
+      expect((await failures([store.keys.revoke(shop.id, "cad_pk_same", START)]))[0]).toMatchObject({
+        code: "invalid",
+        message,
+      });
       expect(await store.keys.list(shop.id)).toHaveLength(2);
       await store.keys.revoke(shop.id, "key_b", START);
       expect(await store.keys.revoke(shop.id, "cad_pk_same", START)).toMatchObject({ id: "key_a" });

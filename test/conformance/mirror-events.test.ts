@@ -11,10 +11,18 @@ import { addShop, chooseAllEvents, commit, receipt, TOKENS, URL } from "./fixtur
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
   ["nothing", async () => {}, ["subscription.created", "subscription-created"]],
   ["a plan with access", (store, domain) => store.shops.set(domain, { plan: "free" }), []],
-  ["the topic", (store, _, id) => store.webhooks.set(id, { topics: ["order.charged"] }, START), ["subscription-created"]],
+  [
+    "the topic",
+    (store, _, id) => store.webhooks.set(id, { topics: ["order.charged"] }, START),
+    ["subscription-created"],
+  ],
   ["a URL", (store, _, id) => store.webhooks.set(id, { url: null }, START), ["subscription-created"]],
   ["an endpoint", (store, _, id) => store.webhooks.clear(id), ["subscription-created"]],
-  ["the trigger", (store, domain) => store.shops.set(domain, { triggers: ["billing-attempt-failed"] }), ["subscription.created"]],
+  [
+    "the trigger",
+    (store, domain) => store.shops.set(domain, { triggers: ["billing-attempt-failed"] }),
+    ["subscription.created"],
+  ],
   ["a connection", (store, _, id) => store.connections.disconnect(id, START + 1), ["subscription.created"]],
 ];
 
@@ -24,7 +32,12 @@ for (const engine of engines()) {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
-      const result = await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), customer(9)], START + 3);
+      const result = await commit(
+        store,
+        shop,
+        [subscription(1), order(1, 1), reward("r"), cancelFlow("c"), customer(9)],
+        START + 3,
+      );
       expect(result).toEqual({ accepted: 5, changed: 5, events: 6 });
       const queued = await rows("deliveries");
       expect(queued.map(({ kind, topic }) => [kind, topic])).toEqual([
@@ -67,7 +80,9 @@ for (const engine of engines()) {
       await chooseAllEvents(store, other);
       await take(store, shop.domain, shop.id);
       await commit(store, shop, [subscription(1)]);
-      expect((await rows("deliveries")).map(({ topic, shop_id }) => ({ topic, shop_id }))).toEqual(expected.map((topic) => ({ topic, shop_id: shop.id })));
+      expect((await rows("deliveries")).map(({ topic, shop_id }) => ({ topic, shop_id }))).toEqual(
+        expected.map((topic) => ({ topic, shop_id: shop.id })),
+      );
     });
 
     test("of a shop that chose nothing are not queued, whatever others chose", async () => {
@@ -116,7 +131,10 @@ for (const engine of engines()) {
     test("leave the inbox with the commit that settles them, and no others do", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await store.inbox.receive([receipt(alpha, "a1"), receipt(alpha, "a2"), receipt(alpha, "a3"), receipt(beta, "b1")], START);
+      await store.inbox.receive(
+        [receipt(alpha, "a1"), receipt(alpha, "a2"), receipt(alpha, "a3"), receipt(beta, "b1")],
+        START,
+      );
       const [first, second, , betas] = (await rows("inbox")).map(({ number }) => Number(number));
       const results = await store.mirror.applyRecords(
         [

@@ -11,7 +11,10 @@ import { engines, type TestStore } from "./engines.ts";
 import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
 
 /** Platform webhooks that wait: one names customer 1 by number, one has the digit elsewhere. */
-const INBOX = ['{"customer":{"id":1,"email":"ada@example.com"}}', '{"customer":{"id":2,"email":"grace@example.com"},"count":11}'];
+const INBOX = [
+  '{"customer":{"id":1,"email":"ada@example.com"}}',
+  '{"customer":{"id":2,"email":"grace@example.com"},"count":11}',
+];
 
 /** A list of records for each submission, and how many submissions the next commits have. */
 const submissions = fc.array(fc.array(mirrorRecord, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 12 });
@@ -19,7 +22,8 @@ const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 12, maxLengt
 
 function inGroups<T>(items: readonly T[], groupSizes: readonly number[]): T[][] {
   const groups: T[][] = [];
-  for (let at = 0; at < items.length; at += groups.at(-1)?.length ?? 0) groups.push(items.slice(at, at + (groupSizes[groups.length] ?? 1)));
+  for (let at = 0; at < items.length; at += groups.at(-1)?.length ?? 0)
+    groups.push(items.slice(at, at + (groupSizes[groups.length] ?? 1)));
   return groups;
 }
 
@@ -37,30 +41,50 @@ async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumber
 /** What the mirror has in the end, but for what chance and the grouping may decide: delivery ids and change numbers. */
 async function contents({ store, rows }: TestStore, shop: ShopRef) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null });
-  const mirror = await Promise.all((["customers", "subscriptions", "orders", "occurrences", "inbox"] as const).map(rows));
-  const deliveries = (await rows("deliveries")).map((row) => ({ ...row, id: "", body: String(row["body"]).replace(String(row["id"]), "whd_") }));
-  return { mirror: mirror.map((table) => table.map(without)), deliveries, counts: await store.shops.rowCounts(shop.id) };
+  const mirror = await Promise.all(
+    (["customers", "subscriptions", "orders", "occurrences", "inbox"] as const).map(rows),
+  );
+  const deliveries = (await rows("deliveries")).map((row) => ({
+    ...row,
+    id: "",
+    body: String(row["body"]).replace(String(row["id"]), "whd_"),
+  }));
+  return {
+    mirror: mirror.map((table) => table.map(without)),
+    deliveries,
+    counts: await store.shops.rowCounts(shop.id),
+  };
 }
 
 for (const engine of engines()) {
   describe(engine.name, () => {
-    test("any grouping of the same submissions into commits ends in the same rows, deliveries and texts, and in those of the mirror in memory", async () => {
+    test("any grouping of the same submissions into commits ends in the same rows, deliveries and texts", async () => {
       const property = fc.asyncProperty(submissions, sizes, async (lists, groupSizes) => {
         const [apart, together, memory] = [await engine.open(), await engine.open(), new MemoryMirror(INBOX)];
         const [inApart, inTogether] = [await shopWithInbox(apart.store), await shopWithInbox(together.store)];
         // The submission in the middle settles the second webhook of the inbox.
         const middle = Math.floor(lists.length / 2);
         const of = ({ shop, inboxNumbers }: { shop: ShopRef; inboxNumbers: number[] }) =>
-          lists.map((records, index): Submission => ({ shop, records, ...(index === middle && { inboxNumbers: inboxNumbers.slice(1) }) }));
+          lists.map(
+            (records, index): Submission => ({
+              shop,
+              records,
+              ...(index === middle && { inboxNumbers: inboxNumbers.slice(1) }),
+            }),
+          );
 
         const results = [];
-        for (const submission of of(inApart)) results.push(...(await apart.store.mirror.applyRecords([submission], START)));
+        for (const submission of of(inApart))
+          results.push(...(await apart.store.mirror.applyRecords([submission], START)));
         const groupedResults = [];
-        for (const group of inGroups(of(inTogether), groupSizes)) groupedResults.push(...(await together.store.mirror.applyRecords(group, START)));
+        for (const group of inGroups(of(inTogether), groupSizes))
+          groupedResults.push(...(await together.store.mirror.applyRecords(group, START)));
         expect(groupedResults).toEqual(results);
         expect(await contents(together, inTogether.shop)).toEqual(await contents(apart, inApart.shop));
 
-        expect(of({ shop: memory.shop, inboxNumbers: [1, 2] }).flatMap((submission) => memory.commit([submission]))).toEqual(results);
+        expect(
+          of({ shop: memory.shop, inboxNumbers: [1, 2] }).flatMap((submission) => memory.commit([submission])),
+        ).toEqual(results);
         expect(await served(apart)).toEqual(expectedOf(memory));
         // Each of them has its own databases.
         await cleanUp();
@@ -71,10 +95,19 @@ for (const engine of engines()) {
 }
 
 async function served({ rows }: TestStore) {
-  const jsonOf = async (table: "customers" | "subscriptions" | "orders" | "occurrences") => (await rows(table)).map(({ json }) => String(json));
+  const jsonOf = async (table: "customers" | "subscriptions" | "orders" | "occurrences") =>
+    (await rows(table)).map(({ json }) => String(json));
   return {
-    rows: [...(await jsonOf("customers")), ...(await jsonOf("subscriptions")), ...(await jsonOf("orders")), ...(await jsonOf("occurrences"))].sort(),
-    deliveries: (await rows("deliveries")).map(({ topic, body, id }) => ({ topic, body: String(body).replace(String(id), "whd_") })),
+    rows: [
+      ...(await jsonOf("customers")),
+      ...(await jsonOf("subscriptions")),
+      ...(await jsonOf("orders")),
+      ...(await jsonOf("occurrences")),
+    ].sort(),
+    deliveries: (await rows("deliveries")).map(({ topic, body, id }) => ({
+      topic,
+      body: String(body).replace(String(id), "whd_"),
+    })),
     inbox: (await rows("inbox")).map(({ body }) => body),
   };
 }

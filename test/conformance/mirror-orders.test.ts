@@ -8,7 +8,12 @@ for (const engine of engines()) {
     test("are found by cycle, the checkout as cycle 0, with what is served of them", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await commit(store, shop, [subscription(1), order(1, 0, { source: "checkout" }), order(1, 1), order(1, 2, { status: "FAILED" })]);
+      await commit(store, shop, [
+        subscription(1),
+        order(1, 0, { source: "checkout" }),
+        order(1, 1),
+        order(1, 2, { status: "FAILED" }),
+      ]);
       const orders = await store.mirror.ordersOf(shop, gid.contract(1));
       expect([...orders].sort(([a], [b]) => a - b)).toMatchObject([
         [0, { source: "checkout", cycleNumber: 0, shopifyId: gid.order(1000), status: "PAID" }],
@@ -22,7 +27,12 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       const without = [...Array(20).keys()].map((n) => 12 * (n + 1));
       const many = [...Array(150).keys()].map((n) => n + 1);
-      await commit(store, shop, [subscription(1), subscription(2), ...without.map((cycle) => order(1, cycle)), ...many.map((cycle) => order(2, cycle))]);
+      await commit(store, shop, [
+        subscription(1),
+        subscription(2),
+        ...without.map((cycle) => order(1, cycle)),
+        ...many.map((cycle) => order(2, cycle)),
+      ]);
       expect([...(await store.mirror.ordersOf(shop, gid.contract(1))).keys()].sort((a, b) => a - b)).toEqual(without);
       expect([...(await store.mirror.ordersOf(shop, gid.contract(2))).keys()].sort((a, b) => a - b)).toEqual(many);
     });

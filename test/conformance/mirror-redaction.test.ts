@@ -16,7 +16,9 @@ const grace = `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`;
 
 /** The tables in which a text still stands. */
 async function tablesWith({ rows }: TestStore, text: string): Promise<string[]> {
-  const texts = await Promise.all(TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const));
+  const texts = await Promise.all(
+    TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const),
+  );
   return texts.filter(([, json]) => json.includes(text)).map(([table]) => table);
 }
 
@@ -38,7 +40,10 @@ for (const engine of engines()) {
         store,
         claims.map((each) => succeeded(each)),
       );
-      await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook }), receipt(shop, null, { body: grace })], START);
+      await store.inbox.receive(
+        [receipt(shop, "w1", { body: adaWebhook }), receipt(shop, null, { body: grace })],
+        START,
+      );
       const [failedItem] = await rows("inbox");
       await store.inbox.postpone(shop.id, [Number(failedItem?.["number"])], "no", null);
       expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
@@ -49,9 +54,15 @@ for (const engine of engines()) {
       expect((await rows("occurrences")).map(({ json }) => json)).toEqual([
         JSON.stringify(reward("r", { contact: null, gift: { to: [null, null], cents: 5 } })),
       ]);
-      expect((await rows("inbox")).map(({ body }) => body)).toEqual(['{"id":5001,"customer":{"id":1,"email":null,"first_name":null},"total":"25.00"}', grace]);
+      expect((await rows("inbox")).map(({ body }) => body)).toEqual([
+        '{"id":5001,"customer":{"id":1,"email":null,"first_name":null},"total":"25.00"}',
+        grace,
+      ]);
       const [sent] = await rows("deliveries");
-      expect(JSON.parse(String(sent?.["body"]))).toMatchObject({ id: sent?.["id"], data: { contact: null, gift: { to: [null, null], cents: 5 } } });
+      expect(JSON.parse(String(sent?.["body"]))).toMatchObject({
+        id: sent?.["id"],
+        data: { contact: null, gift: { to: [null, null], cents: 5 } },
+      });
     });
 
     test("empties the reward that the same commit adds, and the event of it", async () => {
@@ -60,8 +71,13 @@ for (const engine of engines()) {
       const submissions = [ada, reward("r", { contact: ADA }), redaction].map((each) => ({ shop, records: [each] }));
       await opened.store.mirror.applyRecords(submissions, START);
       expect(await tablesWith(opened, ADA)).toEqual([]);
-      expect((await opened.rows("deliveries")).map(({ topic }) => topic)).toEqual(["loyalty.reward_earned", "streak-milestone-reached"]);
-      expect((await opened.rows("occurrences")).map(({ json }) => json)).toEqual([JSON.stringify(reward("r", { contact: null }))]);
+      expect((await opened.rows("deliveries")).map(({ topic }) => topic)).toEqual([
+        "loyalty.reward_earned",
+        "streak-milestone-reached",
+      ]);
+      expect((await opened.rows("occurrences")).map(({ json }) => json)).toEqual([
+        JSON.stringify(reward("r", { contact: null })),
+      ]);
     });
 
     test("in the same commit also empties what was stored before", async () => {
@@ -78,7 +94,10 @@ for (const engine of engines()) {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [ada, customer(2, { firstName: "Grace" })]);
-      await opened.store.inbox.receive([receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })], START);
+      await opened.store.inbox.receive(
+        [receipt(shop, null, { body: '{"ids":[1,2],"said":["Ada","Grace","Eve"]}' })],
+        START,
+      );
       await commit(opened.store, shop, [redaction, { ...redaction, shopifyId: gid.customer(2) }]);
       expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
     });
@@ -89,16 +108,25 @@ for (const engine of engines()) {
       await commit(opened.store, shop, [ada, redaction, reward("r1", { contact: "one" })]);
       await commit(opened.store, shop, [reward("r2", { contact: ADA })]);
       expect(await tablesWith(opened, ADA)).toEqual(["deliveries", "occurrences"]);
-      expect((await opened.rows("occurrences")).map(({ json }) => JSON.parse(String(json)).contact)).toEqual(["one", ADA]);
+      expect((await opened.rows("occurrences")).map(({ json }) => JSON.parse(String(json)).contact)).toEqual([
+        "one",
+        ADA,
+      ]);
     });
 
     test("leaves other people and other shops alone", async () => {
       const opened = await engine.open();
       const { store, rows } = opened;
       const [alpha, beta] = [await addShopWithEvents(store, "alpha"), await addShopWithEvents(store, "beta")];
-      await commit(store, alpha, [customer(2, { email: ADA }), reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Ada" })]);
+      await commit(store, alpha, [
+        customer(2, { email: ADA }),
+        reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Ada" }),
+      ]);
       await commit(store, beta, [ada, reward("r", { contact: ADA, milestone: 7 })]);
-      await store.inbox.receive([receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })], START);
+      await store.inbox.receive(
+        [receipt(beta, "w1", { body: adaWebhook }), receipt(alpha, "w2", { body: grace })],
+        START,
+      );
       const tables = ["occurrences", "deliveries", "inbox"] as const;
       const before = await Promise.all(tables.map(rows));
       await commit(store, alpha, [ada, redaction]);
@@ -108,7 +136,9 @@ for (const engine of engines()) {
       // The same ids in both shops are different rewards.
       await commit(store, alpha, [reward("r", { contact: "Ada@Example.com" })]);
       await commit(store, alpha, [{ ...ada, firstName: "Countess" }, redaction]);
-      const rewards = (await rows("occurrences")).filter(({ id }) => id === "r").map(({ shop_id, json }) => [shop_id, json]);
+      const rewards = (await rows("occurrences"))
+        .filter(({ id }) => id === "r")
+        .map(({ shop_id, json }) => [shop_id, json]);
       expect(rewards).toEqual([
         [alpha.id, JSON.stringify(reward("r", { contact: null }))],
         [beta.id, JSON.stringify(reward("r", { contact: ADA, milestone: 7 }))],
@@ -129,9 +159,18 @@ for (const engine of engines()) {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const person = gid.customer("9007199254740993");
-      await store.inbox.receive([receipt(shop, "w1", { body: `{"customer":{"id":9007199254740993,"email":"${ADA}"},"order":9007199254740995}` })], START);
+      await store.inbox.receive(
+        [
+          receipt(shop, "w1", {
+            body: `{"customer":{"id":9007199254740993,"email":"${ADA}"},"order":9007199254740995}`,
+          }),
+        ],
+        START,
+      );
       await commit(store, shop, [{ ...redaction, shopifyId: person }]);
-      expect((await rows("inbox"))[0]?.["body"]).toBe('{"customer":{"id":"9007199254740993","email":null},"order":"9007199254740995"}');
+      expect((await rows("inbox"))[0]?.["body"]).toBe(
+        '{"customer":{"id":"9007199254740993","email":null},"order":"9007199254740995"}',
+      );
     });
 
     test("is remembered: what the platform said of the person before it changes nothing any more", async () => {

@@ -13,8 +13,17 @@ for (const engine of engines()) {
     test("of a customer has its JSON as it is served, and how recent the platform's word is", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      await commit(store, shop, [customer(1, { email: "ada@example.com", marketingConsent: true, asOf: START - 2, consentAsOf: START - 1 }), customer(2)]);
-      const json = { id: customerId(DOMAIN, gid.customer(1)), shopifyId: gid.customer(1), email: "ada@example.com", firstName: null, lastName: null };
+      await commit(store, shop, [
+        customer(1, { email: "ada@example.com", marketingConsent: true, asOf: START - 2, consentAsOf: START - 1 }),
+        customer(2),
+      ]);
+      const json = {
+        id: customerId(DOMAIN, gid.customer(1)),
+        shopifyId: gid.customer(1),
+        email: "ada@example.com",
+        firstName: null,
+        lastName: null,
+      };
       const rest = { creditsCents: 0, loyaltyTier: 0, subscriptionCount: 0, createdAt: "2026-03-01T12:00:00.000Z" };
       const stored = await rows("customers");
       expect(stored.find(({ id }) => id === json.id)).toEqual({
@@ -26,13 +35,22 @@ for (const engine of engines()) {
         consent_as_of: START - 1,
         change_number: 1,
       });
-      expect(stored.find(({ id }) => id !== json.id)).toMatchObject({ profile_as_of: null, consent_as_of: null, change_number: 2 });
+      expect(stored.find(({ id }) => id !== json.id)).toMatchObject({
+        profile_as_of: null,
+        consent_as_of: null,
+        change_number: 2,
+      });
     });
 
     test("of a subscription has its revision, churn type, renewals and last order beside its JSON", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      const given = { revision: "123456789012345678901234567890", churnType: "voluntary", cyclesCompleted: 7, status: "CANCELLED" } as const;
+      const given = {
+        revision: "123456789012345678901234567890",
+        churnType: "voluntary",
+        cyclesCompleted: 7,
+        status: "CANCELLED",
+      } as const;
       await commit(store, shop, [
         subscription(1, given),
         order(1, 1),
@@ -67,7 +85,14 @@ for (const engine of engines()) {
         last_order_status: "FAILED",
         change_number: 1,
       });
-      const nothing = { revision: null, churn_type: null, cycles_given: false, renewals: 0, last_order_at: null, last_order_status: null };
+      const nothing = {
+        revision: null,
+        churn_type: null,
+        cycles_given: false,
+        renewals: 0,
+        last_order_at: null,
+        last_order_status: null,
+      };
       expect(stored.find((row) => row["id"] !== id)).toMatchObject(nothing);
     });
 
@@ -90,7 +115,8 @@ for (const engine of engines()) {
       ]);
       await commit(store, shop, [order(1, 4, { status: "UNCOLLECTIBLE", retriesExhausted: true })]);
       const stored = await rows("orders");
-      const rowOf = (cycle: number) => stored.find(({ id }) => id === orderId(DOMAIN, gid.contract(1), "recurring", cycle));
+      const rowOf = (cycle: number) =>
+        stored.find(({ id }) => id === orderId(DOMAIN, gid.contract(1), "recurring", cycle));
       expect(rowOf(1)).toEqual({
         shop_id: shop.id,
         billed_at: at("2026-02-01"),
@@ -119,7 +145,14 @@ for (const engine of engines()) {
         platform_attempts: 0,
         change_number: 3,
       });
-      expect(rowOf(2)).toMatchObject({ reason: null, next_retry_at: null, retries_exhausted: null, declined: false, charged: true, platform_attempts: 0 });
+      expect(rowOf(2)).toMatchObject({
+        reason: null,
+        next_retry_at: null,
+        retries_exhausted: null,
+        declined: false,
+        charged: true,
+        platform_attempts: 0,
+      });
       expect(rowOf(3)).toMatchObject({ attempt_count: 2, declined: true, charged: true, platform_attempts: 2 });
       expect(rowOf(4)).toMatchObject({ retries_exhausted: true });
     });
@@ -127,21 +160,33 @@ for (const engine of engines()) {
     test("of a reward and of a cancellation flow is the record, once for each id and type", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      await commit(store, shop, [subscription(1), reward("same", { gift: { names: ["A", null] } }), cancelFlow("same")]);
-      expect(await commit(store, shop, [reward("same", { milestone: 9 }), cancelFlow("same", { saved: true })])).toMatchObject({ changed: 0 });
+      await commit(store, shop, [
+        subscription(1),
+        reward("same", { gift: { names: ["A", null] } }),
+        cancelFlow("same"),
+      ]);
+      expect(
+        await commit(store, shop, [reward("same", { milestone: 9 }), cancelFlow("same", { saved: true })]),
+      ).toMatchObject({ changed: 0 });
       expect((await rows("occurrences")).map(({ type, id, json }) => [type, id, json])).toEqual([
         ["cancel_flow", "same", JSON.stringify(cancelFlow("same"))],
         ["reward", "same", JSON.stringify(reward("same", { gift: { names: ["A", null] } }))],
       ]);
     });
 
-    test("is read back as it was written: a record that is repeated later changes nothing, and one that adds to it keeps the rest", async () => {
+    test("is read back as it was written: a repeated record changes nothing, a new one keeps the rest", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const records = [
         customer(1, { email: "ada@example.com", marketingConsent: true, asOf: START, consentAsOf: START }),
         subscription(1, { revision: "20", status: "CANCELLED", churnType: "involuntary" }),
-        order(1, 1, { status: "FAILED", attemptCount: 2, reason: "card_declined", nextRetryAt: "2026-03-05T00:00:00.000Z", retriesExhausted: false }),
+        order(1, 1, {
+          status: "FAILED",
+          attemptCount: 2,
+          reason: "card_declined",
+          nextRetryAt: "2026-03-05T00:00:00.000Z",
+          retriesExhausted: false,
+        }),
         order(1, 2),
         order(1, 3, { status: "UNCOLLECTIBLE", retriesExhausted: true }),
       ];
@@ -166,7 +211,12 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       await commit(store, shop, [subscription(1), order(1, 1)]);
       const other = "2020-01-01T00:00:00.000Z";
-      await commit(store, shop, [subscription(1, { startedAt: other, status: "PAUSED" }), order(1, 1, { billedAt: other, status: "FAILED" })], START + 1_000);
+      await commit(
+        store,
+        shop,
+        [subscription(1, { startedAt: other, status: "PAUSED" }), order(1, 1, { billedAt: other, status: "FAILED" })],
+        START + 1_000,
+      );
       expect(await rows("subscriptions")).toMatchObject([{ started_at: at("2026-01-01") }]);
       expect(await rows("orders")).toMatchObject([{ billed_at: at("2026-02-01") }]);
       expect(await rows("customers")).toMatchObject([{ created_at: START }]);

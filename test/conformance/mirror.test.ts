@@ -8,7 +8,10 @@ import { engines, type TestStore } from "./engines.ts";
 import { addShop, allRows, chooseAllEvents, commit, failures, receipt } from "./fixtures.ts";
 import { TABLE_NAMES } from "./tables.ts";
 
-const unknownContract = { field: "subscription", reason: `names a contract that is not in the mirror: ${gid.contract(9)}` };
+const unknownContract = {
+  field: "subscription",
+  reason: `names a contract that is not in the mirror: ${gid.contract(9)}`,
+};
 
 for (const engine of engines()) {
   describe(`${engine.name}: a commit`, () => {
@@ -47,12 +50,23 @@ for (const engine of engines()) {
         ],
         START,
       );
-      expect(results).toEqual([{ accepted: 1, changed: 1, events: 0 }, { refused: { index: 3, ...unknownContract } }, { accepted: 1, changed: 1, events: 0 }]);
-      expect((await rows("customers")).map(({ shop_id, json, change_number }) => [shop_id, JSON.parse(String(json)).shopifyId, change_number])).toEqual([
+      expect(results).toEqual([
+        { accepted: 1, changed: 1, events: 0 },
+        { refused: { index: 3, ...unknownContract } },
+        { accepted: 1, changed: 1, events: 0 },
+      ]);
+      expect(
+        (await rows("customers")).map(({ shop_id, json, change_number }) => [
+          shop_id,
+          JSON.parse(String(json)).shopifyId,
+          change_number,
+        ]),
+      ).toEqual([
         [alpha.id, gid.customer(1), 1],
         [beta.id, gid.customer(4), 1],
       ]);
-      for (const table of ["subscriptions", "occurrences", "deliveries"] as const) expect(await rows(table)).toEqual([]);
+      for (const table of ["subscriptions", "occurrences", "deliveries"] as const)
+        expect(await rows(table)).toEqual([]);
       expect(await rows("inbox")).toEqual(inbox);
       expect(await store.shops.rowCounts(alpha.id)).toEqual({ customers: 1, subscriptions: 0, orders: 0 });
     });
@@ -62,7 +76,9 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       const before = await rows("shops");
       expect(await store.mirror.applyRecords([], START)).toEqual([]);
-      expect(await store.mirror.applyRecords([{ shop, records: [] }], START)).toEqual([{ accepted: 0, changed: 0, events: 0 }]);
+      expect(await store.mirror.applyRecords([{ shop, records: [] }], START)).toEqual([
+        { accepted: 0, changed: 0, events: 0 },
+      ]);
       expect(await rows("shops")).toEqual(before);
     });
 
@@ -94,7 +110,9 @@ for (const engine of engines()) {
           throw new Error("a defect");
         },
       };
-      await expect(store.mirror.applyRecords([{ shop, records: [customer(1), broken] }], START)).rejects.toThrow("a defect");
+      await expect(store.mirror.applyRecords([{ shop, records: [customer(1), broken] }], START)).rejects.toThrow(
+        "a defect",
+      );
       expect(await rows("customers")).toEqual([]);
     });
 
@@ -119,7 +137,9 @@ for (const engine of engines()) {
         const shop = await addShop(store);
         await commit(store, shop, [subscription(1), order(1, 1)]);
         const resources = ["customers", "subscriptions", "orders"] as const;
-        return Promise.all(resources.map(async (resource) => (await allRows(store, shop, resource)).map(({ id }) => id)));
+        return Promise.all(
+          resources.map(async (resource) => (await allRows(store, shop, resource)).map(({ id }) => id)),
+        );
       };
       expect(await ids()).toEqual(await ids());
     });
@@ -127,7 +147,14 @@ for (const engine of engines()) {
     test("counts the shop's rows of each resource, whatever is written twice", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await commit(store, alpha, [subscription(1), subscription(2), order(1, 1), order(1, 2), order(2, 1), order(1, 1)]);
+      await commit(store, alpha, [
+        subscription(1),
+        subscription(2),
+        order(1, 1),
+        order(1, 2),
+        order(2, 1),
+        order(1, 1),
+      ]);
       await commit(store, alpha, [subscription(1, { status: "PAUSED" }), subscription(3), customer(1), reward("r")]);
       expect(await store.shops.rowCounts(alpha.id)).toEqual({ customers: 3, subscriptions: 3, orders: 3 });
       expect(await store.shops.rowCounts(beta.id)).toEqual({ customers: 0, subscriptions: 0, orders: 0 });
@@ -137,7 +164,9 @@ for (const engine of engines()) {
   describe(`${engine.name}: change numbers`, () => {
     const numbersOf = async ({ rows }: TestStore) => {
       const tables = await Promise.all((["customers", "subscriptions", "orders", "occurrences"] as const).map(rows));
-      return Object.fromEntries(tables.flat().map(({ json, change_number }) => [nameOf(JSON.parse(String(json))), change_number]));
+      return Object.fromEntries(
+        tables.flat().map(({ json, change_number }) => [nameOf(JSON.parse(String(json))), change_number]),
+      );
     };
     const nameOf = ({ shopifyId, id }: Record<string, string>) => (shopifyId ?? id ?? "").replace("gid://shopify/", "");
 
@@ -150,7 +179,14 @@ for (const engine of engines()) {
       await commit(opened.store, shop, [subscription(1)]);
       expect(await numbersOf(opened)).toEqual({ "Customer/1": 4, "Customer/2": 2, "SubscriptionContract/1": 3 });
       await commit(opened.store, shop, [order(1, 1), reward("r"), cancelFlow("c")]);
-      expect(await numbersOf(opened)).toEqual({ "Customer/1": 4, "Customer/2": 2, "Order/1001": 5, "SubscriptionContract/1": 6, r: 7, c: 8 });
+      expect(await numbersOf(opened)).toEqual({
+        "Customer/1": 4,
+        "Customer/2": 2,
+        "Order/1001": 5,
+        "SubscriptionContract/1": 6,
+        r: 7,
+        c: 8,
+      });
       expect((await opened.rows("shops"))[0]).toMatchObject({ change_count: 8 });
     });
 
@@ -182,9 +218,15 @@ for (const engine of engines()) {
       const opened = await engine.open();
       const other = await opened.reopen();
       const shop = await addShop(opened.store);
-      const submissions = Array.from({ length: 20 }, (_, n) => [{ shop, records: [customer(2 * n + 1), customer(2 * n + 2)] }]);
-      await Promise.all(submissions.map((each, n) => (n % 2 === 0 ? opened.store : other).mirror.applyRecords(each, START)));
-      const numbers = (await opened.rows("customers")).map(({ change_number }) => Number(change_number)).sort((a, b) => a - b);
+      const submissions = Array.from({ length: 20 }, (_, n) => [
+        { shop, records: [customer(2 * n + 1), customer(2 * n + 2)] },
+      ]);
+      await Promise.all(
+        submissions.map((each, n) => (n % 2 === 0 ? opened.store : other).mirror.applyRecords(each, START)),
+      );
+      const numbers = (await opened.rows("customers"))
+        .map(({ change_number }) => Number(change_number))
+        .sort((a, b) => a - b);
       expect(numbers).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
       expect((await opened.rows("shops"))[0]).toMatchObject({ change_count: 40, customer_count: 40 });
     });

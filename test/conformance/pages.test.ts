@@ -41,7 +41,8 @@ for (const engine of engines()) {
         .map(({ json }) => JSON.parse(String(json)) as Record<string, unknown>)
         .toSorted((a, b) => (sortKey(a) < sortKey(b) ? 1 : -1));
       expect(new Set(expected.map((row) => row[SORT[resource]])).size).toBeGreaterThan(1);
-      for (let limit = 1; limit <= expected.length + 1; limit += 1) expect(await allRows(store, shop, resource, limit)).toEqual(expected);
+      for (let limit = 1; limit <= expected.length + 1; limit += 1)
+        expect(await allRows(store, shop, resource, limit)).toEqual(expected);
     });
 
     test("ends at its last row, and says so where nothing follows", async () => {
@@ -56,7 +57,8 @@ for (const engine of engines()) {
         expect(parsePage(next?.rows ?? new Uint8Array())).toEqual(all.slice(limit));
         expect(next?.end).toBeNull();
       }
-      for (const limit of [all.length, all.length + 1]) expect((await store.pages.list(shop.id, resource, limit, null))?.end).toBeNull();
+      for (const limit of [all.length, all.length + 1])
+        expect((await store.pages.list(shop.id, resource, limit, null))?.end).toBeNull();
     });
 
     test("behind the last row has no rows", async () => {
@@ -74,7 +76,9 @@ for (const engine of engines()) {
       await fill(store, alpha);
       const page = await store.pages.list(beta.id, resource, 250, null);
       expect([page?.rows.byteLength, page?.end]).toEqual([0, null]);
-      expect(await store.pages.list(beta.id, resource, 250, await positionOf(store, alpha, resource, 0))).toBeUndefined();
+      expect(
+        await store.pages.list(beta.id, resource, 250, await positionOf(store, alpha, resource, 0)),
+      ).toBeUndefined();
     });
 
     test("behind a position that names no row of the shop and resource is refused", async () => {
@@ -91,7 +95,11 @@ for (const engine of engines()) {
         { at: Number.MAX_SAFE_INTEGER, id },
         ...(await Promise.all(others.map((other) => positionOf(store, shop, other, 3)))),
       ];
-      for (const position of wrong) expect({ position, page: await store.pages.list(shop.id, resource, 3, position) }).toEqual({ position, page: undefined });
+      for (const position of wrong)
+        expect({ position, page: await store.pages.list(shop.id, resource, 3, position) }).toEqual({
+          position,
+          page: undefined,
+        });
       expect(await store.pages.list(shop.id, resource, 3, { at, id })).toBeDefined();
     });
   });
@@ -106,13 +114,16 @@ for (const engine of engines()) {
         shop,
         texts.map((title, n) => subscription(n + 1, { startedAt: day(-n), lines: [{ ...line, title }, line] })),
       );
-      const stored = new Map((await rows("subscriptions")).map(({ json, started_at }) => [Number(started_at), String(json)]));
+      const stored = new Map(
+        (await rows("subscriptions")).map(({ json, started_at }) => [Number(started_at), String(json)]),
+      );
       const expected = texts.map((_, n) => stored.get(Date.parse(day(-n))));
       for (const limit of [1, 2, 4, 6]) {
         const page = await store.pages.list(shop.id, "subscriptions", limit, null);
         expect(Buffer.from(page?.rows ?? []).toString()).toBe(expected.slice(0, limit).join(","));
         const next = page?.end ? await store.pages.list(shop.id, "subscriptions", 250, page.end) : undefined;
-        if (limit < texts.length) expect(Buffer.from(next?.rows ?? []).toString()).toBe(expected.slice(limit).join(","));
+        if (limit < texts.length)
+          expect(Buffer.from(next?.rows ?? []).toString()).toBe(expected.slice(limit).join(","));
       }
     });
 
@@ -131,12 +142,17 @@ for (const engine of engines()) {
         shop,
         dates.toReversed().map((startedAt, n) => subscription(n + 1, { startedAt })),
       );
-      for (const limit of [1, 2, 5]) expect((await allRows(store, shop, "subscriptions", limit)).map(({ startedAt }) => startedAt)).toEqual(dates);
+      for (const limit of [1, 2, 5])
+        expect((await allRows(store, shop, "subscriptions", limit)).map(({ startedAt }) => startedAt)).toEqual(dates);
     });
   });
 
-  test(`${engine.name}: paging returns each row that existed at the start exactly once, even during writes`, async () => {
-    const step = fc.record({ limit: fc.integer({ min: 1, max: 4 }), n: fc.integer({ min: 1, max: 40 }), date: fc.integer({ min: 0, max: 5 }) });
+  test(`${engine.name}: paging returns each row of the start exactly once, even during writes`, async () => {
+    const step = fc.record({
+      limit: fc.integer({ min: 1, max: 4 }),
+      n: fc.integer({ min: 1, max: 40 }),
+      date: fc.integer({ min: 0, max: 5 }),
+    });
     const property = fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 12 }),
       fc.array(step, { minLength: 30, maxLength: 30 }),

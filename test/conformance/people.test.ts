@@ -28,7 +28,14 @@ for (const engine of engines()) {
         await chooseAllEvents(store, each);
         for (const n of [1, 2, 11]) await commit(store, each, recordsOf(n));
         const unnamed = receipt(each, null, { body: '{"customer":{"id":11},"count":12}' });
-        await store.inbox.receive([receipt(each, null, { topic: "orders/paid", body }), unnamed, receipt(each, null, { topic: "orders/create", body })], START);
+        await store.inbox.receive(
+          [
+            receipt(each, null, { topic: "orders/paid", body }),
+            unnamed,
+            receipt(each, null, { topic: "orders/create", body }),
+          ],
+          START,
+        );
       }
 
       const person = await store.people.export(shop, gid.customer(1));
@@ -43,7 +50,9 @@ for (const engine of engines()) {
       expect(person?.orders).toHaveLength(2);
       expect(person?.rewards).toEqual([reward("r1")]);
       expect(person?.cancelFlows).toEqual([cancelFlow("c1")]);
-      expect(person?.inbox).toEqual(["orders/paid", "orders/create"].map((topic) => ({ topic, receivedAt: new Date(START).toISOString(), body })));
+      expect(person?.inbox).toEqual(
+        ["orders/paid", "orders/create"].map((topic) => ({ topic, receivedAt: new Date(START).toISOString(), body })),
+      );
       expect(person?.deliveries.map(({ topic }) => topic)).toEqual([
         "subscription.created",
         "subscription-created",
@@ -55,18 +64,26 @@ for (const engine of engines()) {
         "cancel_flow.completed",
       ]);
       const [queued] = await rows("deliveries");
-      const sent = { id: queued?.["id"], kind: "webhook", topic: "subscription.created", createdAt: new Date(START).toISOString() };
+      const sent = {
+        id: queued?.["id"],
+        kind: "webhook",
+        topic: "subscription.created",
+        createdAt: new Date(START).toISOString(),
+      };
       expect(person?.deliveries[0]).toEqual({ ...sent, body: JSON.parse(String(queued?.["body"])) } as never);
       expect(JSON.stringify(person)).not.toContain("person11");
     });
 
-    test("is the customer alone where a person has no contracts, and nothing where the person is unknown or another shop's", async () => {
+    test("is the customer alone where there are no contracts, and nothing for another shop's person", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await commit(store, shop, [customer(1)]);
       await commit(store, other, [customer(2)]);
       const nothing = { subscriptions: [], orders: [], rewards: [], cancelFlows: [], deliveries: [], inbox: [] };
-      expect(await store.people.export(shop, gid.customer(1))).toEqual({ customer: expect.objectContaining({ shopifyId: gid.customer(1) }), ...nothing });
+      expect(await store.people.export(shop, gid.customer(1))).toEqual({
+        customer: expect.objectContaining({ shopifyId: gid.customer(1) }),
+        ...nothing,
+      });
       expect(await store.people.export(shop, gid.customer(2))).toBeUndefined();
       expect(await store.people.export(other, gid.customer(1))).toBeUndefined();
       expect(await store.people.export({ ...shop, id: other.id }, gid.customer(1))).toBeUndefined();

@@ -49,8 +49,12 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       await store.sessions.addLink(shop.id, LINK, START, START + 10);
       await store.sessions.begin(LINK, SESSION, START + 1, START + HOUR);
-      expect(await rows("admin_links")).toEqual([{ hash: LINK.toHex(), shop_id: shop.id, expires_at: START + 10, used_at: START + 1 }]);
-      expect(await rows("admin_sessions")).toEqual([{ hash: SESSION.toHex(), shop_id: shop.id, created_at: START + 1, expires_at: START + HOUR }]);
+      expect(await rows("admin_links")).toEqual([
+        { hash: LINK.toHex(), shop_id: shop.id, expires_at: START + 10, used_at: START + 1 },
+      ]);
+      expect(await rows("admin_sessions")).toEqual([
+        { hash: SESSION.toHex(), shop_id: shop.id, created_at: START + 1, expires_at: START + HOUR },
+      ]);
     });
 
     test("removes expired links and sessions when it is made, and no others", async () => {
@@ -64,7 +68,9 @@ for (const engine of engines()) {
       await begin("long", START + 6);
       await store.sessions.addLink(shop.id, LINK, START, START + 6);
       await store.sessions.addLink(shop.id, OTHER_LINK, START + 5, START + 9);
-      expect((await rows("admin_links")).map(({ hash }) => hash).sort()).toEqual([LINK.toHex(), OTHER_LINK.toHex()].sort());
+      expect((await rows("admin_links")).map(({ hash }) => hash).sort()).toEqual(
+        [LINK.toHex(), OTHER_LINK.toHex()].sort(),
+      );
       expect((await rows("admin_sessions")).map(({ hash }) => hash)).toEqual([hashToken("long").toHex()]);
     });
 
@@ -100,7 +106,7 @@ for (const engine of engines()) {
       await store.sessions.end(SESSION);
     });
 
-    test("ends with all others of its shop and its unused links; the sessions that were in force are counted", async () => {
+    test("ends with all others of its shop and its unused links; those in force are counted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const begin = async (id: number, name: string, expiresAt: number) => {
@@ -117,7 +123,8 @@ for (const engine of engines()) {
       expect(await store.sessions.begin(LINK, SESSION, START, START + HOUR)).toBe(false);
       for (const name of ["a", "b", "c"]) expect(await store.sessions.find(hashToken(name), START)).toBeUndefined();
       expect(await store.sessions.find(hashToken("d"), START)).toEqual(other);
-      for (const table of ["admin_links", "admin_sessions"] as const) expect((await rows(table)).map(({ shop_id }) => shop_id)).toEqual([other.id]);
+      for (const table of ["admin_links", "admin_sessions"] as const)
+        expect((await rows(table)).map(({ shop_id }) => shop_id)).toEqual([other.id]);
     });
   });
 

@@ -16,11 +16,21 @@ const removed = { name: "SdsError", code: "not_found" };
 async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   const name = shop.domain;
   await chooseAllEvents(store, shop);
-  await store.keys.add(shop.id, { id: `key_${name}`, label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false }, hashKey(name));
+  await store.keys.add(
+    shop.id,
+    { id: `key_${name}`, label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false },
+    hashKey(name),
+  );
   await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1);
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
-  await store.syncs.save(shop.id, "full", { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS });
+  await store.syncs.save(shop.id, "full", {
+    startedAt: START,
+    events: false,
+    stage: "orders",
+    cursor: null,
+    counts: NO_COUNTS,
+  });
   await store.inbox.receive([receipt(shop, "w1")], START);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
   const [claimed] = await claim(store, shop, { share: 1 });
@@ -32,8 +42,17 @@ for (const engine of engines()) {
     test("are found by domain and by id, and listed by domain", async () => {
       const { store } = await engine.open();
       const beta = await store.shops.add({ domain: "beta.example.com", plan: "free", currency: "EUR" }, START + 1);
-      const alpha = await store.shops.add({ domain: "alpha.example.com", plan: "pro", currency: "USD", planFixed: true }, START);
-      expect(beta).toEqual({ id: beta.id, domain: "beta.example.com", plan: "free", currency: "EUR", createdAt: START + 1 });
+      const alpha = await store.shops.add(
+        { domain: "alpha.example.com", plan: "pro", currency: "USD", planFixed: true },
+        START,
+      );
+      expect(beta).toEqual({
+        id: beta.id,
+        domain: "beta.example.com",
+        plan: "free",
+        currency: "EUR",
+        createdAt: START + 1,
+      });
       expect(await store.shops.list()).toEqual([alpha, beta]);
       expect(await store.shops.find("beta.example.com")).toEqual(beta);
       expect(await store.shops.byId(alpha.id)).toEqual(alpha);
@@ -47,17 +66,36 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const shop = await addShop(store);
       const again = store.shops.add({ domain: shop.domain, plan: "free", currency: "EUR" }, START);
-      expect((await failures([again]))[0]).toMatchObject({ code: "conflict", message: "the shop alpha.myshopify.com exists already" });
+      expect((await failures([again]))[0]).toMatchObject({
+        code: "conflict",
+        message: "the shop alpha.myshopify.com exists already",
+      });
       expect(await store.shops.list()).toEqual([shop]);
     });
 
     test("keep the settings that a change does not name", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
-      expect(await store.shops.set(shop.domain, { plan: "free+addon", retryDays: [2, 4] })).toEqual({ ...shop, plan: "free+addon" });
-      expect(await store.shops.set(shop.domain, { currency: "EUR", planFixed: true })).toEqual({ ...shop, plan: "free+addon", currency: "EUR" });
-      await store.shops.set(shop.domain, { creditTitle: "Crédit ☕", triggers: ["subscription-created"], retryDays: [] });
-      expect(await store.shops.settings(shop.id)).toEqual({ planFixed: true, retryDays: [], creditTitle: "Crédit ☕", triggers: ["subscription-created"] });
+      expect(await store.shops.set(shop.domain, { plan: "free+addon", retryDays: [2, 4] })).toEqual({
+        ...shop,
+        plan: "free+addon",
+      });
+      expect(await store.shops.set(shop.domain, { currency: "EUR", planFixed: true })).toEqual({
+        ...shop,
+        plan: "free+addon",
+        currency: "EUR",
+      });
+      await store.shops.set(shop.domain, {
+        creditTitle: "Crédit ☕",
+        triggers: ["subscription-created"],
+        retryDays: [],
+      });
+      expect(await store.shops.settings(shop.id)).toEqual({
+        planFixed: true,
+        retryDays: [],
+        creditTitle: "Crédit ☕",
+        triggers: ["subscription-created"],
+      });
       expect(await store.shops.find(other.domain)).toEqual(other);
       expect(await store.shops.settings(other.id)).toEqual(DEFAULTS);
     });
@@ -66,7 +104,11 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const { id, domain } = await addShop(store);
       await store.shops.remove(domain);
-      const refused = await failures([store.shops.settings(id), store.shops.rowCounts(id), store.shops.set(domain, { plan: "free" })]);
+      const refused = await failures([
+        store.shops.settings(id),
+        store.shops.rowCounts(id),
+        store.shops.set(domain, { plan: "free" }),
+      ]);
       expect(refused).toMatchObject([removed, removed, { ...removed, message: `there is no shop ${domain}` }]);
     });
   });
@@ -96,11 +138,16 @@ for (const engine of engines()) {
       const { store, reopen, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       const secretOf = async (domain: string, of = store) => (await of.shops.intakeSecret(domain))?.secret ?? "";
-      expect(await store.shops.intakeSecret(alpha.domain)).toEqual({ shop: alpha, secret: expect.stringMatching(/^intake_[A-Za-z0-9+/]{43}=$/) });
+      expect(await store.shops.intakeSecret(alpha.domain)).toEqual({
+        shop: alpha,
+        secret: expect.stringMatching(/^intake_[A-Za-z0-9+/]{43}=$/),
+      });
       expect(await secretOf(beta.domain)).not.toBe(await secretOf(alpha.domain));
       expect(await secretOf(alpha.domain, await reopen())).toBe(await secretOf(alpha.domain));
       expect(await store.shops.intakeSecret("gamma.example.com")).toBeUndefined();
-      const sealed = (await rows("shops")).map(({ intake_secret }) => Buffer.from(String(intake_secret), "hex").toString("latin1"));
+      const sealed = (await rows("shops")).map(({ intake_secret }) =>
+        Buffer.from(String(intake_secret), "hex").toString("latin1"),
+      );
       expect(sealed.filter((text) => text.includes("intake_"))).toEqual([]);
       expect(new Set(sealed).size).toBe(2);
     });
@@ -143,7 +190,9 @@ for (const engine of engines()) {
       const again = await addShop(store, "alpha");
       expect(again.id).toBeGreaterThan(alpha.id);
       expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
-      expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([{ refused: {} }]);
+      expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
+        { refused: {} },
+      ]);
       expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
       expect([await rows("customers"), await rows("inbox")]).toEqual([[], []]);
     });

@@ -35,29 +35,52 @@ for (const engine of engines()) {
       await store.syncs.save(shop.id, "full", run());
       await store.syncs.complete(shop.id, "full", START, 12, START + 50);
       expect(await store.syncs.unfinished(shop.id, "full")).toBeUndefined();
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({ startedAt: START, endedAt: START + 50, changed: 12 });
+      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+        startedAt: START,
+        endedAt: START + 50,
+        changed: 12,
+      });
       expect(await store.syncs.lastComplete(shop.id, "changes")).toBeUndefined();
       await store.syncs.save(shop.id, "full", run({ startedAt: START + 60 }));
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({ startedAt: START, endedAt: START + 50, changed: 12 });
+      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+        startedAt: START,
+        endedAt: START + 50,
+        changed: 12,
+      });
       await store.syncs.complete(shop.id, "full", START + 60, 0, START + 90);
-      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({ startedAt: START + 60, endedAt: START + 90, changed: 0 });
+      expect(await store.syncs.lastComplete(shop.id, "full")).toEqual({
+        startedAt: START + 60,
+        endedAt: START + 90,
+        changed: 0,
+      });
     });
 
     test("that left a gap keeps the time up to which the mirror has everything", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.syncs.complete(shop.id, "changes", undefined, 1, START + 50);
-      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({ startedAt: null, endedAt: START + 50, changed: 1 });
+      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
+        startedAt: null,
+        endedAt: START + 50,
+        changed: 1,
+      });
       await store.syncs.complete(shop.id, "changes", START + 60, 2, START + 70);
       await store.syncs.complete(shop.id, "changes", undefined, 3, START + 80);
-      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({ startedAt: START + 60, endedAt: START + 80, changed: 3 });
+      expect(await store.syncs.lastComplete(shop.id, "changes")).toEqual({
+        startedAt: START + 60,
+        endedAt: START + 80,
+        changed: 3,
+      });
     });
 
     test("of a shop that was removed is refused", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.shops.remove(shop.domain);
-      const refused = await failures([store.syncs.save(shop.id, "full", run()), store.syncs.complete(shop.id, "full", START, 0, START)]);
+      const refused = await failures([
+        store.syncs.save(shop.id, "full", run()),
+        store.syncs.complete(shop.id, "full", START, 0, START),
+      ]);
       for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
       expect(refused).toMatchObject([{ reason: "conflict" }, { reason: "conflict" }]);
     });

@@ -1,6 +1,7 @@
 /**
- * The tables that tests may read, each with the columns that order its rows and its columns of true and false. A row comes in one form from every
- * engine: dates and counts are numbers, flags are booleans, bytes are hexadecimal digits, JSON is the stored text.
+ * The tables that tests may read, each with the columns that order its rows and its columns of true and false. A row
+ * comes in one form from every engine: dates and counts are numbers, flags are booleans, bytes are hexadecimal digits,
+ * JSON is the stored text.
  */
 const TABLES = {
   admin_links: { order: ["shop_id", "hash"], flags: [] },
@@ -32,7 +33,11 @@ export type Row = Record<string, unknown>;
 /** An engine's rows in the one form and order. */
 export function sorted(table: Table, rows: readonly Row[]): Row[] {
   const { order, flags } = TABLES[table] as { order: string[]; flags: string[] };
-  const normal = rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, normalValue(value, flags.includes(column))])));
+  const normal = rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([column, value]) => [column, normalValue(value, flags.includes(column))]),
+    ),
+  );
   return normal.sort((a, b) => order.reduce((sum, column) => (sum !== 0 ? sum : compare(a[column], b[column])), 0));
 }
 

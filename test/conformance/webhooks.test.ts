@@ -13,8 +13,14 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       expect(await store.webhooks.settings(shop.id)).toEqual({ url: null, topics: [] });
-      expect(await store.webhooks.set(shop.id, { topics: TOPIC_NAMES.slice(0, 2) }, START)).toEqual({ url: null, topics: TOPIC_NAMES.slice(0, 2) });
-      expect(await store.webhooks.set(shop.id, { url: URL }, START)).toEqual({ url: URL, topics: TOPIC_NAMES.slice(0, 2) });
+      expect(await store.webhooks.set(shop.id, { topics: TOPIC_NAMES.slice(0, 2) }, START)).toEqual({
+        url: null,
+        topics: TOPIC_NAMES.slice(0, 2),
+      });
+      expect(await store.webhooks.set(shop.id, { url: URL }, START)).toEqual({
+        url: URL,
+        topics: TOPIC_NAMES.slice(0, 2),
+      });
       expect(await store.webhooks.set(shop.id, { topics: [] }, START)).toEqual({ url: URL, topics: [] });
       expect(await store.webhooks.settings(shop.id)).toEqual({ url: URL, topics: [] });
       expect(await store.webhooks.settings(other.id)).toEqual({ url: null, topics: [] });
@@ -42,7 +48,9 @@ for (const engine of engines()) {
       expect(secret).toMatch(SECRET);
       expect(await store.webhooks.secret(beta.id, START + 2)).toBe(secret);
       expect(await store.webhooks.secret(alpha.id, START)).not.toBe(secret);
-      expect((await rows("webhook_secrets")).map(({ shop_id, version, created_at }) => [shop_id, version, created_at])).toEqual([
+      expect(
+        (await rows("webhook_secrets")).map(({ shop_id, version, created_at }) => [shop_id, version, created_at]),
+      ).toEqual([
         [alpha.id, 1, START],
         [beta.id, 1, START + 1],
       ]);
@@ -62,11 +70,14 @@ for (const engine of engines()) {
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const secrets = [await store.webhooks.secret(shop.id, START)];
       await store.webhooks.secret(other.id, START);
-      for (let version = 2; version <= 11; version += 1) secrets.push(await store.webhooks.rotateSecret(shop.id, START + version));
+      for (let version = 2; version <= 11; version += 1)
+        secrets.push(await store.webhooks.rotateSecret(shop.id, START + version));
       expect(new Set(secrets).size).toBe(11);
       expect(await store.webhooks.secret(shop.id, START)).toBe(secrets[10] ?? "");
       expect(await store.webhooks.secrets(shop.id)).toEqual(secrets.toReversed());
-      expect(await Promise.all(secrets.map((_, index) => store.webhooks.secretOf(shop.id, index + 1)))).toEqual(secrets);
+      expect(await Promise.all(secrets.map((_, index) => store.webhooks.secretOf(shop.id, index + 1)))).toEqual(
+        secrets,
+      );
       expect(await store.webhooks.secrets(other.id)).toHaveLength(1);
       const [missing] = await failures([store.webhooks.secretOf(other.id, 2)]);
       expect(missing).toMatchObject({ code: "failed", message: "the signing secret 2 of the shop is missing" });
@@ -84,7 +95,11 @@ for (const engine of engines()) {
       const { id, domain } = await addShop(store);
       await store.shops.remove(domain);
       const { webhooks } = store;
-      const refused = await failures([webhooks.secret(id, START), webhooks.rotateSecret(id, START), webhooks.set(id, { url: URL }, START)]);
+      const refused = await failures([
+        webhooks.secret(id, START),
+        webhooks.rotateSecret(id, START),
+        webhooks.set(id, { url: URL }, START),
+      ]);
       expect(refused).toMatchObject(new Array(3).fill({ code: "not_found", message: "the shop was removed" }));
       expect(await store.webhooks.secrets(id)).toEqual([]);
     });
@@ -93,14 +108,27 @@ for (const engine of engines()) {
   test(`${engine.name}: no secret or token is in the database in plain form`, async () => {
     const { store, reopen, rows } = await engine.open();
     const shop = await addShop(store);
-    await store.connections.connect(shop.id, "refresh", { ...TOKENS, accessToken: "shpat_secret", refreshToken: "shprt_secret" }, [], START);
+    await store.connections.connect(
+      shop.id,
+      "refresh",
+      { ...TOKENS, accessToken: "shpat_secret", refreshToken: "shprt_secret" },
+      [],
+      START,
+    );
     const secret = await store.webhooks.rotateSecret(shop.id, START);
     const intake = (await store.shops.intakeSecret(shop.domain))?.secret ?? "";
     const stored = JSON.stringify(await Promise.all(TABLE_NAMES.map(rows)));
     const plain = [secret, intake, "shpat_secret", "shprt_secret"];
-    const forms = plain.flatMap((each) => [each, Buffer.from(each).toHex(), Buffer.from(each.slice(each.indexOf("_") + 1), "base64").toHex()]);
+    const forms = plain.flatMap((each) => [
+      each,
+      Buffer.from(each).toHex(),
+      Buffer.from(each.slice(each.indexOf("_") + 1), "base64").toHex(),
+    ]);
     expect(forms.filter((form) => form !== "" && stored.includes(form))).toEqual([]);
     const other = await reopen();
-    expect([await other.webhooks.secret(shop.id, START), (await other.connections.tokens(shop.id))?.refreshToken]).toEqual([secret, "shprt_secret"]);
+    expect([
+      await other.webhooks.secret(shop.id, START),
+      (await other.connections.tokens(shop.id))?.refreshToken,
+    ]).toEqual([secret, "shprt_secret"]);
   });
 }

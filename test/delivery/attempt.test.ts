@@ -7,7 +7,7 @@ import { parseEgressAllow } from "../../src/domain/endpoint.ts";
 import { afterTest } from "../support/cleanup.ts";
 
 const LOOPBACK = parseEgressAllow("127.0.0.0/8");
-const TIMEOUT = 400;
+const TIMEOUT_MS = 400;
 const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
 const tls = join(import.meta.dir, "../support/tls");
 const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
@@ -16,18 +16,28 @@ interface Options {
   resolve?: Resolve;
   allow?: typeof LOOPBACK;
   body?: string;
-  timeout?: number;
-  /** Trusts the test authority, as the machine of a real sender trusts public ones. */
+  timeoutMs?: number;
+  /** Trusts the test authority, as a real machine trusts public ones. */
   trusting?: boolean;
 }
 
-function send(url: string, { resolve = async () => ["127.0.0.1"], allow = LOOPBACK, body = "{}", timeout = TIMEOUT, trusting = false }: Options = {}) {
-  const trustingFetch = (input: string, init: BunFetchRequestInit) => fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
-  const settings = { fetch: (trusting ? trustingFetch : fetch) as typeof fetch, resolve, allow, timeout };
+function send(
+  url: string,
+  {
+    resolve = async () => ["127.0.0.1"],
+    allow = LOOPBACK,
+    body = "{}",
+    timeoutMs = TIMEOUT_MS,
+    trusting = false,
+  }: Options = {},
+) {
+  const trustingFetch = (input: string, init: BunFetchRequestInit) =>
+    fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
+  const settings = { fetch: (trusting ? trustingFetch : fetch) as typeof fetch, resolve, allow, timeoutMs };
   return attempt({ url, topic: "order.charged", body, signature: "sha256=00" }, settings);
 }
 
-/** A server that does with each connection what it is told, once a request has begun. */
+/** A server that hands each connection to the test when its request begins. */
 async function rawServer(serve: (socket: Socket, request: string) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -46,7 +56,10 @@ async function rawServer(serve: (socket: Socket, request: string) => void): Prom
 }
 
 function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
-  const secure = certificate === undefined ? {} : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
+  const secure =
+    certificate === undefined
+      ? {}
+      : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...secure });
   afterTest(() => server.stop(true));
   return certificate === undefined ? `http://127.0.0.1:${server.port}/` : `https://hooks.example.test:${server.port}/`;
@@ -56,13 +69,27 @@ test("sends the body with its headers to the path of the URL", async () => {
   const seen: unknown[] = [];
   const url = httpServer(async (request) => {
     const { method, headers } = request;
-    seen.push({ method, path: new URL(request.url).pathname + new URL(request.url).search, body: await request.text() });
+    seen.push({
+      method,
+      path: new URL(request.url).pathname + new URL(request.url).search,
+      body: await request.text(),
+    });
     for (const name of ["content-type", "x-service-topic", "x-service-signature", "host"]) seen.push(headers.get(name));
     return new Response("ok");
   });
-  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({
+    statusCode: 200,
+    error: null,
+    timedOut: false,
+  });
   const { host } = new URL(url);
-  expect(seen).toEqual([{ method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' }, "application/json", "order.charged", "sha256=00", host]);
+  expect(seen).toEqual([
+    { method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' },
+    "application/json",
+    "order.charged",
+    "sha256=00",
+    host,
+  ]);
 });
 
 test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
@@ -72,25 +99,65 @@ test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
 
 test.each([300, 304, 400, 401, 404, 410, 429, 500, 503, 599])("HTTP %i is a failure", async (status) => {
   const url = httpServer(() => new Response(null, { status }));
-  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
+  expect(await send(url)).toEqual({
+    statusCode: status,
+    error: `The endpoint responded with HTTP ${status}.`,
+    timedOut: false,
+  });
 });
 
-test.each([301, 302, 303, 307, 308])("a redirect (%i) is a failure and not followed, to a private address least of all", async (status) => {
-  let followed = false;
-  const inner = httpServer(() => {
-    followed = true;
-    return new Response();
+test.each([301, 302, 303, 307, 308])(
+  "a redirect (%i) is a failure and is not followed, so it cannot lead to a private address",
+  async (status) => {
+    let followed = false;
+    const inner = httpServer(() => {
+      followed = true;
+      return new Response();
+    });
+    const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
+    expect(await send(url)).toEqual({
+      statusCode: status,
+      error: `The endpoint responded with HTTP ${status}.`,
+      timedOut: false,
+    });
+    expect(followed).toBe(false);
+  },
+);
+
+test("each attempt has a connection of its own", async () => {
+  const ports = new Set<number | undefined>();
+  const url = await rawServer((socket) => {
+    ports.add(socket.remotePort);
+    socket.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
   });
-  const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
-  expect(await send(url)).toEqual({ statusCode: status, error: `The endpoint responded with HTTP ${status}.`, timedOut: false });
-  expect(followed).toBe(false);
+  for (let n = 0; n < 3; n += 1) expect(await send(url)).toMatchObject({ statusCode: 200 });
+  expect(ports.size).toBe(3);
+});
+
+test("an answer's body is not unpacked", async () => {
+  const url = httpServer(() => new Response("this is not gzip", { headers: { "Content-Encoding": "gzip" } }));
+  expect(await send(url)).toEqual({ statusCode: 200, error: null, timedOut: false });
 });
 
 describe("an endpoint that", () => {
   test("never answers", async () => {
     const began = performance.now();
     expect(await send(await rawServer(() => undefined))).toEqual(TIMED_OUT);
-    expect(performance.now() - began).toBeLessThan(TIMEOUT * 2);
+    expect(performance.now() - began).toBeLessThan(TIMEOUT_MS * 2);
+  });
+
+  test("has a name and never answers", async () => {
+    const url = (await rawServer(() => undefined)).replace("127.0.0.1", "hooks.example.test");
+    expect(await send(url)).toEqual(TIMED_OUT);
+  });
+
+  test("never answers is disconnected at the timeout", async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const url = await rawServer((socket) => {
+      socket.on("close", () => resolve());
+    });
+    expect(await send(url)).toEqual(TIMED_OUT);
+    await closed;
   });
 
   test("drips its headers", async () => {
@@ -111,7 +178,7 @@ describe("an endpoint that", () => {
     expect(await send(url)).toEqual(TIMED_OUT);
   });
 
-  test("answers 200 MB is read to the limit, and memory stays flat", async () => {
+  test("answers with 200 MB is read up to the limit, and memory stays flat", async () => {
     const chunk = Buffer.alloc(1 << 20);
     let sent = 0;
     const url = await rawServer((socket) => {
@@ -126,22 +193,28 @@ describe("an endpoint that", () => {
       pump();
     });
     const before = process.memoryUsage().rss;
-    expect(await send(url, { timeout: 5_000 })).toEqual({ statusCode: 200, error: null, timedOut: false });
-    expect(sent).toBeLessThan(100);
+    expect(await send(url, { timeoutMs: 5_000 })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(sent).toBeLessThan(32);
     expect(process.memoryUsage().rss - before).toBeLessThan(60 << 20);
   });
 
-  test("answers 100,000 header bytes", async () => {
-    const url = await rawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`));
+  test("answers with 100,000 bytes of headers gets an outcome", async () => {
+    const url = await rawServer((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`),
+    );
     const { statusCode, error, timedOut } = await send(url);
     if (error !== null) expect(error).toMatch(/^Could not connect to the endpoint: |^The endpoint did not answer/);
     expect(statusCode === 200 || error !== null).toBe(true);
     expect(timedOut).toBe(false);
   });
 
-  test("answers garbage", async () => {
-    const url = await rawServer((socket) => socket.end("\u0000\u0001 this is no HTTP\r\n\r\n"));
-    expect(await send(url)).toEqual({ statusCode: null, error: "Could not connect to the endpoint: the answer is not HTTP.", timedOut: false });
+  test("answers without HTTP", async () => {
+    const url = await rawServer((socket) => socket.end("\u0000\u0001 this is not HTTP\r\n\r\n"));
+    expect(await send(url)).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the answer is not HTTP.",
+      timedOut: false,
+    });
   });
 
   test("resets the connection after the request", async () => {
@@ -153,7 +226,7 @@ describe("an endpoint that", () => {
     });
   });
 
-  test("closes the connection within its body", async () => {
+  test("closes the connection before its body ends", async () => {
     const url = await rawServer((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
     const { error } = await send(url);
     expect(error).toBe("Could not connect to the endpoint: the connection was closed before the answer ended.");
@@ -183,7 +256,7 @@ describe("an endpoint that", () => {
     });
   });
 
-  test("has a name that resolves for ever", async () => {
+  test("has a name whose look-up never ends", async () => {
     expect(await send("https://hooks.example.test/", { resolve: () => new Promise(() => undefined) })).toEqual({
       statusCode: null,
       error: "Could not connect to the endpoint: the name hooks.example.test did not resolve in time.",
@@ -193,19 +266,28 @@ describe("an endpoint that", () => {
 });
 
 describe("addresses", () => {
-  const refused = (reason: string) => ({ statusCode: null, error: `The endpoint's address is not allowed: ${reason}.`, timedOut: false });
+  const refused = (reason: string) => ({
+    statusCode: null,
+    error: `The endpoint's address is not allowed: ${reason}.`,
+    timedOut: false,
+  });
 
-  test("a name that has come to stand for a private address is refused", async () => {
+  test("a name that now stands for a private address is refused", async () => {
     const answers = [["93.184.215.14"], ["10.0.0.1"]];
     const resolve: Resolve = async () => answers.shift() ?? [];
     await resolve("at save");
-    expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(refused("10.0.0.1 is a private address"));
+    expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(
+      refused("10.0.0.1 is a private address"),
+    );
   });
 
   test("one refused address of several refuses all", async () => {
-    expect(await send("https://hooks.example.test/", { resolve: async () => ["93.184.215.14", "169.254.169.254"], allow: [] })).toEqual(
-      refused("169.254.169.254 is a link-local address"),
-    );
+    expect(
+      await send("https://hooks.example.test/", {
+        resolve: async () => ["93.184.215.14", "169.254.169.254"],
+        allow: [],
+      }),
+    ).toEqual(refused("169.254.169.254 is a link-local address"));
   });
 
   test("the name is looked up once, and the request goes to the address that was checked", async () => {
@@ -225,13 +307,70 @@ describe("addresses", () => {
     expect(host as string | null).toBe(new URL(named).host);
   });
 
-  test("where the first of a name's addresses cannot be reached, the next is tried", async () => {
+  test("if the first address of a name cannot be reached, the next one is tried", async () => {
     const url = httpServer(() => new Response());
     const named = url.replace("127.0.0.1", "hooks.example.test");
-    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({
+      statusCode: 200,
+      error: null,
+      timedOut: false,
+    });
   });
 
-  test("a proxy variable of the environment is not obeyed", async () => {
+  test("of a name with many addresses, four are tried", async () => {
+    const url = httpServer(() => new Response());
+    const named = url.replace("127.0.0.1", "hooks.example.test");
+    const unreachable = ["127.0.0.6", "127.0.0.7", "127.0.0.8", "127.0.0.9"];
+    expect(await send(named, { resolve: async () => [...unreachable.slice(1), "127.0.0.1"] })).toMatchObject({
+      statusCode: 200,
+    });
+    expect(await send(named, { resolve: async () => [...unreachable, "127.0.0.1"] })).toEqual({
+      statusCode: null,
+      error: "Could not connect to the endpoint: the connection was refused.",
+      timedOut: false,
+    });
+  });
+
+  test("once a request may have been sent, no other address gets it", async () => {
+    let requests = 0;
+    const url = await rawServer((socket) => {
+      requests += 1;
+      socket.resetAndDestroy();
+    });
+    const { error } = await send(url.replace("127.0.0.1", "hooks.example.test"), {
+      resolve: async () => ["127.0.0.1", "127.0.0.1"],
+    });
+    expect(error).toBe("Could not connect to the endpoint: the connection was closed before the answer ended.");
+    expect(requests).toBe(1);
+  });
+
+  test.each<[string, string, string, string | undefined]>([
+    [
+      "https://hooks.example.test/a?b=c",
+      "2606:2800:21f::1",
+      "https://[2606:2800:21f::1]:443/a?b=c",
+      "hooks.example.test",
+    ],
+    ["https://hooks.example.test:8443/", "93.184.215.14", "https://93.184.215.14:8443/", "hooks.example.test"],
+    ["http://hooks.example.test:8080/", "127.0.0.1", "http://127.0.0.1:8080/", undefined],
+    ["https://93.184.215.14/", "1.1.1.1", "https://93.184.215.14:443/", undefined],
+  ])("a request for %s, looked up as %s, goes to %s with the TLS name %s", async (url, address, requested, tlsName) => {
+    const seen: unknown[] = [];
+    const record = async (input: string, init: BunFetchRequestInit) => {
+      seen.push([input, new Headers(init.headers).get("Host"), init.tls?.serverName]);
+      return new Response();
+    };
+    const settings = {
+      fetch: record as typeof fetch,
+      resolve: async () => [address],
+      allow: LOOPBACK,
+      timeoutMs: TIMEOUT_MS,
+    };
+    await attempt({ url, topic: "order.charged", body: "{}", signature: "sha256=00" }, settings);
+    expect(seen).toEqual([[requested, new URL(url).host, tlsName]]);
+  });
+
+  test("a proxy variable of the environment has no effect", async () => {
     let proxied = false;
     const proxy = httpServer(() => {
       proxied = true;
@@ -257,9 +396,13 @@ describe("addresses", () => {
 });
 
 describe("TLS", () => {
-  const failed = (reason: string) => ({ statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false });
+  const failed = (reason: string) => ({
+    statusCode: null,
+    error: `Could not connect to the endpoint: ${reason}.`,
+    timedOut: false,
+  });
 
-  test("a certificate for the name is accepted, though the connection goes to an address", async () => {
+  test("a certificate for the name is accepted, although the connection goes to an address", async () => {
     expect(
       await send(
         httpServer(() => new Response(), "valid"),
@@ -268,7 +411,7 @@ describe("TLS", () => {
     ).toEqual({ statusCode: 200, error: null, timedOut: false });
   });
 
-  test("one for another name is not", async () => {
+  test("a certificate for another name is refused", async () => {
     expect(
       await send(
         httpServer(() => new Response(), "other"),
@@ -277,7 +420,7 @@ describe("TLS", () => {
     ).toEqual(failed("the TLS certificate is for another name"));
   });
 
-  test("an expired one is not", async () => {
+  test("an expired certificate is refused", async () => {
     expect(
       await send(
         httpServer(() => new Response(), "expired"),
@@ -286,13 +429,13 @@ describe("TLS", () => {
     ).toEqual(failed("the TLS certificate has expired"));
   });
 
-  test("one of an unknown authority is not", async () => {
+  test("a certificate of an unknown authority is refused", async () => {
     expect(await send(httpServer(() => new Response(), "valid"))).toEqual(
       failed("the TLS certificate is from an unknown authority, or its chain is incomplete"),
     );
   });
 
-  test("an endpoint that speaks no TLS is a failed connection", async () => {
+  test("an endpoint without TLS is a failed connection", async () => {
     const url = await rawServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     const { error } = await send(url.replace("http:", "https:"));
     expect(error).toMatch(/^Could not connect to the endpoint: /);

@@ -1,90 +1,132 @@
 import { expect, test } from "bun:test";
-import { ConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
+import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
 
-/** Has each of some shops answer once, so that they are known. */
-function knownTo(places: ConcurrencyLimiter, ...shops: number[]): void {
-  for (const shop of shops) places.take(shop)(5, false);
+/** Makes the endpoints of these shops quick. */
+function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
+  for (const shopId of shopIds) limiter.take(shopId)(5, false);
 }
 
-function shared(places: ConcurrencyLimiter, due: number[]): Record<number, number> {
-  return Object.fromEntries(places.share(due));
+/** Makes the endpoints of these shops slow. */
+function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
+  for (const shopId of shopIds) for (const _ of [1, 2]) limiter.take(shopId)(10_000, true);
 }
 
-test("a shop has its places and no more", () => {
-  const places = new ConcurrencyLimiter(10, 4);
-  knownTo(places, 1);
-  expect(shared(places, [1])).toEqual({ 1: 4 });
-  places.take(1);
-  places.take(1);
-  expect(shared(places, [1])).toEqual({ 1: 2 });
+function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
+  return Object.fromEntries(limiter.share(due));
+}
+
+/** Takes all places that these shops may have. */
+function takeAll(limiter: ConcurrencyLimiter, due: number[]): void {
+  for (const [shopId, share] of limiter.share(due)) for (let n = 0; n < share; n += 1) limiter.take(shopId);
+}
+
+test("a shop gets no more than its places", () => {
+  const limiter = createConcurrencyLimiter(10, 4);
+  makeQuick(limiter, 1);
+  expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  const giveBack = limiter.take(1);
+  limiter.take(1);
+  expect(shares(limiter, [1])).toEqual({ 1: 2 });
+  giveBack(5, false);
+  expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
-test("all shops have no more than all places", () => {
-  const places = new ConcurrencyLimiter(5, 4);
-  knownTo(places, 1, 2, 3);
-  expect(shared(places, [1, 2, 3])).toEqual({ 1: 2, 2: 2, 3: 1 });
+test("all shops together get no more than all places", () => {
+  const limiter = createConcurrencyLimiter(5, 4);
+  makeQuick(limiter, 1, 2, 3);
+  expect(shares(limiter, [1, 2, 3])).toEqual({ 1: 2, 2: 2, 3: 1 });
 });
 
-test("shops are served in turn: the next round begins behind the shop served last", () => {
-  const places = new ConcurrencyLimiter(2, 1);
-  knownTo(places, 1, 2, 3);
-  expect([shared(places, [1, 2, 3]), shared(places, [1, 2, 3]), shared(places, [1, 2, 3])]).toEqual([
+test("shops take turns: the next round begins behind the shop served last", () => {
+  const limiter = createConcurrencyLimiter(2, 1);
+  makeQuick(limiter, 1, 2, 3);
+  const rounds = [1, 2, 3].map(() => shares(limiter, [1, 2, 3]));
+  expect(rounds).toEqual([
     { 1: 1, 2: 1 },
     { 3: 1, 1: 1 },
     { 2: 1, 3: 1 },
   ]);
 });
 
-test("an untried endpoint has one place until it has answered", () => {
-  const places = new ConcurrencyLimiter(10, 4);
-  expect(shared(places, [1])).toEqual({ 1: 1 });
-  const giveBack = places.take(1);
-  expect(shared(places, [1])).toEqual({});
+test("slow shops take turns too, and so do untried ones", () => {
+  const slow = createConcurrencyLimiter(2, 1);
+  makeSlow(slow, 1, 2, 3);
+  expect([1, 2, 3].map(() => shares(slow, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
+  const untried = createConcurrencyLimiter(4, 1);
+  expect([1, 2, 3].map(() => shares(untried, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
+});
+
+test("an untried endpoint gets one place until it has answered", () => {
+  const limiter = createConcurrencyLimiter(10, 4);
+  expect(shares(limiter, [1])).toEqual({ 1: 1 });
+  const giveBack = limiter.take(1);
+  expect(shares(limiter, [1])).toEqual({});
   giveBack(5, false);
-  expect(shared(places, [1])).toEqual({ 1: 4 });
+  expect(shares(limiter, [1])).toEqual({ 1: 4 });
 });
 
 test.each<[string, number, boolean]>([
   ["hangs", 10_000, true],
-  ["answers, but just before the timeout", 9_900, false],
-])("an endpoint that %s has one place from the second time on, until it is quick again", (_name, duration, timedOut) => {
-  const places = new ConcurrencyLimiter(10, 4);
-  knownTo(places, 1);
-  places.take(1)(duration, timedOut);
-  expect(shared(places, [1])).toEqual({ 1: 4 });
-  places.take(1)(duration, timedOut);
-  expect(shared(places, [1])).toEqual({ 1: 1 });
-  places.take(1)(5, false);
-  expect(shared(places, [1])).toEqual({ 1: 4 });
-});
+  ["times out soon", 500, true],
+  ["answers just before the timeout", 9_900, false],
+  ["takes a second", 1_000, false],
+])(
+  "an endpoint that %s gets one place from the second time on, until it is quick again",
+  (_name, durationMs, timedOut) => {
+    const limiter = createConcurrencyLimiter(10, 4);
+    makeQuick(limiter, 1);
+    limiter.take(1)(durationMs, timedOut);
+    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+    limiter.take(1)(durationMs, timedOut);
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
+    limiter.take(1)(999, false);
+    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  },
+);
 
-/** Gives all places that are to be had to these shops. */
-function fill(places: ConcurrencyLimiter, due: number[]): void {
-  for (const [shop, share] of places.share(due)) for (let n = 0; n < share; n += 1) places.take(shop);
-}
-
-test("however many endpoints are slow or untried, quick ones find places, and so does a new one", () => {
-  const places = new ConcurrencyLimiter(16, 4);
+test("quick endpoints get places however many others are slow or untried, and so does a new one", () => {
+  const limiter = createConcurrencyLimiter(16, 4);
   const slow = Array.from({ length: 300 }, (_, n) => n + 100);
-  for (const shop of slow) for (const _ of [1, 2]) places.take(shop)(10_000, true);
   const untried = Array.from({ length: 300 }, (_, n) => n + 1000);
-  knownTo(places, 1);
-  fill(places, slow);
-  expect(places.free).toBe(8);
-  expect(shared(places, [2, ...slow])).toEqual({ 2: 1 });
-  fill(places, [...slow, ...untried]);
-  expect(places.free).toBe(4);
-  expect(shared(places, [1, ...slow, ...untried])).toEqual({ 1: 4 });
+  makeSlow(limiter, ...slow);
+  makeQuick(limiter, 1);
+  takeAll(limiter, slow);
+  expect(limiter.free).toBe(8);
+  expect(shares(limiter, [2, ...slow])).toEqual({ 2: 1 });
+  takeAll(limiter, [...slow, ...untried]);
+  expect(limiter.free).toBe(4);
+  expect(shares(limiter, [1, ...slow, ...untried])).toEqual({ 1: 4 });
 });
 
-test("slow shops are served in turn too", () => {
-  const places = new ConcurrencyLimiter(2, 1);
-  for (const shop of [1, 2, 3]) for (const _ of [1, 2]) places.take(shop)(10_000, true);
-  expect([shared(places, [1, 2, 3]), shared(places, [1, 2, 3]), shared(places, [1, 2, 3])]).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
+test("the last free place goes to a quick endpoint, or else to an untried one, or else to a slow one", () => {
+  const limiter = createConcurrencyLimiter(8, 8);
+  const [slow, quick, untried] = [1, 2, 3];
+  makeSlow(limiter, slow);
+  makeQuick(limiter, quick);
+  for (let n = 0; n < 7; n += 1) limiter.take(quick);
+  expect(shares(limiter, [slow, quick, untried])).toEqual({ [quick]: 1 });
+  expect(shares(limiter, [slow, untried])).toEqual({ [untried]: 1 });
+  expect(shares(limiter, [slow])).toEqual({ [slow]: 1 });
 });
 
-test("whatever happens, places come back", () => {
-  const places = new ConcurrencyLimiter(6, 3);
+test("a single place is enough for an endpoint of any pace", () => {
+  for (const make of [makeQuick, makeSlow, () => undefined]) {
+    const limiter = createConcurrencyLimiter(1, 4);
+    make(limiter, 1);
+    expect(shares(limiter, [1])).toEqual({ 1: 1 });
+  }
+});
+
+test("a place counts for the pace at which it was taken, although the pace changes meanwhile", () => {
+  const limiter = createConcurrencyLimiter(4, 4);
+  const taken = [limiter.take(1), limiter.take(1)];
+  for (const giveBack of taken) giveBack(10_000, true);
+  expect(limiter.free).toBe(4);
+  expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
+});
+
+test("every place comes back", () => {
+  const limiter = createConcurrencyLimiter(6, 3);
   let state = 1;
   const random = (n: number) => {
     state = (state * 48_271) % 2_147_483_647;
@@ -92,15 +134,15 @@ test("whatever happens, places come back", () => {
   };
   const held: (() => void)[] = [];
   for (let step = 0; step < 2_000; step += 1) {
-    for (const [shop, share] of places.share([1, 2, 3, 4, 5])) {
+    for (const [shopId, share] of limiter.share([1, 2, 3, 4, 5])) {
       for (let n = 0; n < share; n += 1) {
-        const giveBack = places.take(shop);
+        const giveBack = limiter.take(shopId);
         held.push(() => giveBack(random(2_000), random(3) === 0));
       }
     }
-    expect(places.free).toBeGreaterThanOrEqual(0);
+    expect(limiter.free).toBeGreaterThanOrEqual(0);
     for (let n = random(held.length + 1); n > 0; n -= 1) held.splice(random(held.length), 1)[0]?.();
   }
   for (const giveBack of held) giveBack();
-  expect(places.free).toBe(6);
+  expect(limiter.free).toBe(6);
 });

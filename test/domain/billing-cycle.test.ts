@@ -50,8 +50,15 @@ describe("an order made of a cycle's attempts", () => {
   });
 
   test("a skipped cycle is SKIPPED at its expected date, and PENDING once it is taken back", () => {
-    const mirror = MapMirror.of(subscription(1), billingCycle(1, 2, [], { skipped: true, expectedAt: "2026-03-01T00:00:00.000Z" }));
-    expect(mirror.theOrder(1, 2)).toMatchObject({ status: "SKIPPED", billedAt: "2026-03-01T00:00:00.000Z", totalCents: 2000 });
+    const mirror = MapMirror.of(
+      subscription(1),
+      billingCycle(1, 2, [], { skipped: true, expectedAt: "2026-03-01T00:00:00.000Z" }),
+    );
+    expect(mirror.theOrder(1, 2)).toMatchObject({
+      status: "SKIPPED",
+      billedAt: "2026-03-01T00:00:00.000Z",
+      totalCents: 2000,
+    });
     mirror.apply(billingCycle(1, 2, []));
     expect(mirror.theOrder(1, 2)).toMatchObject({ status: "PENDING" });
   });
@@ -146,7 +153,11 @@ describe("where the intake tells of the same order", () => {
         ["card_declined", 9],
       ]),
     ).events;
-    expect(next?.data).toMatchObject({ attempt_count: 2, reason: "card_declined", next_retry_at: "2026-02-12T00:00:00.000Z" });
+    expect(next?.data).toMatchObject({
+      attempt_count: 2,
+      reason: "card_declined",
+      next_retry_at: "2026-02-12T00:00:00.000Z",
+    });
   });
 
   test("and says more of an attempt without counting, no attempt is made of that, and the next one is told of", () => {

@@ -9,9 +9,17 @@ const mirrorOf = MapMirror.of;
 
 describe("customer", () => {
   test("absent keeps, null clears", () => {
-    const mirror = mirrorOf(customer(1, { email: "a@b.c", firstName: "A", marketingConsent: true, creditsCents: 5, loyaltyTier: 1 }));
+    const mirror = mirrorOf(
+      customer(1, { email: "a@b.c", firstName: "A", marketingConsent: true, creditsCents: 5, loyaltyTier: 1 }),
+    );
     mirror.apply(customer(1, { firstName: null, creditsCents: null }));
-    expect(mirror.theCustomer(1)).toMatchObject({ email: "a@b.c", firstName: null, marketingConsent: true, creditsCents: 0, loyaltyTier: 1 });
+    expect(mirror.theCustomer(1)).toMatchObject({
+      email: "a@b.c",
+      firstName: null,
+      marketingConsent: true,
+      creditsCents: 0,
+      loyaltyTier: 1,
+    });
   });
 
   test("what says nothing new changes nothing", () => {
@@ -29,7 +37,9 @@ describe("customer", () => {
   });
 
   test("a redaction empties the personal data for good and keeps the row", () => {
-    const mirror = mirrorOf(customer(1, { email: "a@b.c", firstName: "A", lastName: "B", creditsCents: 7, asOf: 1000 }));
+    const mirror = mirrorOf(
+      customer(1, { email: "a@b.c", firstName: "A", lastName: "B", creditsCents: 7, asOf: 1000 }),
+    );
     mirror.apply({ type: "redaction", shopifyId: gid.customer(1), asOf: 2000 });
     mirror.apply(customer(1, { email: "a@b.c", asOf: 1500 }));
     expect(mirror.theCustomer(1)).toMatchObject({ email: null, firstName: null, lastName: null, creditsCents: 7 });
@@ -102,16 +112,20 @@ describe("subscription", () => {
   });
 
   test("a date that the source gave before stays", () => {
-    const mirror = mirrorOf(subscription(1, { cancelledAt: "2026-01-05T00:00:00.000Z" }), subscription(1, { status: "CANCELLED" }));
+    const mirror = mirrorOf(
+      subscription(1, { cancelledAt: "2026-01-05T00:00:00.000Z" }),
+      subscription(1, { status: "CANCELLED" }),
+    );
     expect(mirror.theSubscription(1)?.cancelledAt).toBe("2026-01-05T00:00:00.000Z");
     mirror.apply(subscription(1, { status: "EXPIRED" }));
     expect(mirror.theSubscription(1)?.cancelledAt).toBe("2026-01-05T00:00:00.000Z");
   });
 
   test("the source's own cancellation date counts", () => {
-    expect(mirrorOf(subscription(1, { status: "CANCELLED", cancelledAt: "2026-01-05T00:00:00.000Z" })).theSubscription(1)?.cancelledAt).toBe(
-      "2026-01-05T00:00:00.000Z",
-    );
+    expect(
+      mirrorOf(subscription(1, { status: "CANCELLED", cancelledAt: "2026-01-05T00:00:00.000Z" })).theSubscription(1)
+        ?.cancelledAt,
+    ).toBe("2026-01-05T00:00:00.000Z");
   });
 });
 
@@ -126,13 +140,19 @@ describe("order", () => {
   });
 
   test("one for an unknown contract is refused", () => {
-    expect(() => mirrorOf(order(1, 1))).toThrow(`subscription names a contract that is not in the mirror: ${gid.contract(1)}`);
+    expect(() => mirrorOf(order(1, 1))).toThrow(
+      `subscription names a contract that is not in the mirror: ${gid.contract(1)}`,
+    );
   });
 
   test("billedAt is the first billing attempt", () => {
     const mirror = mirrorOf(subscription(1), order(1, 1, { status: "FAILED", shopifyId: null }));
     mirror.apply(order(1, 1, { status: "RECOVERED", billedAt: "2026-02-09T00:00:00.000Z" }));
-    expect(mirror.theOrder(1, 1)).toMatchObject({ status: "RECOVERED", billedAt: "2026-02-01T00:00:00.000Z", shopifyId: gid.order(1001) });
+    expect(mirror.theOrder(1, 1)).toMatchObject({
+      status: "RECOVERED",
+      billedAt: "2026-02-01T00:00:00.000Z",
+      shopifyId: gid.order(1001),
+    });
   });
 
   test("PAID and RECOVERED renewals are the cycles completed", () => {

@@ -13,7 +13,10 @@ const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1),
 const submit = (...records: MirrorRecord[]): Submission => ({ shop, records });
 
 /** Platform webhooks that wait in the inbox: one names customer 1 by number, one has the digit elsewhere. */
-const INBOX = [`{"customer":{"id":1,"email":"${ADA}"}}`, `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`];
+const INBOX = [
+  `{"customer":{"id":1,"email":"${ADA}"}}`,
+  `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`,
+];
 
 describe("a redaction", () => {
   test("empties the reward that the same commit adds, and the event of it", () => {
@@ -47,7 +50,11 @@ describe("a redaction", () => {
 
   test("of a refused submission empties nothing", () => {
     const mirror = new MemoryMirror(INBOX);
-    mirror.commit([submit(customer(1, { email: ADA })), submit(reward("r", { contact: ADA })), submit(redaction, order(9, 1))]);
+    mirror.commit([
+      submit(customer(1, { email: ADA })),
+      submit(reward("r", { contact: ADA })),
+      submit(redaction, order(9, 1)),
+    ]);
     expect(JSON.stringify(mirror.contents()).split(ADA)).toHaveLength(5);
   });
 });
@@ -60,7 +67,10 @@ describe("events", () => {
   };
 
   test("before eventsSince are not queued, and the result counts those that are", () => {
-    const records = [subscription(1, { startedAt: new Date(START - 1).toISOString() }), subscription(2, { startedAt: new Date(START).toISOString() })];
+    const records = [
+      subscription(1, { startedAt: new Date(START - 1).toISOString() }),
+      subscription(2, { startedAt: new Date(START).toISOString() }),
+    ];
     expect(events({ shop, records, eventsSince: START })).toEqual({
       results: [{ accepted: 2, changed: 2, events: 2 }],
       topics: ["subscription.created", "subscription-created"],
@@ -68,12 +78,22 @@ describe("events", () => {
   });
 
   test("are queued by none where eventsSince is Infinity, also those that happen now", () => {
-    expect(events({ shop, records: [subscription(1), reward("r")], eventsSince: Number.POSITIVE_INFINITY }).topics).toEqual([]);
+    expect(
+      events({ shop, records: [subscription(1), reward("r")], eventsSince: Number.POSITIVE_INFINITY }).topics,
+    ).toEqual([]);
   });
 
   test("of a refused submission are not queued", () => {
     expect(events({ shop, records: [subscription(1), cancelFlow("c", { subscription: gid.contract(9) })] })).toEqual({
-      results: [{ refused: { index: 1, field: "subscription", reason: `names a contract that is not in the mirror: ${gid.contract(9)}` } }],
+      results: [
+        {
+          refused: {
+            index: 1,
+            field: "subscription",
+            reason: `names a contract that is not in the mirror: ${gid.contract(9)}`,
+          },
+        },
+      ],
       topics: [],
     });
   });
@@ -90,7 +110,11 @@ test("inbox items leave the inbox with the submission that settles them, and not
 
 test("counts are the rows of each resource, whatever is written twice or refused", () => {
   const mirror = new MemoryMirror();
-  mirror.commit([submit(subscription(1), subscription(2), order(1, 1)), submit(order(1, 1), order(1, 2)), submit(customer(7), order(9, 1))]);
+  mirror.commit([
+    submit(subscription(1), subscription(2), order(1, 1)),
+    submit(order(1, 1), order(1, 2)),
+    submit(customer(7), order(9, 1)),
+  ]);
   mirror.commit([submit(subscription(1, { status: "PAUSED" }), subscription(3))]);
   expect(mirror.contents().state).toEqual({ changeCount: 9, counts: { customers: 3, subscriptions: 3, orders: 2 } });
 });
@@ -110,19 +134,26 @@ test("decide asks only for rows that keysOf named or that belong to loaded contr
 
 test("any grouping of the same submissions into commits ends in the same mirror, events and emptied texts", () => {
   fc.assert(
-    fc.property(submissions, fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 10, maxLength: 10 }), (all, sizes) => {
-      const [apart, together] = [new MemoryMirror(INBOX), new MemoryMirror(INBOX)];
-      const list = all.map((records, index): Submission => ({ shop, records, ...(index === 5 && { inboxNumbers: [2] }) }));
-      const results = list.flatMap((submission) => apart.commit([submission]));
-      const groups: Submission[][] = [];
-      for (let at = 0; at < list.length; at += sizes[groups.length - 1] ?? 1) groups.push(list.slice(at, at + (sizes[groups.length] ?? 1)));
-      expect(groups.flatMap((group) => together.commit(group))).toEqual(results);
-      // Rows that change several times in one commit take one change number.
-      const { state: stateApart, ...contentsApart } = apart.contents();
-      const { state: stateTogether, ...contentsTogether } = together.contents();
-      expect(contentsTogether).toEqual(contentsApart);
-      expect(stateTogether.counts).toEqual(stateApart.counts);
-    }),
+    fc.property(
+      submissions,
+      fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 10, maxLength: 10 }),
+      (all, sizes) => {
+        const [apart, together] = [new MemoryMirror(INBOX), new MemoryMirror(INBOX)];
+        const list = all.map(
+          (records, index): Submission => ({ shop, records, ...(index === 5 && { inboxNumbers: [2] }) }),
+        );
+        const results = list.flatMap((submission) => apart.commit([submission]));
+        const groups: Submission[][] = [];
+        for (let at = 0; at < list.length; at += sizes[groups.length - 1] ?? 1)
+          groups.push(list.slice(at, at + (sizes[groups.length] ?? 1)));
+        expect(groups.flatMap((group) => together.commit(group))).toEqual(results);
+        // Rows that change several times in one commit take one change number.
+        const { state: stateApart, ...contentsApart } = apart.contents();
+        const { state: stateTogether, ...contentsTogether } = together.contents();
+        expect(contentsTogether).toEqual(contentsApart);
+        expect(stateTogether.counts).toEqual(stateApart.counts);
+      },
+    ),
     { numRuns: 1_000 },
   );
 });

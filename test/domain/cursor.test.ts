@@ -4,11 +4,16 @@ import { formatCursor, parseCursor } from "../../src/domain/cursor.ts";
 import { customerId } from "../../src/domain/ids.ts";
 
 test("is <ISO date>~<id>", () => {
-  expect(formatCursor({ at: Date.parse("2026-01-02T03:04:05.678Z"), id: "sub_x" })).toBe("2026-01-02T03:04:05.678Z~sub_x");
+  expect(formatCursor({ at: Date.parse("2026-01-02T03:04:05.678Z"), id: "sub_x" })).toBe(
+    "2026-01-02T03:04:05.678Z~sub_x",
+  );
 });
 
 test("what was written is read again", () => {
-  const positions = fc.record({ at: fc.integer({ min: 0, max: 253_402_300_799_999 }), id: fc.string().map((text) => customerId("a.example", text)) });
+  const positions = fc.record({
+    at: fc.integer({ min: 0, max: 253_402_300_799_999 }),
+    id: fc.string().map((text) => customerId("a.example", text)),
+  });
   fc.assert(
     fc.property(positions, (position) => {
       expect(parseCursor(formatCursor(position))).toEqual(position);

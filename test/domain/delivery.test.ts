@@ -1,12 +1,18 @@
 import { expect, test } from "bun:test";
-import { afterAttempt, afterRetryByHand, type DeliveryState, envelope, timeoutError } from "../../src/domain/delivery.ts";
+import {
+  afterAttempt,
+  afterRetryByHand,
+  type DeliveryState,
+  envelope,
+  timeoutError,
+} from "../../src/domain/delivery.ts";
 
 const MINUTE = 60_000;
 const WAITS = [2, 4, 8, 16].map((minutes) => minutes * MINUTE);
 const FAILURE = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
 const SUCCESS = { statusCode: 204, error: null };
 
-/** service.md "Webhook delivery transitions" and the backoff table, row by row. */
+/** The table of docs/webhooks.md, "Retries", row by row. */
 test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, DeliveryState["status"], number | null]>([
   ["pending", 0, SUCCESS, "delivered", null],
   ["pending", 0, FAILURE, "retrying", 2],
@@ -18,7 +24,12 @@ test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, Del
   ["retrying", 4, SUCCESS, "delivered", null],
 ])("%s after %i attempts, %p: %s, next in %p minutes", (status, attempts, outcome, next, minutes) => {
   const after = afterAttempt({ status, attempts, round: attempts, nextAttemptAt: 0 }, outcome, 1_000, WAITS);
-  expect(after).toEqual({ status: next, attempts: attempts + 1, round: attempts + 1, nextAttemptAt: minutes === null ? null : 1_000 + minutes * MINUTE });
+  expect(after).toEqual({
+    status: next,
+    attempts: attempts + 1,
+    round: attempts + 1,
+    nextAttemptAt: minutes === null ? null : 1_000 + minutes * MINUTE,
+  });
 });
 
 test("attempts that all fail are made at 0, 2, 6, 14 and 30 minutes, and then no more", () => {

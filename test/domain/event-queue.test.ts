@@ -9,7 +9,11 @@ const shop = { id: 1, domain: "alpha.myshopify.com" };
 const event: Event = {
   topic: "subscription.created",
   data: { status: "ACTIVE" },
-  trigger: { handle: "subscription-created", customer: gid.customer(1), fields: { "Contract ID": gid.contract(1), Interval: "1 month" } },
+  trigger: {
+    handle: "subscription-created",
+    customer: gid.customer(1),
+    fields: { "Contract ID": gid.contract(1), Interval: "1 month" },
+  },
 };
 const ALL: EventTargets = {
   plan: "pro",
@@ -19,7 +23,8 @@ const ALL: EventTargets = {
   triggers: ["subscription-created"],
   isConnected: true,
 };
-const kinds = (targets: Partial<EventTargets>) => deliveriesOf([event], shop, { ...ALL, ...targets }, START, () => "whd_1").map(({ kind }) => kind);
+const kinds = (targets: Partial<EventTargets>) =>
+  deliveriesOf([event], shop, { ...ALL, ...targets }, START, () => "whd_1").map(({ kind }) => kind);
 
 test.each<[string, Partial<EventTargets>, DeliveryKind[]]>([
   ["what is chosen", {}, ["webhook", "trigger"]],

@@ -19,13 +19,31 @@ function topicsOf(...records: MirrorRecord[]): string[] {
   return eventsOf(...records).map(({ topic }) => topic);
 }
 
-/** service.md "Webhook topics": fields and their order. */
+/** The fields of docs/webhooks.md, "Topics", in their order. */
 const FIELDS = {
-  "subscription.created": ["contract_id", "customer_id", "status", "interval", "interval_count", "next_billing_date", "selling_plan_id"],
+  "subscription.created": [
+    "contract_id",
+    "customer_id",
+    "status",
+    "interval",
+    "interval_count",
+    "next_billing_date",
+    "selling_plan_id",
+  ],
   "subscription.updated": ["contract_id", "customer_id", "status", "next_billing_date"],
   "subscription.cancelled": ["contract_id", "customer_id", "churn_type"],
   "order.charged": ["order_id", "contract_id", "customer_id", "cycle_number", "total_cents", "attempt_count"],
-  "order.failed": ["order_id", "contract_id", "customer_id", "cycle_number", "total_cents", "attempt_count", "reason", "next_retry_at", "retries_exhausted"],
+  "order.failed": [
+    "order_id",
+    "contract_id",
+    "customer_id",
+    "cycle_number",
+    "total_cents",
+    "attempt_count",
+    "reason",
+    "next_retry_at",
+    "retries_exhausted",
+  ],
   "order.recovered": ["order_id", "contract_id", "customer_id", "cycle_number", "total_cents", "attempt_count"],
   "loyalty.reward_earned": ["source", "customer_id", "milestone"],
   "cancel_flow.completed": ["contract_id", "customer_id", "reason_id", "offer_type", "accepted", "saved"],
@@ -50,7 +68,11 @@ test.each<[keyof typeof FIELDS, MirrorRecord[], Record<string, unknown>]>([
     [subscription(1), subscription(1, { status: "PAUSED" })],
     { contract_id, customer_id, status: "PAUSED", next_billing_date: "2026-02-01T00:00:00.000Z" },
   ],
-  ["subscription.cancelled", [subscription(1), subscription(1, { status: "CANCELLED" })], { contract_id, customer_id, churn_type: "voluntary" }],
+  [
+    "subscription.cancelled",
+    [subscription(1), subscription(1, { status: "CANCELLED" })],
+    { contract_id, customer_id, churn_type: "voluntary" },
+  ],
   [
     "order.charged",
     [subscription(1), order(1, 3)],
@@ -58,7 +80,16 @@ test.each<[keyof typeof FIELDS, MirrorRecord[], Record<string, unknown>]>([
   ],
   [
     "order.failed",
-    [subscription(1), order(1, 3, { shopifyId: null, status: "FAILED", attemptCount: 2, reason: "expired_card", nextRetryAt: "2026-02-04T00:00:00.000Z" })],
+    [
+      subscription(1),
+      order(1, 3, {
+        shopifyId: null,
+        status: "FAILED",
+        attemptCount: 2,
+        reason: "expired_card",
+        nextRetryAt: "2026-02-04T00:00:00.000Z",
+      }),
+    ],
     {
       order_id: null,
       contract_id,
@@ -90,7 +121,24 @@ test.each<[keyof typeof FIELDS, MirrorRecord[], Record<string, unknown>]>([
 
 test("samples have the fields of real events", () => {
   expect(TOPIC_NAMES).toEqual(Object.keys(FIELDS) as typeof TOPIC_NAMES);
-  for (const topic of TOPIC_NAMES) expect(Object.keys(sampleEvent(topic).data).slice(0, 3)).toEqual(FIELDS[topic].slice(0, 3));
+  for (const topic of TOPIC_NAMES)
+    expect(Object.keys(sampleEvent(topic).data).slice(0, 3)).toEqual(FIELDS[topic].slice(0, 3));
+});
+
+test("the sample of a recovered order counts the failed attempt before it", () => {
+  expect(sampleEvent("order.charged").data["attempt_count"]).toBe(1);
+  expect(sampleEvent("order.recovered").data["attempt_count"]).toBe(2);
+});
+
+test("a declined renewal without a reason starts its workflow with the reason `unknown`", () => {
+  const [event] = eventsOf(subscription(1), order(1, 1, { status: "FAILED", attemptCount: 1 }));
+  expect(event?.data["reason"]).toBeNull();
+  expect(event?.trigger?.fields).toEqual({
+    "Contract ID": contract_id,
+    Interval: "1 month",
+    "Decline reason": "unknown",
+    "Attempt count": 1,
+  });
 });
 
 describe("a contract", () => {
@@ -99,10 +147,26 @@ describe("a contract", () => {
     ["seen first when it is over", [subscription(1, { status: "CANCELLED" })], ["subscription.created"]],
     ["that says the same again", [subscription(1), subscription(1)], []],
     ["with other lines", [subscription(1), subscription(1, { lines: [] })], []],
-    ["with another next billing date", [subscription(1), subscription(1, { nextBillingDate: "2026-03-01T00:00:00.000Z" })], ["subscription.updated"]],
-    ["that is cancelled", [subscription(1), subscription(1, { status: "CANCELLED" })], ["subscription.updated", "subscription.cancelled"]],
-    ["that stays cancelled", [subscription(1, { status: "CANCELLED" }), subscription(1, { status: "CANCELLED", lines: [] })], []],
-    ["of an older revision", [subscription(1, { revision: "9" }), subscription(1, { revision: "8", status: "PAUSED" })], []],
+    [
+      "with another next billing date",
+      [subscription(1), subscription(1, { nextBillingDate: "2026-03-01T00:00:00.000Z" })],
+      ["subscription.updated"],
+    ],
+    [
+      "that is cancelled",
+      [subscription(1), subscription(1, { status: "CANCELLED" })],
+      ["subscription.updated", "subscription.cancelled"],
+    ],
+    [
+      "that stays cancelled",
+      [subscription(1, { status: "CANCELLED" }), subscription(1, { status: "CANCELLED", lines: [] })],
+      [],
+    ],
+    [
+      "of an older revision",
+      [subscription(1, { revision: "9" }), subscription(1, { revision: "8", status: "PAUSED" })],
+      [],
+    ],
     ["whose renewals are counted", [subscription(1), order(1, 1), customer(1)], []],
   ])("%s", (_name, records, topics) => {
     expect(topicsOf(...records)).toEqual(topics);
@@ -112,10 +176,18 @@ describe("a contract", () => {
   test.each<[string, MirrorRecord[], string]>([
     ["by itself", [subscription(1), cancelled], "voluntary"],
     ["as the source says", [subscription(1), { ...cancelled, churnType: "involuntary" }], "involuntary"],
-    ["as the source says, though it was unpaid", [subscription(1, { status: "PAYMENT_FAILED" }), { ...cancelled, churnType: "voluntary" }], "voluntary"],
+    [
+      "as the source says, though it was unpaid",
+      [subscription(1, { status: "PAYMENT_FAILED" }), { ...cancelled, churnType: "voluntary" }],
+      "voluntary",
+    ],
     ["after PAYMENT_FAILED", [subscription(1, { status: "PAYMENT_FAILED" }), cancelled], "involuntary"],
     ["after a FAILED order", [subscription(1), order(1, 1, { status: "FAILED" }), cancelled], "involuntary"],
-    ["after an UNCOLLECTIBLE order", [subscription(1), order(1, 1, { status: "UNCOLLECTIBLE" }), cancelled], "involuntary"],
+    [
+      "after an UNCOLLECTIBLE order",
+      [subscription(1), order(1, 1, { status: "UNCOLLECTIBLE" }), cancelled],
+      "involuntary",
+    ],
     [
       "after a FAILED order that was recovered",
       [subscription(1), order(1, 1, { status: "FAILED" }), order(1, 1, { status: "RECOVERED" }), cancelled],
@@ -123,7 +195,12 @@ describe("a contract", () => {
     ],
     [
       "after a FAILED order that was not the last",
-      [subscription(1), order(1, 1, { status: "FAILED" }), order(1, 2, { billedAt: "2026-03-01T00:00:00.000Z" }), cancelled],
+      [
+        subscription(1),
+        order(1, 1, { status: "FAILED" }),
+        order(1, 2, { billedAt: "2026-03-01T00:00:00.000Z" }),
+        cancelled,
+      ],
       "voluntary",
     ],
     [
@@ -132,7 +209,10 @@ describe("a contract", () => {
       "voluntary",
     ],
   ])("cancelled %s", (_name, records, churn_type) => {
-    expect(eventsOf(...records).at(-1)).toMatchObject({ topic: "subscription.cancelled", data: { contract_id, customer_id, churn_type } });
+    expect(eventsOf(...records).at(-1)).toMatchObject({
+      topic: "subscription.cancelled",
+      data: { contract_id, customer_id, churn_type },
+    });
   });
 });
 
@@ -149,20 +229,53 @@ describe("an order", () => {
     ["declined", [failed()], [["order.failed", 1]]],
     ["declined, said again", [failed(), failed()], []],
     ["declined, as the source counts", [failed({ attemptCount: 4 })], [["order.failed", 4]]],
-    ["declined again, as the source counts", [failed({ attemptCount: 1 }), failed({ attemptCount: 2 })], [["order.failed", 2]]],
-    ["declined, then changed under one count", [failed({ attemptCount: 1 }), failed({ attemptCount: 1, reason: "x" })], []],
-    ["declined again, to be seen from the next retry", [failed(), failed({ nextRetryAt: "2026-02-09T00:00:00.000Z" })], [["order.failed", 2]]],
+    [
+      "declined again, as the source counts",
+      [failed({ attemptCount: 1 }), failed({ attemptCount: 2 })],
+      [["order.failed", 2]],
+    ],
+    [
+      "declined, then changed under one count",
+      [failed({ attemptCount: 1 }), failed({ attemptCount: 1, reason: "x" })],
+      [],
+    ],
+    [
+      "declined again, to be seen from the next retry",
+      [failed(), failed({ nextRetryAt: "2026-02-09T00:00:00.000Z" })],
+      [["order.failed", 2]],
+    ],
     ["declined for the last time", [failed(), failed({ status: "UNCOLLECTIBLE" })], [["order.failed", 2]]],
-    ["counted when it began, then declined", [order(1, 1, { status: "PENDING", attemptCount: 1 }), failed({ attemptCount: 1 })], [["order.failed", 1]]],
+    [
+      "counted when it began, then declined",
+      [order(1, 1, { status: "PENDING", attemptCount: 1 }), failed({ attemptCount: 1 })],
+      [["order.failed", 1]],
+    ],
     ["declined, then paid", [failed(), order(1, 1)], [["order.recovered", 2]]],
-    ["declined, waiting, then paid", [failed(), order(1, 1, { status: "PENDING" }), order(1, 1)], [["order.recovered", 2]]],
+    [
+      "declined, waiting, then paid",
+      [failed(), order(1, 1, { status: "PENDING" }), order(1, 1)],
+      [["order.recovered", 2]],
+    ],
     ["first seen RECOVERED", [order(1, 1, { status: "RECOVERED", attemptCount: 3 })], [["order.recovered", 3]]],
     ["first seen RECOVERED, uncounted", [order(1, 1, { status: "RECOVERED" })], [["order.recovered", 2]]],
-    ["paid, then an older decline that comes late", [failed({ attemptCount: 1 }), order(1, 1, { attemptCount: 2 }), failed({ attemptCount: 1 })], []],
-    ["declined, waiting, then the same decline again", [failed({ attemptCount: 1 }), order(1, 1, { status: "PENDING" }), failed({ attemptCount: 1 })], []],
+    [
+      "paid, then an older decline that comes late",
+      [failed({ attemptCount: 1 }), order(1, 1, { attemptCount: 2 }), failed({ attemptCount: 1 })],
+      [],
+    ],
+    [
+      "declined, waiting, then the same decline again",
+      [failed({ attemptCount: 1 }), order(1, 1, { status: "PENDING" }), failed({ attemptCount: 1 })],
+      [],
+    ],
     ["recovered, then called PAID", [failed(), order(1, 1, { status: "RECOVERED" }), order(1, 1)], []],
   ])("%s", (_name, records, expected) => {
-    expect(eventsOf(subscription(1), ...records).map(({ topic, data }) => [topic as string, data["attempt_count"] as number])).toEqual(expected);
+    expect(
+      eventsOf(subscription(1), ...records).map(({ topic, data }) => [
+        topic as string,
+        data["attempt_count"] as number,
+      ]),
+    ).toEqual(expected);
   });
 
   test.each([
@@ -183,6 +296,10 @@ describe("rewards and cancellation flows", () => {
   test("a reward's own fields are passed on as they are", () => {
     const fields = { credit_cents: 500, discount_code: null, tiers: [{ name: "gold" }] };
     const { milestone: _milestone, ...bare } = reward("r", { source: "referral" });
-    expect(eventsOf({ ...bare, ...fields } as MirrorRecord)[0]?.data).toEqual({ source: "referral", customer_id, ...fields });
+    expect(eventsOf({ ...bare, ...fields } as MirrorRecord)[0]?.data).toEqual({
+      source: "referral",
+      customer_id,
+      ...fields,
+    });
   });
 });

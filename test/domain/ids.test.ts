@@ -4,12 +4,18 @@ import { customerId, orderId, randomId, subscriptionId } from "../../src/domain/
 // These values are a promise: a mirror rebuilt by any later version has the same ids.
 test("ids are a function of shop domain and platform identity", () => {
   expect(customerId("alpha.myshopify.com", "gid://shopify/Customer/1")).toBe("cus_oivueh3kt2qvat2k6dodcmai");
-  expect(subscriptionId("alpha.myshopify.com", "gid://shopify/SubscriptionContract/1")).toBe("sub_heq2se547nlrbk4fs6yawput");
-  expect(orderId("alpha.myshopify.com", "gid://shopify/SubscriptionContract/1", "recurring", 1)).toBe("ord_ojjxwli3wmo63e2vi7p4hr6v");
+  expect(subscriptionId("alpha.myshopify.com", "gid://shopify/SubscriptionContract/1")).toBe(
+    "sub_heq2se547nlrbk4fs6yawput",
+  );
+  expect(orderId("alpha.myshopify.com", "gid://shopify/SubscriptionContract/1", "recurring", 1)).toBe(
+    "ord_ojjxwli3wmo63e2vi7p4hr6v",
+  );
 });
 
 test("another shop's customer of the same number has another id", () => {
-  expect(customerId("beta.myshopify.com", "gid://shopify/Customer/1")).not.toBe(customerId("alpha.myshopify.com", "gid://shopify/Customer/1"));
+  expect(customerId("beta.myshopify.com", "gid://shopify/Customer/1")).not.toBe(
+    customerId("alpha.myshopify.com", "gid://shopify/Customer/1"),
+  );
 });
 
 test("random ids have a prefix and 24 characters of base32", () => {

@@ -3,7 +3,9 @@ import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, triggerBody } from "../../src
 
 test("the customer's number is exact, though no float holds it", () => {
   const fields = { "Contract ID": 'gid://shopify/SubscriptionContract/"1"', Interval: "1 month" };
-  expect(triggerBody({ handle: "subscription-created", customer: "gid://shopify/Customer/9007199254740993123", fields })).toBe(
+  expect(
+    triggerBody({ handle: "subscription-created", customer: "gid://shopify/Customer/9007199254740993123", fields }),
+  ).toBe(
     '{"handle":"subscription-created","payload":{"customer_id":9007199254740993123,"Contract ID":"gid://shopify/SubscriptionContract/\\"1\\"","Interval":"1 month"}}',
   );
 });
@@ -18,7 +20,12 @@ test("handles and keys are as the platform takes them", () => {
 test("triggers are chosen by handle, all or none", () => {
   expect(parseTriggers("all")).toEqual(TRIGGER_HANDLES);
   expect(parseTriggers("none")).toEqual([]);
-  expect(parseTriggers("streak-milestone-reached, subscription-created")).toEqual(["subscription-created", "streak-milestone-reached"]);
-  expect(() => parseTriggers("subscription-create")).toThrow('"subscription-create" is not a trigger: choose of subscription-created,');
+  expect(parseTriggers("streak-milestone-reached, subscription-created")).toEqual([
+    "subscription-created",
+    "streak-milestone-reached",
+  ]);
+  expect(() => parseTriggers("subscription-create")).toThrow(
+    '"subscription-create" is not a trigger: choose from subscription-created,',
+  );
   expect(() => parseTriggers("")).toThrow("is not a trigger");
 });

@@ -18,16 +18,24 @@ async function signIn(url: string) {
   const get = (path: string) => fetch(`${base}${path}`, { headers: { Cookie: cookie }, redirect: "manual" });
   const csrf = /name="csrf" value="([^"]+)"/.exec(await (await get("/admin/keys")).text())?.[1] ?? "";
   const post = (path: string, fields: Record<string, string> = {}) =>
-    fetch(`${base}${path}`, { method: "POST", headers: { Cookie: cookie }, body: new URLSearchParams({ csrf, ...fields }), redirect: "manual" });
+    fetch(`${base}${path}`, {
+      method: "POST",
+      headers: { Cookie: cookie },
+      body: new URLSearchParams({ csrf, ...fields }),
+      redirect: "manual",
+    });
   return { status: opened.status, get, post };
 }
 
-test("a link of the command line leads to the page of a running serve, where all is done", async () => {
+test("a sign-in link of the command line opens the settings page of a running serve, and its forms work", async () => {
   const program = new Program(undefined, LOCAL);
   await program.json(["shop", "add", DOMAIN]);
   const server = await program.serve();
-  const { status, stdout } = await program.run(["admin", "link"]);
-  expect(status).toBe(0);
+  const { status, stdout, stderr } = await program.run(["admin", "link"]);
+  expect({ status, stderr }).toEqual({
+    status: 0,
+    stderr: `Open this link in a browser within ten minutes. It works once, and opens the settings of ${DOMAIN}.\n`,
+  });
   expect(stdout).toMatch(new RegExp(`^${server.url}/admin/sign-in\\?token=[\\w-]{43}\n$`));
   const { get, post } = await signIn(stdout.trim());
   expect((await fetch(stdout.trim())).status).toBe(401);
@@ -52,7 +60,7 @@ test("a link of the command line leads to the page of a running serve, where all
   await server.stop();
 });
 
-test("sign-out ends sessions and unused links of a running serve at once", async () => {
+test("admin sign-out ends sessions at once, and unused sign-in links do not work any more", async () => {
   const program = new Program();
   await program.json(["shop", "add", DOMAIN]);
   await program.serve();
@@ -63,9 +71,11 @@ test("sign-out ends sessions and unused links of a running serve at once", async
   expect((await get("/admin/keys")).status).toBe(401);
   expect((await signIn(unused)).status).toBe(401);
   expect(await program.run(["admin", "sign-out"])).toEqual({ status: 0, stdout: "", stderr: "Ended 0 sessions.\n" });
+  await signIn((await program.json<{ url: string }>(["admin", "link"])).url);
+  expect(await program.run(["admin", "sign-out"])).toEqual({ status: 0, stdout: "", stderr: "Ended 1 session.\n" });
 });
 
-test("a link's address is the public one, else that of a running serve, else the configured one", async () => {
+test("a sign-in link begins with the public URL, else with the address of a running serve, else with the configured one", async () => {
   const program = new Program();
   await program.json(["shop", "add", DOMAIN]);
   const base = async (env: Record<string, string> = {}) => {
@@ -83,16 +93,24 @@ test("a link's address is the public one, else that of a running serve, else the
   expect(await base()).toBe("http://127.0.0.1:8080");
 });
 
-test("what is no public address, or names no shop, is refused", async () => {
+test("admin link refuses a wrong SDS_PUBLIC_URL, a missing shop, and several shops without --shop", async () => {
   const program = new Program();
   expect(await program.run(["admin", "link"])).toMatchObject({ status: 3, stdout: "" });
   await program.json(["shop", "add", DOMAIN]);
-  for (const url of ["sds.example.com", "ftp://sds.example.com", "https://sds.example.com/below", "https://u@sds.example.com", ""]) {
+  for (const url of [
+    "sds.example.com",
+    "ftp://sds.example.com",
+    "https://sds.example.com/below",
+    "https://u@sds.example.com",
+    "",
+  ]) {
     const refused = await program.run(["admin", "link"], { env: { SDS_PUBLIC_URL: url } });
     expect({ url, status: refused.status, stdout: refused.stdout }).toEqual({ url, status: 2, stdout: "" });
     expect(refused.stderr).toStartWith("sds: SDS_PUBLIC_URL is ");
   }
   await program.json(["shop", "add", "beta.myshopify.com"]);
   expect(await program.run(["admin", "link"])).toMatchObject({ status: 2, stdout: "" });
-  expect((await program.run(["admin", "link", "--shop", "beta.myshopify.com"])).stdout).toContain("/admin/sign-in?token=");
+  expect((await program.run(["admin", "link", "--shop", "beta.myshopify.com"])).stdout).toContain(
+    "/admin/sign-in?token=",
+  );
 });

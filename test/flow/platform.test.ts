@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
+import { LINE } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
@@ -11,12 +12,15 @@ import { Receiver } from "../support/receiver.ts";
 setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
 
-test("a shop is connected, loaded, changed at the platform, and the change is seen everywhere", async () => {
+test("a shop is connected and loaded, and a change at the platform is seen everywhere", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
-  const customer = await platform.tell("createCustomer", { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
+  const customer = await platform.tell("createCustomer", {
+    email: "ada@example.com",
+    firstName: "Ada",
+    lastName: "Lovelace",
+  });
   const contract = await platform.tell("createContract", { customer, lines: [LINE] });
 
   const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
@@ -42,9 +46,13 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
   const attempt = await platform.tell("startAttempt", { id: contract, index: 1 });
   await platform.tell("failAttempt", { id: attempt, code: "CARD_DECLINED" });
   await platform.tell("cancel", { id: contract });
-  // Deliveries of a shop go out side by side.
+  // The deliveries of a shop are sent at the same time, so their order is open.
   const received = (await receiver.gets(3)).toSorted((a, b) => a.topic.localeCompare(b.topic));
-  expect(received.map(({ topic }) => topic)).toEqual(["order.failed", "subscription.cancelled", "subscription.updated"]);
+  expect(received.map(({ topic }) => topic)).toEqual([
+    "order.failed",
+    "subscription.cancelled",
+    "subscription.updated",
+  ]);
   expect(received[0]?.json.data).toMatchObject({
     contract_id: contract,
     reason: "card_declined",
@@ -53,42 +61,56 @@ test("a shop is connected, loaded, changed at the platform, and the change is se
     total_cents: 2500,
   });
   expect(received[1]?.json.data).toMatchObject({ churn_type: "involuntary" });
-  expect(await get("subscriptions")).toMatchObject([{ shopifyId: contract, status: "CANCELLED", nextBillingDate: null }]);
+  expect(await get("subscriptions")).toMatchObject([
+    { shopifyId: contract, status: "CANCELLED", nextBillingDate: null },
+  ]);
   expect(await get("orders")).toMatchObject([
     { status: "FAILED", cycleNumber: 1, shopifyId: null },
     { status: "PAID", cycleNumber: 0 },
   ]);
-  const workflows = await eventually(async () => ((await platform.workflows()).length === 2 ? platform.workflows() : undefined));
-  expect(workflows.map(({ handle }) => handle).toSorted()).toEqual(["billing-attempt-failed", "subscription-cancelled"]);
+  const workflows = await eventually(async () =>
+    (await platform.workflows()).length === 2 ? platform.workflows() : undefined,
+  );
+  expect(workflows.map(({ handle }) => handle).toSorted()).toEqual([
+    "billing-attempt-failed",
+    "subscription-cancelled",
+  ]);
   expect(workflows[0]?.raw).toContain(`"customer_id":${customer.split("/").at(-1)},`);
   const entries = await eventually(async () => {
     const found = await program.json<{ kind: string; status: string }[]>(["delivery", "list", "--kind", "trigger"]);
     return found.every(({ status }) => status === "delivered") && found;
   });
-  expect(entries).toMatchObject([{ topic: "subscription-cancelled", attempts: 1, lastStatusCode: 200 }, { topic: "billing-attempt-failed" }]);
+  expect(entries).toMatchObject([
+    { topic: "subscription-cancelled", attempts: 1, lastStatusCode: 200 },
+    { topic: "billing-attempt-failed" },
+  ]);
 
-  // Webhooks that never came.
+  // From here on, webhooks do not arrive.
   await platform.tell("webhooksTo");
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
   expect((await receiver.gets(4)).at(-1)?.json.data).toMatchObject({ status: "ACTIVE" });
-  expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({ platform: { connected: true, repairs: 1, inbox: { waiting: 0, failed: 0 } } });
+  expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({
+    platform: { connected: true, repairs: 1, inbox: { waiting: 0, failed: 0 } },
+  });
   expect(await platform.invalid()).toEqual([]);
 });
 
-test("a sync that is killed goes on where it was, and nothing is told of twice", async () => {
-  // Slow enough to be killed within.
+test("a sync that is killed continues where it was, and queues no event twice", async () => {
+  // The platform is so slow that the sync can be killed while it runs.
   const platform = await new PlatformProcess().start("--restore-rate", "2500", "--maximum-available", "1000");
   await platform.tell("addShop");
   await platform.tell("seed", { contracts: 150, linesEach: 1, renewals: 1 });
   const program = new Program(undefined, platform.env);
   const receiver = new Receiver();
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
-  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], { env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" } });
+  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"], {
+    env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" },
+  });
   let killed = 0;
-  for (let wait = 400, ended = false; !ended; wait += 200) {
+  for (let runMs = 400, ended = false; !ended; runMs += 200) {
     const { pid, exited } = program.start(["sync", "--events"]);
-    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), wait);
+    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), runMs);
     ended = (await exited) === 0;
     clearTimeout(timer);
     if (!ended) killed += 1;
@@ -96,10 +118,12 @@ test("a sync that is killed goes on where it was, and nothing is told of twice",
   expect(killed).toBeGreaterThan(1);
   const entries = await program.json<{ id: string; topic: string }[]>(["delivery", "list", "--limit", "10000"]);
   const topics = Map.groupBy(entries, ({ topic }) => topic);
-  expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([150, 300, 450]);
+  expect([topics.get("subscription.created")?.length, topics.get("order.charged")?.length, entries.length]).toEqual([
+    150, 300, 450,
+  ]);
 });
 
-test("what was acknowledged is processed, though the program is killed over and over", async () => {
+test("every acknowledged webhook is processed, even if the program is killed again and again", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop");
   const program = new Program(undefined, { ...platform.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" });
@@ -118,12 +142,15 @@ test("what was acknowledged is processed, though the program is killed over and 
   }
   const server = await program.serve();
   const seen = await eventually(async () => {
-    const { waiting } = (await program.json<{ platform: { inbox: { waiting: number } } }>(["shop", "show", DOMAIN])).platform.inbox;
+    const { waiting } = (await program.json<{ platform: { inbox: { waiting: number } } }>(["shop", "show", DOMAIN]))
+      .platform.inbox;
     if (waiting > 0) return undefined;
-    const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, { headers: { Authorization: `Bearer ${key}` } });
+    const response = await fetch(`${server.url}/api/v1/subscriptions?limit=250`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
     return ((await response.json()) as { data: { shopifyId: string }[] }).data.map(({ shopifyId }) => shopifyId);
   });
-  // What no program was there to take, the platform sends again; here it is the reconciling run that finds it.
+  // The platform would repeat webhooks that were not acknowledged. Here reconciling finds their changes.
   const lost = await platform.undelivered();
   if (lost === 0) expect(seen.toSorted()).toEqual(contracts.toSorted());
   await program.json(["sync", "--since", "1h"]);
@@ -132,7 +159,7 @@ test("what was acknowledged is processed, though the program is killed over and 
   expect(entries.filter(({ topic }) => topic === "order.charged")).toHaveLength(contracts.length);
 });
 
-test("the inbox, a person's data and the files for the platform by command", async () => {
+test("commands show the inbox and a person's data, and write the files for the platform", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop");
   const program = new Program(undefined, platform.env);
@@ -141,22 +168,34 @@ test("the inbox, a person's data and the files for the platform by command", asy
   await program.json(["sync"]);
   expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
   expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
-  expect(await program.run(["inbox", "retry", "7"])).toEqual({ status: 3, stdout: "", stderr: "sds: there is nothing with the number 7 in the inbox\n" });
-  expect(await program.json(["customer", "export", customer])).toMatchObject({ customer: { email: "ada@example.com" }, subscriptions: [] });
+  expect(await program.run(["inbox", "retry", "7"])).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: "sds: there is nothing with the number 7 in the inbox\n",
+  });
+  expect(await program.json(["customer", "export", customer])).toMatchObject({
+    customer: { email: "ada@example.com" },
+    subscriptions: [],
+  });
   expect((await program.run(["customer", "export", "gid://shopify/Customer/1"])).status).toBe(3);
   expect((await program.run(["customer", "export", "ada"])).status).toBe(2);
 
   const folder = join(temporaryFolder(), "app");
   await program.json(["platform", "files", folder, "--url", "https://sds.example.com/"]);
   const app = Bun.TOML.parse(readFileSync(join(folder, "shopify.app.toml"), "utf8")) as {
-    webhooks: { api_version: string; subscriptions: { topics?: string[]; compliance_topics?: string[]; uri: string }[] };
+    webhooks: {
+      api_version: string;
+      subscriptions: { topics?: string[]; compliance_topics?: string[]; uri: string }[];
+    };
   };
   expect(app.webhooks.api_version).toBe("2026-07");
   const [subscription, compliance] = app.webhooks.subscriptions;
   expect(subscription?.topics).toContain("subscription_billing_attempts/failure");
   expect(subscription?.uri).toBe("https://sds.example.com/platform/webhooks");
   expect(compliance?.compliance_topics).toEqual(["customers/data_request", "customers/redact", "shop/redact"]);
-  const extension = Bun.TOML.parse(readFileSync(join(folder, "extensions/billing-attempt-failed/shopify.extension.toml"), "utf8"));
+  const extension = Bun.TOML.parse(
+    readFileSync(join(folder, "extensions/billing-attempt-failed/shopify.extension.toml"), "utf8"),
+  );
   expect(extension).toMatchObject({ extensions: [{ type: "flow_trigger", handle: "billing-attempt-failed" }] });
   expect(existsSync(join(folder, "extensions/streak-milestone-reached/shopify.extension.toml"))).toBe(true);
   expect((await program.run(["platform", "files", folder])).status).toBe(1);
@@ -164,14 +203,22 @@ test("the inbox, a person's data and the files for the platform by command", asy
 });
 
 test.each([
-  [["shop", "connect", DOMAIN], 2, "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin"],
+  [
+    ["shop", "connect", DOMAIN],
+    2,
+    "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
+  ],
   [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without blanks"],
   [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
   [["sync"], 3, "there is no shop yet"],
   [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],
-  [["sync", "--since", "1h", "--events"], 2, "--since queues the events that were missed without --events"],
-  [["inbox", "retry"], 2, "name one, or say --failed"],
+  [["sync", "--since", "1h", "--events"], 2, "--since always queues events: leave out --events"],
+  [["inbox", "retry"], 2, "name one platform webhook by its id, or use --failed"],
 ])("%j ends with %d", async (args, status, message) => {
   const result = await new Program().run(args);
-  expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({ status, stdout: "", stderr: true });
+  expect({ ...result, stderr: result.stderr.includes(`sds: ${message}`) }).toEqual({
+    status,
+    stdout: "",
+    stderr: true,
+  });
 });

@@ -30,7 +30,11 @@ async function shopSending(env: Record<string, string> = {}) {
   const post = async (url: string, record: object) => {
     const body = JSON.stringify(record);
     const signature = `sha256=${createHmac("sha256", intake.secret).update(body).digest("hex")}`;
-    return fetch(`${url}/intake`, { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } });
+    return fetch(`${url}/intake`, {
+      method: "POST",
+      body,
+      headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature },
+    });
   };
   const entries = (...args: string[]) => program.json<Entry[]>(["delivery", "list", ...args]);
   return { program, receiver, secret, post, entries };
@@ -43,7 +47,10 @@ test("a change that comes in goes out, signed, within moments", async () => {
   expect((await post(server.url, subscription(1))).status).toBe(202);
   const [delivered] = await receiver.gets(1);
   expect(performance.now() - began).toBeLessThan(900);
-  expect(delivered).toMatchObject({ topic: "subscription.created", json: { shop: DOMAIN, data: { contract_id: gid.contract(1) } } });
+  expect(delivered).toMatchObject({
+    topic: "subscription.created",
+    json: { shop: DOMAIN, data: { contract_id: gid.contract(1) } },
+  });
   expect(await receiver.allGenuine(secret)).toBe(true);
   const [entry] = await eventually(async () => ((await entries())[0]?.status === "delivered" ? entries() : undefined));
   expect(entry as object).toEqual({
@@ -64,7 +71,9 @@ test("import queues for what changes only with --events, and a running serve sen
   const quiet = await program.json(["import", "-"], { stdin: JSON.stringify(subscription(1)) });
   expect(quiet).toEqual({ read: 1, changed: 1, events: 0 });
   await program.serve();
-  const loud = await program.json(["import", "-", "--events"], { stdin: `${JSON.stringify(subscription(2))}\n${JSON.stringify(order(2, 1))}` });
+  const loud = await program.json(["import", "-", "--events"], {
+    stdin: `${JSON.stringify(subscription(2))}\n${JSON.stringify(order(2, 1))}`,
+  });
   expect(loud).toEqual({ read: 2, changed: 2, events: 2 });
   const received = await receiver.gets(2);
   expect(received.map(({ topic }) => topic).sort()).toEqual(["order.charged", "subscription.created"]);
@@ -77,7 +86,10 @@ describe("webhook", () => {
     expect(await program.json(["webhook", "show"])).toEqual({ url: null, topics: [] });
     const url = "https://93.184.215.14/hooks";
     expect(await program.json(["webhook", "set", "--url", url])).toEqual({ url, topics: [] });
-    expect(await program.json(["webhook", "set", "--topics", "order.failed,order.charged"])).toEqual({ url, topics: ["order.charged", "order.failed"] });
+    expect(await program.json(["webhook", "set", "--topics", "order.failed,order.charged"])).toEqual({
+      url,
+      topics: ["order.charged", "order.failed"],
+    });
     expect(await program.json(["webhook", "set", "--all-topics"])).toEqual({ url, topics: TOPIC_NAMES });
     const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -95,7 +107,10 @@ describe("webhook", () => {
   test.each([
     [["--url", "http://example.com/"], "this URL is not accepted: only https:// URLs are accepted"],
     [["--url", "https://127.0.0.1/"], "this URL is not accepted: 127.0.0.1 is a loopback address"],
-    [["--url", "https://localhost/"], "this URL is not accepted: localhost is a name of this machine or a private network"],
+    [
+      ["--url", "https://localhost/"],
+      "this URL is not accepted: localhost is a name of this machine or a private network",
+    ],
     [["--url", "https://[fd00::1]/"], "this URL is not accepted: fd00::1 is a private address"],
     [["--topics", "order.charged,order.paid"], `"order.paid" is not a topic: choose from ${TOPIC_NAMES.join(", ")}`],
     [["--topics", "order.charged", "--all-topics"], "say either --topics or --all-topics"],
@@ -103,15 +118,28 @@ describe("webhook", () => {
   ])("set %j is refused, and nothing changes", async (args, message) => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
-    expect(await program.run(["webhook", "set", ...args])).toEqual({ status: 2, stdout: "", stderr: `sds: ${message}\n` });
+    expect(await program.run(["webhook", "set", ...args])).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `sds: ${message}\n`,
+    });
     expect(await program.json(["webhook", "show"])).toEqual({ url: null, topics: [] });
   });
 
   test("a name that does not resolve at save is kept with a warning", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
-    const { status, stderr } = await program.run(["webhook", "set", "--url", "https://nowhere.invalid/", "--all-topics"]);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "sds: warning: the name nowhere.invalid does not resolve at present; the URL is kept\n" });
+    const { status, stderr } = await program.run([
+      "webhook",
+      "set",
+      "--url",
+      "https://nowhere.invalid/",
+      "--all-topics",
+    ]);
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: "sds: warning: the name nowhere.invalid does not resolve at present; the URL is kept\n",
+    });
     expect(await program.json(["webhook", "show"])).toMatchObject({ url: "https://nowhere.invalid/" });
   });
 
@@ -145,14 +173,25 @@ describe("delivery", () => {
     receiver.answer = () => new Response(null, { status: 500 });
     const server = await program.serve();
     await post(server.url, subscription(1));
-    const [dead] = await eventually(async () => ((await entries("--status", "dead")).length === 1 ? entries("--status", "dead") : undefined));
-    expect(dead).toMatchObject({ attempts: 2, lastStatusCode: 500, error: "The endpoint responded with HTTP 500.", nextAttemptAt: null });
+    const [dead] = await eventually(async () =>
+      (await entries("--status", "dead")).length === 1 ? entries("--status", "dead") : undefined,
+    );
+    expect(dead).toMatchObject({
+      attempts: 2,
+      lastStatusCode: 500,
+      error: "The endpoint responded with HTTP 500.",
+      nextAttemptAt: null,
+    });
     expect(await entries("--status", "pending")).toEqual([]);
     expect(await entries("--kind", "trigger")).toEqual([]);
 
     const id = dead?.id ?? "";
     const shown = await program.json<{ body: string; signature: string; history: object[] }>(["delivery", "show", id]);
-    expect(shown).toMatchObject({ ...dead, body: receiver.received[0]?.body, signature: receiver.received[0]?.signature });
+    expect(shown).toMatchObject({
+      ...dead,
+      body: receiver.received[0]?.body,
+      signature: receiver.received[0]?.signature,
+    });
     expect(await verify(secret, shown.body, shown.signature)).toBe(true);
     expect(shown.history).toMatchObject([
       { number: 1, statusCode: 500 },
@@ -175,9 +214,15 @@ describe("delivery", () => {
     for (const n of [1, 2]) await post(server.url, subscription(n));
     await eventually(async () => (await entries("--status", "dead")).length === 2);
     expect(await program.json(["delivery", "retry", "--dead"])).toEqual({ dead: 2, retried: 0 });
-    expect(await program.json(["delivery", "retry", "--dead", "--since", "2099-01-01T00:00:00Z", "--yes"])).toEqual({ dead: 0, retried: 0 });
+    expect(await program.json(["delivery", "retry", "--dead", "--since", "2099-01-01T00:00:00Z", "--yes"])).toEqual({
+      dead: 0,
+      retried: 0,
+    });
     receiver.answer = () => new Response();
-    expect(await program.json(["delivery", "retry", "--dead", "--since", "1h", "--yes"])).toEqual({ dead: 2, retried: 2 });
+    expect(await program.json(["delivery", "retry", "--dead", "--since", "1h", "--yes"])).toEqual({
+      dead: 2,
+      retried: 2,
+    });
     await eventually(async () => (await entries("--status", "delivered")).length === 2);
   });
 
@@ -216,7 +261,11 @@ test("listen verifies what comes, prints it and passes it on", async () => {
   const { id } = await program.json<{ id: string }>(["webhook", "test"]);
   await receiver.gets(1);
   await eventually(() => listener.output.includes(`genuine  subscription.created  ${id}`));
-  const forged = await fetch(listener.url, { method: "POST", body: "{}", headers: { "X-Service-Signature": `sha256=${"0".repeat(64)}` } });
+  const forged = await fetch(listener.url, {
+    method: "POST",
+    body: "{}",
+    headers: { "X-Service-Signature": `sha256=${"0".repeat(64)}` },
+  });
   expect(forged.status).toBe(401);
   expect(receiver.received).toHaveLength(1);
   expect(await listener.stop()).toBe(0);
@@ -241,7 +290,10 @@ test("the demo's deliveries arrive and are verified", async () => {
 });
 
 test("killed with -9 at any moment: what was acknowledged arrives, bytes stay, nothing is in flight twice", async () => {
-  const { program, receiver, secret, post, entries } = await shopSending({ SDS_DELIVERY_TIMEOUT: "1s", SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms" });
+  const { program, receiver, secret, post, entries } = await shopSending({
+    SDS_DELIVERY_TIMEOUT: "1s",
+    SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms",
+  });
   receiver.answer = async () => {
     await new Promise((next) => setTimeout(next, Math.random() * 40));
     return new Response(null, { status: Math.random() < 0.2 ? 500 : 200 });

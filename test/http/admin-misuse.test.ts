@@ -9,7 +9,7 @@ async function opened() {
   return { all, shop, store: all.app.store, visitor: await visit(all, shop) };
 }
 
-test("a form whose body comes after the sign-out does nothing, and nothing to a shop that took the other's place", async () => {
+test("a form whose body arrives after the session has ended changes nothing, also not in a new shop of the same name", async () => {
   const { all, shop, store, visitor } = await opened();
   const { promise: rest, resolve: go } = Promise.withResolvers<void>();
   const late = (path: string, text: string) => {
@@ -25,7 +25,10 @@ test("a form whose body comes after the sign-out does nothing, and nothing to a 
     return all.request(path, { method: "POST", headers, body });
   };
   const token = encodeURIComponent(visitor.csrf);
-  const answers = [late("/admin/keys", `csrf=${token}&label=Late`), late("/admin/triggers", `csrf=${token}&triggers=subscription-created`)];
+  const answers = [
+    late("/admin/keys", `csrf=${token}&label=Late`),
+    late("/admin/triggers", `csrf=${token}&triggers=subscription-created`),
+  ];
   await store.sessions.endAll(shop.id, START);
   await store.shops.remove(shop.domain);
   const { shop: next } = await all.addShop();
@@ -35,7 +38,7 @@ test("a form whose body comes after the sign-out does nothing, and nothing to a 
   expect((await store.shops.settings(next.id)).triggers).toEqual([]);
 });
 
-test("a form that makes something is taken once", async () => {
+test("a form that creates something is accepted once", async () => {
   const { store, shop, visitor } = await opened();
   const once = /id="create-key".*?name="once" value="([^"]+)"/s.exec(await visitor.html("/admin/keys"))?.[1] ?? "";
   expect((await visitor.post("/admin/keys", { label: "One", once })).status).toBe(303);
@@ -49,41 +52,49 @@ test("a form that makes something is taken once", async () => {
   ]).toEqual([303, 403]);
 });
 
-test("two cookies are of nobody", async () => {
+test("a request with two different session cookies is not signed in", async () => {
   const { visitor } = await opened();
   const planted = visitor.cookie.replace(/=.*/, `=${newToken(randomBytes)}`);
-  for (const cookie of [`${planted}; ${visitor.cookie}`, `${visitor.cookie}; ${planted}`, `${visitor.cookie.replace(/=.*/, "=x")}; ${visitor.cookie}`]) {
+  for (const cookie of [
+    `${planted}; ${visitor.cookie}`,
+    `${visitor.cookie}; ${planted}`,
+    `${visitor.cookie.replace(/=.*/, "=x")}; ${visitor.cookie}`,
+  ]) {
     expect((await visitor.get("/admin/keys", { Cookie: cookie })).status).toBe(401);
   }
 });
 
-test("signing in anew ends the session before", async () => {
+test("signing in again ends the earlier session of the same browser", async () => {
   const { all, shop, visitor } = await opened();
   const next = cookieOf(await all.request(await signInPath(all, shop), { headers: { Cookie: visitor.cookie } }));
   expect((await visitor.get("/admin/keys")).status).toBe(401);
   expect((await visitor.get("/admin/keys", { Cookie: next })).status).toBe(200);
 });
 
-test("a browser that looks ahead does not use a link up", async () => {
+test("a browser that prefetches a sign-in link does not use it up", async () => {
   const { all, shop } = await opened();
   const path = await signInPath(all, shop);
   expect((await all.request(path, { headers: { "Sec-Purpose": "prefetch;prerender" } })).status).toBe(503);
   expect((await all.request(path)).status).toBe(200);
 });
 
-test("wrong links at once are counted one by one, whatever the proxy passed on, and a network of IPv6 as one", async () => {
+test("wrong sign-in links that arrive together are all counted, and a network of IPv6 counts as one address", async () => {
   const { all } = await opened();
-  const wrong = (forwarded: string) => all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
-  const limited = async (addresses: string[]) => (await Promise.all(addresses.map(wrong))).filter(({ status }) => status === 429).length;
+  const wrong = (forwarded: string) =>
+    all.request(`/admin/sign-in?token=${newToken(randomBytes)}`, { headers: { "X-Forwarded-For": forwarded } });
+  const limited = async (addresses: string[]) =>
+    (await Promise.all(addresses.map(wrong))).filter(({ status }) => status === 429).length;
   expect(await limited(Array.from({ length: 8 }, () => "192.0.2.7"))).toBe(3);
-  expect(await limited(Array.from({ length: 8 }, (_, n) => `2001:db8::${n}`))).toBe(3);
+  expect(await limited(Array.from({ length: 8 }, (_, n) => `2001:db8:0:0:${n}::1`))).toBe(3);
   expect(await limited(Array.from({ length: 8 }, (_, n) => `nonsense ${n}`))).toBe(3);
   expect(all.logged.filter((line) => line.includes("sign-in link") && line.includes("192.0.2.7"))).toHaveLength(8);
 });
 
-test("neither an odd Host nor bytes that are no text make a defect of it", async () => {
+test("an odd Host header and bytes that are not UTF-8 are refused without an error 500", async () => {
   const { all, visitor, store, shop } = await opened();
-  expect((await all.app.handle(new Request("http://sds.test/admin/sign-in?token=x", { headers: { Host: "[" } }))).status).toBe(401);
+  expect(
+    (await all.app.handle(new Request("http://sds.test/admin/sign-in?token=x", { headers: { Host: "[" } }))).status,
+  ).toBe(401);
   const headers = { Cookie: visitor.cookie, "Content-Type": "application/x-www-form-urlencoded" };
   const body = `csrf=${encodeURIComponent(visitor.csrf)}&label=%FF%FE`;
   expect((await all.request("/admin/keys", { method: "POST", headers, body })).status).toBe(400);
@@ -91,10 +102,12 @@ test("neither an odd Host nor bytes that are no text make a defect of it", async
   expect(await store.keys.list(shop.id)).toHaveLength(1);
 });
 
-test("links that are made while another is used stay good", async () => {
+test("each of two sign-in links works once, however they are opened", async () => {
   const { all, shop, store } = await opened();
   const tokens = [newToken(randomBytes), newToken(randomBytes)];
   for (const token of tokens) await store.sessions.addLink(shop.id, hashToken(token), START, START + LINK_LIFE);
-  const answers = await Promise.all(tokens.flatMap((token) => [token, token, token]).map((token) => all.request(`/admin/sign-in?token=${token}`)));
+  const answers = await Promise.all(
+    tokens.flatMap((token) => [token, token, token]).map((token) => all.request(`/admin/sign-in?token=${token}`)),
+  );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
 });

@@ -10,12 +10,14 @@ const NOT_SIGNED_IN = "You are not signed in";
 const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
 
 describe("a sign-in link", () => {
-  test("sets the cookie and goes on by a page of its own", async () => {
+  test("sets the cookie on a page that opens the settings", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const opened = await all.request(await signInPath(all, shop));
     expect(opened.status).toBe(200);
-    expect(opened.headers.get("set-cookie")).toMatch(/^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/);
+    expect(opened.headers.get("set-cookie")).toMatch(
+      /^sds_session=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
+    );
     expect(await opened.text()).toContain('<meta http-equiv="refresh" content="0; url=/admin"/>');
   });
 
@@ -28,7 +30,7 @@ describe("a sign-in link", () => {
     expect((await all.request(path)).headers.get("set-cookie")).toBeNull();
   });
 
-  test("works for ten minutes", async () => {
+  test("works for ten minutes and no longer", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const [early, late] = [await signInPath(all, shop), await signInPath(all, shop)];
@@ -40,16 +42,24 @@ describe("a sign-in link", () => {
     expect(await refused.text()).toContain("sds admin link");
   });
 
-  test.each(["", "?token=", "?token=short", `?token=${"A".repeat(43)}`, `?token=${"A".repeat(44)}`, "?token=%00", "?other=1"])(
-    "with %p is refused",
-    async (query) => {
-      const { request } = await testApp();
-      const refused = await request(`/admin/sign-in${query}`);
-      expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({ status: 401, cookie: null });
-    },
-  );
+  test.each([
+    "",
+    "?token=",
+    "?token=short",
+    `?token=${"A".repeat(43)}`,
+    `?token=${"A".repeat(44)}`,
+    "?token=%00",
+    "?other=1",
+  ])("with %p is refused", async (query) => {
+    const { request } = await testApp();
+    const refused = await request(`/admin/sign-in${query}`);
+    expect({ status: refused.status, cookie: refused.headers.get("set-cookie") }).toEqual({
+      status: 401,
+      cookie: null,
+    });
+  });
 
-  test("is kept as a hash alone, and so is the session", async () => {
+  test("is stored only as a hash, and so is the session", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const path = await signInPath(all, shop);
@@ -63,11 +73,11 @@ describe("a sign-in link", () => {
 
 describe("the cookie is Secure", () => {
   const rows: [string, Record<string, string>, Record<string, string>, boolean][] = [
-    ["by http", {}, {}, false],
-    ["behind a proxy of this machine that says https", {}, { "X-Forwarded-Proto": "https" }, true],
-    ["behind a proxy of this machine that says http", {}, { "X-Forwarded-Proto": "http" }, false],
-    ["where the public address is https", { SDS_PUBLIC_URL: "https://sds.example.com" }, {}, true],
-    ["not where it is http", { SDS_PUBLIC_URL: "http://sds.example.com" }, {}, false],
+    ["not over http", {}, {}, false],
+    ["behind a proxy on this machine that reports https", {}, { "X-Forwarded-Proto": "https" }, true],
+    ["not behind a proxy on this machine that reports http", {}, { "X-Forwarded-Proto": "http" }, false],
+    ["if the public URL is https", { SDS_PUBLIC_URL: "https://sds.example.com" }, {}, true],
+    ["not if the public URL is http", { SDS_PUBLIC_URL: "http://sds.example.com" }, {}, false],
   ];
   test.each(rows)("%s", async (_name, env, headers, secure) => {
     const all = await testApp(env);
@@ -77,8 +87,8 @@ describe("the cookie is Secure", () => {
   });
 });
 
-describe("wrong links", () => {
-  test("five a minute, then 429, also for a good one, until the minute is over", async () => {
+describe("wrong sign-in links", () => {
+  test("are answered with 429 after five in a minute, and so is a good link, until the minute is over", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -87,12 +97,15 @@ describe("wrong links", () => {
     }
     const good = await signInPath(all, shop);
     const refused = await all.request(good);
-    expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({ status: 429, retryAfter: "55" });
+    expect({ status: refused.status, retryAfter: refused.headers.get("retry-after") }).toEqual({
+      status: 429,
+      retryAfter: "55",
+    });
     all.clock.ms += 55_000;
     expect((await all.request(good)).status).toBe(200);
   });
 
-  test("are counted by the address that the proxy saw, which a client can't invent", async () => {
+  test("are counted by the address that the proxy saw, whatever a client adds", async () => {
     const { request } = await testApp();
     const from = (address: string) => request(WRONG, { headers: { "X-Forwarded-For": address } });
     for (let attempt = 0; attempt < 5; attempt += 1) await from(`203.0.113.${attempt}, 198.51.100.1`);
@@ -102,7 +115,7 @@ describe("wrong links", () => {
 });
 
 describe("without a session", () => {
-  test.each(PAGES)("%s says how to get in", async (path) => {
+  test.each(PAGES)("%s says how to sign in", async (path) => {
     const { request } = await testApp();
     const refused = await request(path);
     const text = await refused.text();
@@ -112,13 +125,16 @@ describe("without a session", () => {
     expect(refused.headers.get("content-security-policy")).toBe(CSP);
   });
 
-  test.each(["/admin/keys", "/admin/webhooks", "/admin/webhooks/secret", "/admin/deliveries/whd_a/retry", "/admin/sign-out"])(
-    "POST %s does nothing",
-    async (path) => {
-      const { request } = await testApp();
-      expect((await request(path, { method: "POST", body: new URLSearchParams({ csrf: "x" }) })).status).toBe(401);
-    },
-  );
+  test.each([
+    "/admin/keys",
+    "/admin/webhooks",
+    "/admin/webhooks/secret",
+    "/admin/deliveries/whd_a/retry",
+    "/admin/sign-out",
+  ])("POST %s does nothing", async (path) => {
+    const { request } = await testApp();
+    expect((await request(path, { method: "POST", body: new URLSearchParams({ csrf: "x" }) })).status).toBe(401);
+  });
 
   test.each(["x", "A".repeat(43), ""])("the cookie %p opens nothing", async (token) => {
     const { request } = await testApp();
@@ -127,7 +143,7 @@ describe("without a session", () => {
 });
 
 describe("a session", () => {
-  test("lasts twelve hours", async () => {
+  test("lasts twelve hours and no longer", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { get } = await visit(all, shop);
@@ -137,7 +153,7 @@ describe("a session", () => {
     expect((await get("/admin/keys")).status).toBe(401);
   });
 
-  test("ends by signing out; its forms are worth nothing then", async () => {
+  test("ends by signing out, and its forms are refused then", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { get, post } = await visit(all, shop);
@@ -151,7 +167,7 @@ describe("a session", () => {
     expect((await all.app.store.keys.list(shop.id)).map(({ label }) => label)).toEqual(["Test"]);
   });
 
-  test("ends with all of its shop's by endAll, with the links that nobody used; another shop's stay", async () => {
+  test("ends with all sessions and unused links of its shop, while another shop's sessions stay", async () => {
     const all = await testApp();
     const [alpha, beta] = [await all.addShop(), await all.addShop("beta.myshopify.com")];
     const [one, two, other] = [await visit(all, alpha.shop), await visit(all, alpha.shop), await visit(all, beta.shop)];
@@ -162,7 +178,7 @@ describe("a session", () => {
     expect((await other.get("/admin/keys")).status).toBe(200);
   });
 
-  test("ends with the removal of its shop", async () => {
+  test("ends when its shop is removed", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { get } = await visit(all, shop);
@@ -174,15 +190,15 @@ describe("a session", () => {
 describe("a form", () => {
   const label = "Forged";
   const rows: [string, Record<string, string>, Record<string, string>, number][] = [
-    ["without the token", { csrf: "" }, {}, 403],
-    ["with another token", { csrf: "A".repeat(43) }, {}, 403],
-    ["from another site", {}, { "Sec-Fetch-Site": "cross-site" }, 403],
-    ["from a neighbouring host", {}, { "Sec-Fetch-Site": "same-site" }, 403],
-    ["of another origin", {}, { Origin: "https://evil.example", Host: "sds.test" }, 403],
-    ["of our origin", {}, { Origin: "http://sds.test", Host: "sds.test" }, 303],
-    ["of our site, whose origin is kept back", {}, { Origin: "null", "Sec-Fetch-Site": "same-origin" }, 303],
-    ["as JSON", {}, { "Content-Type": "application/json" }, 400],
-    ["as text", {}, { "Content-Type": "text/plain" }, 400],
+    ["without the token is refused", { csrf: "" }, {}, 403],
+    ["with another token is refused", { csrf: "A".repeat(43) }, {}, 403],
+    ["on a page of another site is refused", {}, { "Sec-Fetch-Site": "cross-site" }, 403],
+    ["on a page of a neighbouring host is refused", {}, { "Sec-Fetch-Site": "same-site" }, 403],
+    ["of another origin is refused", {}, { Origin: "https://evil.example", Host: "sds.test" }, 403],
+    ["of our origin is accepted", {}, { Origin: "http://sds.test", Host: "sds.test" }, 303],
+    ["of our site that hides its origin is accepted", {}, { Origin: "null", "Sec-Fetch-Site": "same-origin" }, 303],
+    ["posted as JSON is refused", {}, { "Content-Type": "application/json" }, 400],
+    ["posted as text is refused", {}, { "Content-Type": "text/plain" }, 400],
   ];
   test.each(rows)("%s", async (_name, fields, headers, status) => {
     const all = await testApp();
@@ -200,7 +216,7 @@ describe("a form", () => {
     expect((await one.post("/admin/sign-out", { csrf: two.csrf })).status).toBe(403);
   });
 
-  test("beyond 64 KiB is refused", async () => {
+  test("of more than 64 KiB is refused", async () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { post } = await visit(all, shop);
@@ -208,7 +224,7 @@ describe("a form", () => {
   });
 });
 
-test("every page has the headers, and forbids scripts and styles of its own", async () => {
+test("every page has the security headers, and no inline script or style", async () => {
   const all = await testApp();
   const { shop } = await all.addShop();
   const { get } = await visit(all, shop);
@@ -216,46 +232,72 @@ test("every page has the headers, and forbids scripts and styles of its own", as
     const page = await get(path);
     const html = await page.text();
     const { headers } = page;
-    expect({ path, status: page.status, type: headers.get("content-type"), csp: headers.get("content-security-policy") }).toEqual({
+    expect({
+      path,
+      status: page.status,
+      type: headers.get("content-type"),
+      csp: headers.get("content-security-policy"),
+    }).toEqual({
       path,
       status: 200,
       type: "text/html; charset=utf-8",
       csp: CSP,
     });
-    expect([headers.get("cache-control"), headers.get("referrer-policy"), headers.get("x-content-type-options")]).toEqual([
-      "no-store",
-      "no-referrer",
-      "nosniff",
-    ]);
+    expect([
+      headers.get("cache-control"),
+      headers.get("referrer-policy"),
+      headers.get("x-content-type-options"),
+    ]).toEqual(["no-store", "no-referrer", "nosniff"]);
     expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! src="\/admin\/admin\.js)/);
     expect(html).toContain(shop.domain);
   }
 });
 
-test("what all pages share is kept by browsers as long as its version stands", async () => {
+test("browsers keep styles and scripts until their version changes", async () => {
   const { request } = await testApp();
   const html = await (await request("/admin")).text();
-  const links = [...html.matchAll(/(?:href|src)="(\/admin\/(?:pico|admin)\.(?:css|js)\?v=\w+)"/g)].map((match) => match[1] ?? "");
+  const links = [...html.matchAll(/(?:href|src)="(\/admin\/(?:pico|admin)\.(?:css|js)\?v=\w+)"/g)].map(
+    (match) => match[1] ?? "",
+  );
   expect(links.length).toBe(3);
   for (const link of links) {
     const file = await request(link);
-    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({ status: 200, kept: "public, max-age=31536000, immutable" });
+    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({
+      status: 200,
+      kept: "public, max-age=31536000, immutable",
+    });
     expect((await request(link.replace(/\?.*/, "?v=old"))).headers.get("cache-control")).toBe("no-cache");
   }
 });
 
-test("paths that are nowhere are the same JSON as elsewhere, signed in or not; other methods are refused", async () => {
+test("unknown paths are 404 in JSON, signed in or not, and other methods are 405", async () => {
   const all = await testApp();
   const { shop } = await all.addShop();
   const { get } = await visit(all, shop);
-  for (const path of ["/admin/", "/admin/nothing", "/admin/keys/", "/admin/keys/x/y", "/admin/Keys", "/admin/deliveries/a-b", "/administrator"]) {
+  for (const path of [
+    "/admin/",
+    "/admin/nothing",
+    "/admin/keys/",
+    "/admin/keys/x/y",
+    "/admin/Keys",
+    "/admin/deliveries/a-b",
+    "/administrator",
+  ]) {
     for (const answer of [await all.request(path), await get(path)]) {
-      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({ path, status: 404, type: "application/json" });
+      expect({ path, status: answer.status, type: answer.headers.get("content-type") }).toEqual({
+        path,
+        status: 404,
+        type: "application/json",
+      });
     }
   }
   for (const method of ["HEAD", "PUT", "DELETE", "OPTIONS"]) {
     const answer = await all.request("/admin/keys", { method });
-    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({ method, status: 405, allow: "GET, POST" });
+    expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
+      method,
+      status: 405,
+      allow: "GET, POST",
+    });
   }
 });

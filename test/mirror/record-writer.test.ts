@@ -18,7 +18,12 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
       this.failNext = false;
       throw new StoreError("lost", new Error("disk full"));
     }
-    if (submissions.some(({ records }) => records.some((record) => "shopifyId" in record && record.shopifyId === "broken"))) throw new Error("a defect");
+    if (
+      submissions.some(({ records }) =>
+        records.some((record) => "shopifyId" in record && record.shopifyId === "broken"),
+      )
+    )
+      throw new Error("a defect");
     return submissions.map(({ records }) => ({ accepted: records.length, changed: 0, events: 0 }));
   }
 }
@@ -26,7 +31,9 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
 test("what waits at the same time shares a commit, and each is answered", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
-  const answers = await Promise.all([1, 2, 3].map((n) => recordWriter.submit({ shop, records: [customer(n), customer(n + 10)] })));
+  const answers = await Promise.all(
+    [1, 2, 3].map((n) => recordWriter.submit({ shop, records: [customer(n), customer(n + 10)] })),
+  );
   expect(commits.groups).toEqual([3]);
   expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
 });
@@ -48,7 +55,10 @@ test("a failed commit is told to all that were in it and to nobody after", async
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   commits.failNext = true;
-  const failed = await Promise.allSettled([recordWriter.submit({ shop, records: [] }), recordWriter.submit({ shop, records: [] })]);
+  const failed = await Promise.allSettled([
+    recordWriter.submit({ shop, records: [] }),
+    recordWriter.submit({ shop, records: [] }),
+  ]);
   expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await recordWriter.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
 });

@@ -2,47 +2,55 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { type ConnectionResult, connected, connectedTo } from "../support/connected.ts";
+import { HOUR_MS, LINE, queueAllEvents } from "../support/connected-shop.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 
 setDefaultTimeout(120_000);
 
-const HOUR = 3_600_000;
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
-
-/** What may happen at the platform: to one of its contracts, by a number that is taken modulo how many there are. */
+/** The changes at the platform. The number chooses the contract or customer, modulo how many there are. */
 const CHANGES = {
   sign_up: (remote: PlatformShop, n: number) => {
     const customer = remote.createCustomer({ email: `${n}@example.com`, firstName: "Ada", lastName: String(n) });
     remote.createContract({ customer, lines: [LINE], interval: n % 2 === 0 ? "MONTH" : "WEEK" });
   },
   rename: (remote, n) => withOne(remote, "customer", n, (id) => remote.updateCustomer(id, { firstName: `Name ${n}` })),
-  consent: (remote, n) => withOne(remote, "customer", n, (id) => remote.setConsent(id, n % 3 === 0 ? "subscribed" : "unsubscribed")),
-  change_lines: (remote, n) => withOne(remote, "contract", n, (id) => remote.updateContract(id, { lines: [{ ...LINE, quantity: (n % 5) + 1 }] })),
-  postpone: (remote, n) => withOne(remote, "contract", n, (id) => remote.setNextBillingDate(id, `2026-0${(n % 5) + 4}-10T00:00:00Z`)),
+  consent: (remote, n) =>
+    withOne(remote, "customer", n, (id) => remote.setConsent(id, n % 3 === 0 ? "subscribed" : "unsubscribed")),
+  change_lines: (remote, n) =>
+    withOne(remote, "contract", n, (id) => remote.updateContract(id, { lines: [{ ...LINE, quantity: (n % 5) + 1 }] })),
+  postpone: (remote, n) =>
+    withOne(remote, "contract", n, (id) => remote.setNextBillingDate(id, `2026-0${(n % 5) + 4}-10T00:00:00Z`)),
   pause: (remote, n) => withOne(remote, "contract", n, (id) => remote.pause(id)),
   activate: (remote, n) => withOne(remote, "contract", n, (id) => remote.activate(id)),
   fail: (remote, n) => withOne(remote, "contract", n, (id) => remote.fail(id)),
   cancel: (remote, n) => withOne(remote, "contract", n, (id) => remote.cancel(id)),
   decline: (remote, n) => withAttempt(remote, n, (attempt) => remote.failAttempt(attempt, "CARD_DECLINED")),
-  charge: (remote, n) => withAttempt(remote, n, (attempt) => remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] })),
+  charge: (remote, n) =>
+    withAttempt(remote, n, (attempt) =>
+      remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] }),
+    ),
   challenge: (remote, n) => withAttempt(remote, n, (attempt) => remote.challenge(attempt)),
   skip: (remote, n) => withOne(remote, "contract", n, (id) => remote.skipCycle(id, (n % 3) + 1)),
   unskip: (remote, n) => withOne(remote, "contract", n, (id) => remote.unskipCycle(id, (n % 3) + 1)),
   buy_once: (remote) => void remote.placeOrder(),
 } satisfies Record<string, (remote: PlatformShop, n: number) => void>;
 
-function withOne(remote: PlatformShop, kind: "customer" | "contract", n: number, change: (id: string) => unknown): void {
+function withOne(
+  remote: PlatformShop,
+  kind: "customer" | "contract",
+  n: number,
+  change: (id: string) => unknown,
+): void {
   const ids = remote.ids(kind);
   const id = ids[n % Math.max(1, ids.length)];
-  if (id !== undefined) attempt(() => change(id));
+  if (id !== undefined) tryChange(() => change(id));
 }
 
-/** An attempt that is open, or a new one, of a cycle that is not charged yet. */
+/** Changes an open attempt, or a new one, of a cycle that is not charged yet. */
 function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) => unknown): void {
   withOne(remote, "contract", n, (id) => {
     const cycle = (n % 3) + 1;
@@ -53,8 +61,8 @@ function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) 
   });
 }
 
-/** The platform refuses what makes no sense. */
-function attempt(change: () => unknown): void {
+/** Makes a change, unless the platform refuses it. */
+function tryChange(change: () => unknown): void {
   try {
     change();
   } catch (thrown) {
@@ -63,14 +71,19 @@ function attempt(change: () => unknown): void {
 }
 
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom(...(Object.keys(CHANGES) as (keyof typeof CHANGES)[])), n: fc.nat(20) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constantFrom(...(Object.keys(CHANGES) as (keyof typeof CHANGES)[])), n: fc.nat(20) }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("deliver" as const), n: fc.nat(1000) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), n: fc.nat(30) }) },
 );
 
-/** Some of what the platform has to tell, out of order and twice now and then; the rest comes later or never. */
-async function deliverSome({ send, processed }: ConnectionResult, pending: Webhook[], n: number): Promise<void> {
-  const order = pending.map((webhook, index) => ({ webhook, rank: (index * 7919 + n * 104_729) % 1009 })).toSorted((a, b) => a.rank - b.rank);
+/** Delivers some webhooks, out of order, and a few of them twice. The others are lost. */
+async function deliverSome({ send, processed }: ConnectionResult, webhooks: Webhook[], n: number): Promise<void> {
+  const order = webhooks
+    .map((webhook, index) => ({ webhook, rank: (index * 7919 + n * 104_729) % 1009 }))
+    .toSorted((a, b) => a.rank - b.rank);
   for (const [index, { webhook, rank }] of order.entries()) {
     if (rank % 4 === 0) continue;
     expect((await send(webhook)).status).toBe(200);
@@ -80,62 +93,75 @@ async function deliverSome({ send, processed }: ConnectionResult, pending: Webho
   await processed();
 }
 
-/** Without what the mirror alone knows, and a rebuilt one can't: when it first saw a person, and when a cancellation. */
-async function state({ shop, remote }: ConnectionResult): Promise<unknown> {
-  const [customers, subscriptions, orders] = await Promise.all(["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)));
+/** The mirror, without the times that only it knows: when it first saw a person, and when it saw a cancellation. */
+async function mirrorOf({ shop, remote }: ConnectionResult): Promise<unknown> {
+  const [customers, subscriptions, orders] = await Promise.all(
+    ["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)),
+  );
   const gids = new Map(subscriptions?.map(({ id, shopifyId }) => [id, String(shopifyId)]));
-  const wasTried = ({ contractId, cycleNumber }: Record<string, unknown>) =>
-    remote.find("contract", gids.get(contractId) ?? "")?.attempts.some(({ cycleIndex }) => cycleIndex === cycleNumber) === true;
-  const by = (rows: Record<string, unknown>[] = []) => rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"])));
+  const hasAttempts = ({ contractId, cycleNumber }: Record<string, unknown>) =>
+    remote
+      .find("contract", gids.get(contractId) ?? "")
+      ?.attempts.some(({ cycleIndex }) => cycleIndex === cycleNumber) === true;
+  const by = (rows: Record<string, unknown>[] = []) =>
+    rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"])));
   return {
     customers: by(customers).map(({ createdAt: _createdAt, ...rest }) => rest),
     subscriptions: by(subscriptions).map(({ cancelledAt: _cancelledAt, ...rest }) => rest),
-    // A cycle that was skipped before it was billed keeps the date under which it was first seen; one that was skipped, and is not any more, keeps its row.
-    orders: by(orders?.filter((order) => order["status"] !== "PENDING" || wasTried(order))).map(({ billedAt: _billedAt, ...rest }) => rest),
+    // A cycle that was skipped keeps its first date, and its row if it is not skipped any more.
+    orders: by(orders?.filter((order) => order["status"] !== "PENDING" || hasAttempts(order))).map(
+      ({ billedAt: _billedAt, ...rest }) => rest,
+    ),
   };
 }
 
-function queued({ test }: ConnectionResult): { topic: string; data: Record<string, unknown> }[] {
+function queuedEvents({ test }: ConnectionResult): { topic: string; data: Record<string, unknown> }[] {
   const db = new Database(join(test.folder, "data", "sds.db"), { readonly: true });
   const rows = db.query<{ body: string }, []>("SELECT body FROM deliveries ORDER BY number").all();
   db.close();
   return rows.map(({ body }) => JSON.parse(body) as { topic: string; data: Record<string, unknown> });
 }
 
-/** Each change once: what was told of a contract differs each time from what was told before, and ends where the contract stands; every attempt is told of. */
+/**
+ * Checks that each change gave one event. Each event of a contract differs from the one before, the last one has the
+ * state of the contract, and every attempt has its event.
+ */
 async function checkEvents(all: ConnectionResult): Promise<void> {
-  const events = queued(all);
+  const events = queuedEvents(all);
   const subscriptions = (await all.shop.all("subscriptions")) as Subscription[];
   for (const { shopifyId, status, nextBillingDate } of subscriptions) {
-    const told = events.filter(({ topic, data }) => data["contract_id"] === shopifyId && /^subscription\.(created|updated)$/.test(topic));
-    const words = told.map(({ data }) => `${data["status"]} ${data["next_billing_date"]}`);
-    expect(told.map(({ topic }) => topic).indexOf("subscription.created")).toBe(0);
-    expect(words.filter((word, index) => word === words[index - 1])).toEqual([]);
-    expect(words.at(-1)).toBe(`${status} ${nextBillingDate}`);
+    const isOwn = /^subscription\.(created|updated)$/;
+    const own = events.filter(({ topic, data }) => data["contract_id"] === shopifyId && isOwn.test(topic));
+    const states = own.map(({ data }) => `${data["status"]} ${data["next_billing_date"]}`);
+    expect(own.map(({ topic }) => topic).indexOf("subscription.created")).toBe(0);
+    expect(states.filter((state, index) => state === states[index - 1])).toEqual([]);
+    expect(states.at(-1)).toBe(`${status} ${nextBillingDate}`);
   }
   for (const order of (await all.shop.all("orders")) as Order[]) {
     const contract = subscriptions.find(({ id }) => id === order.contractId)?.shopifyId;
-    const told = events.filter(
-      ({ topic, data }) => topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
+    const ofCycle = events.filter(
+      ({ topic, data }) =>
+        topic.startsWith("order.") && data["contract_id"] === contract && data["cycle_number"] === order.cycleNumber,
     );
-    const of = all.remote.find("contract", contract ?? "")?.attempts.filter(({ cycleIndex }) => cycleIndex === order.cycleNumber) ?? [];
-    const declines = told.filter(({ topic }) => topic === "order.failed").map(({ data }) => data["attempt_count"]);
-    expect(declines).toEqual(of.filter(({ state }) => state === "failed").map((_, index) => index + 1));
-    const charges = told.filter(({ topic }) => topic !== "order.failed").map(({ topic }) => topic);
+    const attempts = all.remote.find("contract", contract ?? "")?.attempts ?? [];
+    const failed = attempts.filter(({ cycleIndex, state }) => cycleIndex === order.cycleNumber && state === "failed");
+    const declines = ofCycle.filter(({ topic }) => topic === "order.failed").map(({ data }) => data["attempt_count"]);
+    expect(declines).toEqual(failed.map((_, index) => index + 1));
+    const charges = ofCycle.filter(({ topic }) => topic !== "order.failed").map(({ topic }) => topic);
     const charged = { PAID: ["order.charged"], RECOVERED: ["order.recovered"] } as Record<string, string[]>;
     expect(charges).toEqual(charged[order.status] ?? []);
   }
 }
 
-test("whichever webhooks come, in whatever order, one reconciling run ends in the platform's state, and each change was told of once", async () => {
+test("webhooks in any order and reconciling give the platform's state, and one event for each change", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
       try {
         const all = await connected();
         const { test, remote, shop, platform } = all;
-        await test.app.store.webhooks.set(shop.shop.id, { url: "https://hooks.example.com/", topics: TOPIC_NAMES }, test.clock.now());
-        await test.app.platform.synchronizer.full(shop.shop, { events: false });
-        test.clock.ms += HOUR;
+        await queueAllEvents(all);
+        await test.app.platform.synchronizer.load(shop.shop, { events: false });
+        test.clock.ms += HOUR_MS;
         CHANGES.sign_up(remote, 0);
         CHANGES.sign_up(remote, 1);
         for (const { do: what, n } of steps) {
@@ -145,10 +171,10 @@ test("whichever webhooks come, in whatever order, one reconciling run ends in th
           else CHANGES[what](remote, n);
         }
         test.clock.ms += 60_000;
-        await test.app.platform.synchronizer.changes(shop.shop, undefined);
+        await test.app.platform.synchronizer.reconcile(shop.shop);
         const fresh = await connectedTo(platform, {}, test.clock.ms);
-        await fresh.test.app.platform.synchronizer.full(fresh.shop.shop, { events: false });
-        expect(await state(all)).toEqual(await state(fresh));
+        await fresh.test.app.platform.synchronizer.load(fresh.shop.shop, { events: false });
+        expect(await mirrorOf(all)).toEqual(await mirrorOf(fresh));
         await checkEvents(all);
         expect(platform.invalid).toEqual([]);
       } finally {

@@ -3,7 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
 
-const LINE = { title: "House blend", price: "12.50", quantity: 2, variant: "gid://shopify/ProductVariant/11", product: "gid://shopify/Product/12" };
+const LINE = {
+  title: "House blend",
+  price: "12.50",
+  quantity: 2,
+  variant: "gid://shopify/ProductVariant/11",
+  product: "gid://shopify/Product/12",
+};
 const SAMPLES = join(import.meta.dir, "../support/platform-webhooks");
 const HOUR = 3_600_000;
 
@@ -15,7 +21,7 @@ function webhook(topic: string, body: string, id = crypto.randomUUID()) {
   return { shop: DOMAIN, topic, body, id, eventId: id, triggeredAt: "2026-03-01T12:00:00.000000000Z" };
 }
 
-test("every sample of the platform's webhooks is taken, and none is left behind for what it says", async () => {
+test("every sample of the platform's webhooks is taken and processed", async () => {
   const all = await connected();
   for (const file of readdirSync(SAMPLES).filter((name) => !/^(shop__redact|app__uninstalled)/.test(name))) {
     const body = await Bun.file(join(SAMPLES, file)).text();
@@ -24,11 +30,11 @@ test("every sample of the platform's webhooks is taken, and none is left behind 
   }
   await all.processed();
   expect(await entries(all)).toEqual([]);
-  // They name contracts that this platform doesn't have.
+  // The samples name contracts that this platform does not have.
   expect(all.platform.invalid.splice(0).filter((each) => !each.includes("does not exist"))).toEqual([]);
 });
 
-test("ids beyond 2^53 stay exact, where the payload has nothing but the number too", async () => {
+test("ids beyond 2^53 stay exact, even if the payload has only the number", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "ada@example.com" });
   const contract = all.remote.createContract({ customer, lines: [LINE] });
@@ -41,33 +47,43 @@ test("ids beyond 2^53 stay exact, where the payload has nothing but the number t
   expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, marketingConsent: true }]);
 });
 
-test.each(["constructor", "__proto__", "hasOwnProperty", "toString"])("a topic called %s is none", async (topic) => {
-  const all = await connected();
-  const response = await all.send(webhook(topic, '{"do":"remove_shop","domain":null}'));
-  expect(response.status).toBe(200);
-  await all.processed();
-  expect(await all.test.app.store.shops.list()).toHaveLength(1);
-});
+test.each(["constructor", "__proto__", "hasOwnProperty", "toString"])(
+  "the topic %s is not used, although every object has a property of that name",
+  async (topic) => {
+    const all = await connected();
+    const response = await all.send(webhook(topic, '{"do":"remove_shop","domain":null}'));
+    expect(response.status).toBe(200);
+    await all.processed();
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+  },
+);
 
 test.each([
   ["orders/create", '{"id":{"toString":1}}'],
   ["customers_email_marketing_consent/update", '{"customer_id":{"toString":1}}'],
   ["app_subscriptions/update", '{"app_subscription":{"name":"__proto__","status":"ACTIVE"}}'],
   ["shop/update", '{"currency":"constructor"}'],
-])("%s with nonsense is taken and leaves nothing behind", async (topic, body) => {
+])("a senseless %s is taken and leaves nothing in the inbox", async (topic, body) => {
   const all = await connected();
   expect((await all.send(webhook(topic, body))).status).toBe(200);
   await all.processed();
   expect(await entries(all)).toEqual([]);
 });
 
-test("one shop's far-off date fails nobody else's records", async () => {
+test("a date of one shop that is too far away does not fail the records of another shop", async () => {
   const all = await connected();
   const other = await all.test.addShop("beta.myshopify.com");
-  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  const contract = all.remote.createContract({
+    customer: all.remote.createCustomer({ email: "a@example.com" }),
+    lines: [LINE],
+  });
   all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
-  const statuses = await Promise.all(Array.from({ length: 20 }, (_, n) => other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` })));
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      other.intake({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}` }),
+    ),
+  );
   await all.processed();
   expect(statuses.every(({ status }) => status === 202)).toBe(true);
 });
@@ -79,12 +95,14 @@ describe("while the platform is down", () => {
     const contract = all.remote.createContract({ customer, lines: [LINE] });
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
-    // The customer came with its webhook; the contract has to be asked for.
+    // The webhook brings the customer; the platform must be asked for the contract.
     expect(await all.shop.all("customers")).toHaveLength(1);
     expect(await all.shop.all("subscriptions")).toEqual([]);
     const waiting = await entries(all);
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
-    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(true);
+    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(
+      true,
+    );
     all.platform.fault = () => undefined;
     all.test.clock.ms += 10_000;
     all.test.app.processor.wake();
@@ -93,35 +111,37 @@ describe("while the platform is down", () => {
     expect(await entries(all)).toEqual([]);
   });
 
-  test("of one shop, its webhooks hold up neither another shop's nor those that need no platform", async () => {
+  test("few of a shop's webhooks are tried, those that need no platform are processed, and all others later", async () => {
     const all = await connected();
-    const asked = () => all.platform.requests.length;
-    all.platform.fault = () => ({ status: 503 });
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
-    for (let n = 0; n < 100; n += 1) all.remote.createContract({ customer, lines: [LINE] });
+    for (let n = 0; n < 12; n += 1) all.remote.createContract({ customer, lines: [LINE] });
+    all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
-    const first = asked();
+    const before = all.platform.requests.length;
     all.test.clock.ms += 60_000;
     all.test.app.processor.wake();
     await all.processed();
-    // One finds out whether the platform is back, with its few tries.
-    expect(asked() - first).toBeLessThanOrEqual(5);
+    // Only one webhook is tried, with two requests.
+    expect(all.platform.requests.length - before).toBeLessThanOrEqual(2);
     all.remote.updateCustomer(customer, { firstName: "Countess" });
     await all.deliverAll();
     expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
     all.platform.fault = () => undefined;
-    for (let n = 0; n < 5; n += 1) {
-      all.test.clock.ms += 3_600_000;
+    for (let n = 0; n < 3; n += 1) {
+      all.test.clock.ms += HOUR;
       all.test.app.processor.wake();
       await all.processed();
     }
-    expect(await all.shop.all("subscriptions")).toHaveLength(100);
+    expect(await all.shop.all("subscriptions")).toHaveLength(12);
     expect(await entries(all)).toEqual([]);
   });
 
-  test("what fails for too long stays as failed, is counted, and is processed by hand", async () => {
+  test("webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
     const all = await connected();
-    const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+    const contract = all.remote.createContract({
+      customer: all.remote.createCustomer({ email: "a@example.com" }),
+      lines: [LINE],
+    });
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
     await all.deliverAll();
     for (let n = 0; n < 12; n += 1) {
@@ -142,9 +162,12 @@ describe("while the platform is down", () => {
   });
 });
 
-test("webhooks about one contract are processed one after another, and what waits together is read once", async () => {
+test("webhooks about one contract are processed one after another, and those that wait together need one read", async () => {
   const all = await connected();
-  const contract = all.remote.createContract({ customer: all.remote.createCustomer({ email: "a@example.com" }), lines: [LINE] });
+  const contract = all.remote.createContract({
+    customer: all.remote.createCustomer({ email: "a@example.com" }),
+    lines: [LINE],
+  });
   await all.deliverAll();
   let atOnce = 0;
   let most = 0;
@@ -167,7 +190,7 @@ test("webhooks about one contract are processed one after another, and what wait
 });
 
 describe("the app and the shop", () => {
-  test("app/uninstalled ends the connection, and one that comes late does not", async () => {
+  test("app/uninstalled ends the connection, but not if it comes late", async () => {
     const all = await connected();
     const connection = () => all.test.app.store.connections.find(all.shop.shop.id);
     await all.send({ ...webhook("app/uninstalled", "{}"), triggeredAt: "2026-02-01T00:00:00Z" });
@@ -180,7 +203,7 @@ describe("the app and the shop", () => {
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
   });
 
-  test("app/uninstalled ends the connection, though the end of the app subscription comes with it", async () => {
+  test("app/uninstalled ends the connection, although the end of the app subscription comes with it", async () => {
     const all = await connected();
     all.test.clock.ms += 60_000;
     all.remote.setAppSubscription({ name: "Pro", status: "CANCELLED" });
@@ -192,7 +215,7 @@ describe("the app and the shop", () => {
     expect((await all.test.app.store.shops.find(DOMAIN))?.plan).toBe("free");
   });
 
-  test("the plan follows the app subscription, unless the operator chose one", async () => {
+  test("the plan follows the app subscription, unless the operator set a plan", async () => {
     const all = await connected();
     const plan = async () => (await all.test.app.store.shops.find(DOMAIN))?.plan;
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
@@ -204,7 +227,7 @@ describe("the app and the shop", () => {
     expect(await plan()).toBe("pro");
   });
 
-  test("shop/update brings the currency", async () => {
+  test("shop/update changes the currency", async () => {
     const all = await connected();
     all.remote.setCurrency("EUR");
     await all.deliverAll();
@@ -213,14 +236,27 @@ describe("the app and the shop", () => {
 });
 
 describe("privacy", () => {
-  test("a redaction empties e-mail and names in the mirror, in queued bodies, in rewards and in the inbox", async () => {
+  test("a redaction removes e-mail and names from the mirror, queued bodies, rewards and the inbox", async () => {
     const all = await connected();
     const { store } = all.test.app;
     const { id } = all.shop.shop;
-    await store.webhooks.set(id, { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] }, all.test.clock.now());
+    await store.webhooks.set(
+      id,
+      { url: "https://hooks.example.com/", topics: ["loyalty.reward_earned"] },
+      all.test.clock.now(),
+    );
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     await all.deliverAll();
-    await all.shop.intake({ type: "reward", id: "r1", source: "referral", customer, friend: "ada@example.com", name: "Ada", reward_cents: 500, code: "X1" });
+    await all.shop.intake({
+      type: "reward",
+      id: "r1",
+      source: "referral",
+      customer,
+      friend: "ada@example.com",
+      name: "Ada",
+      reward_cents: 500,
+      code: "X1",
+    });
     all.platform.fault = () => ({ status: 503 });
     all.remote.placeOrder({ customer });
     await all.deliverAll();
@@ -228,47 +264,84 @@ describe("privacy", () => {
     all.test.clock.ms += 60_000;
     all.remote.redactCustomer(customer);
     await all.deliverAll();
-    expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, email: null, firstName: null, lastName: null }]);
+    expect(await all.shop.all("customers")).toMatchObject([
+      { shopifyId: customer, email: null, firstName: null, lastName: null },
+    ]);
     const held = JSON.stringify(await store.people.export(all.shop.shop, customer));
     expect(held).not.toContain("ada@example.com");
     expect(held).not.toMatch(/Ada|Lovelace/);
     expect(held).toContain('"reward_cents":500');
     expect(held).toContain('"code":"X1"');
     const [delivery] = await store.deliveries.list(id, { limit: 1 });
-    expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({ reward_cents: 500, friend: null, name: null });
+    expect(JSON.parse((await store.deliveries.show(id, delivery?.id ?? "")).body).data).toMatchObject({
+      reward_cents: 500,
+      friend: null,
+      name: null,
+    });
   });
 
-  test("a redaction of one person leaves another alone whose number has the same digits in it, and nothing in the file", async () => {
+  test("a redaction leaves nothing of the person in the file, and changes nobody whose number contains the same digits", async () => {
     const all = await connected();
     const body = (id: string, email: string) =>
-      JSON.stringify({ admin_graphql_api_id: `gid://shopify/Customer/${id}`, email, first_name: "Grace", last_name: "Hopper" });
+      JSON.stringify({
+        admin_graphql_api_id: `gid://shopify/Customer/${id}`,
+        email,
+        first_name: "Grace",
+        last_name: "Hopper",
+      });
     await all.send(webhook("customers/update", body("7", "seven@example.com")));
     await all.processed();
     all.platform.fault = () => ({ status: 503 });
     await all.send(
-      webhook("orders/create", JSON.stringify({ admin_graphql_api_id: "gid://shopify/Order/1", email: "bob@example.com", customer: { id: 1712 } })),
+      webhook(
+        "orders/create",
+        JSON.stringify({
+          admin_graphql_api_id: "gid://shopify/Order/1",
+          email: "bob@example.com",
+          customer: { id: 1712 },
+        }),
+      ),
     );
     await all.processed();
-    await all.send(webhook("customers/redact", '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}'));
+    await all.send(
+      webhook(
+        "customers/redact",
+        '{"shop_domain":"alpha.myshopify.com","customer":{"id":7,"email":"seven@example.com"}}',
+      ),
+    );
     await all.processed();
     const [order] = await entries(all);
-    expect(
-      JSON.stringify(await all.test.app.store.inbox.read((await all.test.app.store.shops.find("alpha.myshopify.com"))?.id ?? 0, [order?.number ?? 0])),
-    ).toContain("bob@example.com");
-    // As every minute.
+    expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
+      "bob@example.com",
+    );
+    // This runs every minute.
     await all.test.app.store.checkpoint();
-    const files = Buffer.concat(["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))));
-    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([false, false, true]);
+    const files = Buffer.concat(
+      ["sds.db", "sds.db-wal"].map((name) => readFileSync(join(all.test.folder, "data", name))),
+    );
+    expect([files.includes("seven@example.com"), files.includes("Hopper"), files.includes("bob@example.com")]).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
-  test("all that is held of a person can be printed", async () => {
+  test("everything that is stored about a person can be exported", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     const other = all.remote.createCustomer({ email: "bob@example.com", firstName: "Bob", lastName: "Other" });
     const contract = all.remote.createContract({ customer, lines: [LINE] });
     all.remote.createContract({ customer: other, lines: [LINE] });
     await all.deliverAll();
-    await all.shop.intake({ type: "cancel_flow", id: "c1", subscription: contract, reason_id: "price", offer_type: null, accepted: false, saved: false });
+    await all.shop.intake({
+      type: "cancel_flow",
+      id: "c1",
+      subscription: contract,
+      reason_id: "price",
+      offer_type: null,
+      accepted: false,
+      saved: false,
+    });
     const held = await all.test.app.store.people.export(all.shop.shop, customer);
     expect(held).toMatchObject({
       customer: { shopifyId: customer, email: "ada@example.com" },
@@ -280,7 +353,7 @@ describe("privacy", () => {
     expect(await all.test.app.store.people.export(all.shop.shop, "gid://shopify/Customer/1")).toBeUndefined();
   });
 
-  test("a request for a person's data is logged with the person's number alone", async () => {
+  test("a request for a person's data is logged with the customer's id, without e-mail", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
     await all.deliverAll();

@@ -5,7 +5,18 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import { StandIn, type StandInOptions } from "../support/platform/stand-in.ts";
-import { ATTEMPT, CONTRACT, CONTRACTS_SINCE, CYCLE, CYCLES, FLOW, INSTALLATION, ORDER } from "./operations.ts";
+import {
+  ATTEMPT,
+  CONTRACT,
+  CONTRACTS_SINCE,
+  COUNT_AND_ATTEMPTS,
+  CYCLE,
+  CYCLES,
+  FLOW,
+  INSTALLATION,
+  NODES,
+  ORDER,
+} from "./stand-in-operations.ts";
 
 const DOMAIN = "alpha.myshopify.com";
 const PATH = "admin/api/2026-07/graphql.json";
@@ -13,7 +24,13 @@ const PATH = "admin/api/2026-07/graphql.json";
 interface Answer {
   data: Record<string, unknown> | null;
   errors?: { message: string; extensions?: { code?: string } }[];
-  extensions?: { cost: { requestedQueryCost: number; actualQueryCost: number | null; throttleStatus: { currentlyAvailable: number } } };
+  extensions?: {
+    cost: {
+      requestedQueryCost: number;
+      actualQueryCost: number | null;
+      throttleStatus: { currentlyAvailable: number };
+    };
+  };
 }
 
 async function started(options: StandInOptions = {}) {
@@ -25,24 +42,34 @@ async function started(options: StandInOptions = {}) {
   const base = standIn.url.replace("{shop}", DOMAIN);
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
   const post = (path: string, body: unknown, withToken = token) =>
-    fetch(`${base}/${path}`, { method: "POST", headers: { ...headers, "X-Shopify-Access-Token": withToken }, body: JSON.stringify(body) });
+    fetch(`${base}/${path}`, {
+      method: "POST",
+      headers: { ...headers, "X-Shopify-Access-Token": withToken },
+      body: JSON.stringify(body),
+    });
   const postText = (body: string) => fetch(`${base}/${PATH}`, { method: "POST", headers, body });
-  const ask = async (query: string, variables: Record<string, unknown> = {}) => (await (await post(PATH, { query, variables })).json()) as Answer;
+  const query = async (text: string, variables: Record<string, unknown> = {}) =>
+    (await (await post(PATH, { query: text, variables })).json()) as Answer;
   const grant = async (body: Record<string, string>): Promise<Record<string, unknown>> => {
     const response = await post("admin/oauth/access_token", { client_id: "client", client_secret: "secret", ...body });
     return { status: response.status, ...((await response.json()) as Record<string, unknown>) };
   };
-  return { clock, standIn, shop, post, postText, ask, grant };
+  return { clock, standIn, shop, post, postText, query, grant };
 }
 
 function oneContract(shop: PlatformShop): string {
-  const customer = shop.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "L", marketing: "subscribed" });
+  const customer = shop.createCustomer({
+    email: "ada@example.com",
+    firstName: "Ada",
+    lastName: "L",
+    marketing: "subscribed",
+  });
   const variant = "gid://shopify/ProductVariant/1";
   return shop.createContract({ customer, lines: [{ title: "House blend", price: "12.50", quantity: 2, variant }] });
 }
 
-test("what an app asks is answered from the real schema", async () => {
-  const { standIn, shop, ask } = await started();
+test("the queries of an app are answered with the real schema", async () => {
+  const { standIn, shop, query } = await started();
   shop.seed({ contracts: 12, renewals: 2 });
   const id = oneContract(shop);
   const failed = shop.startAttempt(id, 1);
@@ -51,47 +78,61 @@ test("what an app asks is answered from the real schema", async () => {
   const challenged = shop.startAttempt(id, 2);
   shop.challenge(challenged);
   const answers = [
-    await ask(CONTRACT, { id }),
-    await ask(ORDER, { id: order }),
-    await ask(CYCLE, { c: id, d: "2026-03-31T00:00:00Z" }),
-    await ask(CYCLES, { c: id, dates: null }),
-    await ask(ATTEMPT, { id: failed }),
-    await ask(ATTEMPT, { id: challenged }),
-    await ask(CONTRACTS_SINCE, { q: "updated_at:>='2026-02-01T00:00:00Z' AND updated_at:<2027-01-01" }),
-    await ask(INSTALLATION),
-    await ask("query Nodes($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Order { name } ... on Customer { firstName } } }", { ids: [id, order] }),
-    await ask("query More { customersCount { count } subscriptionBillingAttempts(first: 1, query: \"created_at:>='2026-01-01'\") { nodes { id } } }"),
+    await query(CONTRACT, { id }),
+    await query(ORDER, { id: order }),
+    await query(CYCLE, { c: id, d: "2026-03-31T00:00:00Z" }),
+    await query(CYCLES, { c: id, dates: null }),
+    await query(ATTEMPT, { id: failed }),
+    await query(ATTEMPT, { id: challenged }),
+    await query(CONTRACTS_SINCE, { q: "updated_at:>='2026-02-01T00:00:00Z' AND updated_at:<2027-01-01" }),
+    await query(INSTALLATION),
+    await query(NODES, { ids: [id, order] }),
+    await query(COUNT_AND_ATTEMPTS),
   ];
   expect(answers.map(({ errors }) => errors)).toEqual(answers.map(() => undefined));
   expect(standIn.invalid).toEqual([]);
   expect(answers[2]?.data).toMatchObject({
-    subscriptionBillingCycle: { cycleIndex: 1, cycleEndAt: "2026-04-01T12:00:00Z", billingAttemptExpectedDate: "2026-04-01T12:00:00Z", status: "BILLED" },
+    subscriptionBillingCycle: {
+      cycleIndex: 1,
+      cycleEndAt: "2026-04-01T12:00:00Z",
+      billingAttemptExpectedDate: "2026-04-01T12:00:00Z",
+      status: "BILLED",
+    },
   });
-  expect(answers[4]?.data).toMatchObject({ subscriptionBillingAttempt: { state: { error: { __typename: "SubscriptionBillingAttemptPaymentError" } } } });
-  expect(standIn.requests.at(-1)).toMatchObject({ operation: "More", outcome: "ok", shop: DOMAIN });
+  expect(answers[4]?.data).toMatchObject({
+    subscriptionBillingAttempt: { state: { error: { __typename: "SubscriptionBillingAttemptPaymentError" } } },
+  });
+  expect(standIn.requests.at(-1)).toMatchObject({ operation: "CountAndAttempts", outcome: "ok", shop: DOMAIN });
 });
 
-test("the cycles of a range come from either end, and have no end of their own", async () => {
-  const { shop, ask } = await started();
+test("the cycles of a range come in both directions, and have no end of their own", async () => {
+  const { shop, query } = await started();
   const c = oneContract(shop);
   shop.skipCycle(c, 2);
   const dates = { startDate: "2026-04-01T12:00:00Z", endDate: "2026-07-01T12:00:00Z" };
-  const forward = await ask(CYCLES, { c, dates });
-  expect(forward.data).toMatchObject({ subscriptionBillingCycles: { nodes: [{ cycleIndex: 1 }, { cycleIndex: 2, skipped: true }, { cycleIndex: 3 }] } });
-  expect((await ask(CYCLES, { c, dates, reverse: true })).data).toMatchObject({
-    subscriptionBillingCycles: { pageInfo: { hasNextPage: true }, nodes: [{ cycleIndex: 4 }, { cycleIndex: 3 }, { cycleIndex: 2 }] },
+  const forward = await query(CYCLES, { c, dates });
+  expect(forward.data).toMatchObject({
+    subscriptionBillingCycles: { nodes: [{ cycleIndex: 1 }, { cycleIndex: 2, skipped: true }, { cycleIndex: 3 }] },
+  });
+  expect((await query(CYCLES, { c, dates, reverse: true })).data).toMatchObject({
+    subscriptionBillingCycles: {
+      pageInfo: { hasNextPage: true },
+      nodes: [{ cycleIndex: 4 }, { cycleIndex: 3 }, { cycleIndex: 2 }],
+    },
     fifth: { nodes: [{ cycleIndex: 5 }] },
   });
 });
 
 test("pages stay in order while rows change", async () => {
-  const { clock, shop, ask } = await started();
+  const { clock, shop, query } = await started();
   shop.seed({ contracts: 25 });
   const seen = new Set<string>();
   let after: string | null = null;
   for (let page = 0; page < 4; page++) {
-    const { data } = await ask(CONTRACTS_SINCE, { after, q: "updated_at:>2026-01-01T00:00:00Z" });
-    const { pageInfo, nodes } = (data as { subscriptionContracts: { pageInfo: { endCursor: string }; nodes: { id: string }[] } }).subscriptionContracts;
+    const { data } = await query(CONTRACTS_SINCE, { after, q: "updated_at:>2026-01-01T00:00:00Z" });
+    const { pageInfo, nodes } = (
+      data as { subscriptionContracts: { pageInfo: { endCursor: string }; nodes: { id: string }[] } }
+    ).subscriptionContracts;
     for (const { id } of nodes) seen.add(id);
     after = pageInfo.endCursor;
     clock.ms += 1000;
@@ -100,21 +141,21 @@ test("pages stay in order while rows change", async () => {
   expect(seen.size).toBe(25);
 });
 
-test("costs are counted, and too many are throttled until points come back", async () => {
-  const { standIn, shop, ask } = await started({ maximumAvailable: 100, restoreRate: 1000, maxQueryCost: 90 });
+test("queries cost points, and are throttled until enough points are back", async () => {
+  const { standIn, shop, query } = await started({ maximumAvailable: 100, restoreRate: 1000, maxQueryCost: 90 });
   shop.seed({ contracts: 3 });
-  const query = "query Some($n: Int!) { subscriptionContracts(first: $n) { nodes { id customer { id } } } }";
-  expect((await ask(query, { n: 10 })).extensions?.cost).toMatchObject({ requestedQueryCost: 22, actualQueryCost: 8 });
-  expect((await ask(query, { n: 50 })).errors?.[0]?.extensions?.code).toBe("MAX_COST_EXCEEDED");
+  const text = "query Some($n: Int!) { subscriptionContracts(first: $n) { nodes { id customer { id } } } }";
+  expect((await query(text, { n: 10 })).extensions?.cost).toMatchObject({ requestedQueryCost: 22, actualQueryCost: 8 });
+  expect((await query(text, { n: 50 })).errors?.[0]?.extensions?.code).toBe("MAX_COST_EXCEEDED");
   standIn.bucket(DOMAIN).drainTo(-20);
-  const throttled = await ask(query, { n: 10 });
+  const throttled = await query(text, { n: 10 });
   expect(throttled.errors?.[0]).toMatchObject({ message: "Throttled", extensions: { code: "THROTTLED" } });
   expect(throttled.extensions?.cost.actualQueryCost).toBeNull();
   expect(standIn.throttled).toBe(1);
-  await eventually(async () => (await ask(query, { n: 10 })).errors === undefined);
+  await eventually(async () => (await query(text, { n: 10 })).errors === undefined);
 });
 
-test("tokens end, rotate and are revoked", async () => {
+test("tokens end, rotate and can be revoked", async () => {
   const { clock, shop, post, grant } = await started();
   const { access_token, expires_in } = await grant({ grant_type: "client_credentials" });
   expect(expires_in).toBe(86_399);
@@ -125,37 +166,49 @@ test("tokens end, rotate and are revoked", async () => {
   const { accessToken, refreshToken } = shop.issuePair();
   const next = await grant({ grant_type: "refresh_token", refresh_token: refreshToken });
   expect([await status(accessToken), await status(next["access_token"])]).toEqual([200, 200]);
-  expect(await grant({ grant_type: "refresh_token", refresh_token: refreshToken })).toEqual({ status: 400, error: "invalid_grant" });
-  expect(await grant({ grant_type: "client_credentials", client_secret: "wrong" })).toEqual({ status: 401, error: "invalid_client" });
+  expect(await grant({ grant_type: "refresh_token", refresh_token: refreshToken })).toEqual({
+    status: 400,
+    error: "invalid_grant",
+  });
+  expect(await grant({ grant_type: "client_credentials", client_secret: "wrong" })).toEqual({
+    status: 401,
+    error: "invalid_client",
+  });
   shop.uninstall();
   expect(await status(next["access_token"])).toBe(401);
 });
 
-test("what the platform would refuse is refused and noted", async () => {
-  const { standIn, shop, ask, post } = await started();
-  expect((await ask("{ shop { nothing } }")).data).toBeUndefined();
-  expect((await ask("query Many { customers(first: 300) { nodes { id } } }")).errors).toBeDefined();
+test("requests that the platform would refuse are refused and noted", async () => {
+  const { standIn, shop, query, post } = await started();
+  expect((await query("{ shop { nothing } }")).data).toBeUndefined();
+  expect((await query("query Many { customers(first: 300) { nodes { id } } }")).errors).toBeDefined();
   expect((await post("admin/api/2025-10/graphql.json", { query: "{ shop { id } }" })).status).toBe(404);
   expect(standIn.invalid).toHaveLength(3);
   shop.scopes = ["read_customers"];
-  expect((await ask(ORDER, { id: "gid://shopify/Order/1" })).errors?.[0]?.extensions?.code).toBe("ACCESS_DENIED");
+  expect((await query(ORDER, { id: "gid://shopify/Order/1" })).errors?.[0]?.extensions?.code).toBe("ACCESS_DENIED");
   expect(standIn.invalid).toHaveLength(3);
 });
 
-test("triggers are taken with their ids exact", async () => {
-  const { shop, ask, postText } = await started();
+test("triggers are accepted with exact ids", async () => {
+  const { shop, query, postText } = await started();
   const payload = { text: "x" };
   const exact = '"payload":{"customer_id":9007199254741001}';
   await postText(`{"query":${JSON.stringify(FLOW)},"variables":{"handle":"subscription-created",${exact}}}`);
   expect(shop.workflows).toMatchObject([{ handle: "subscription-created", raw: expect.stringContaining(exact) }]);
-  const refused = { flowTriggerReceive: { userErrors: [{ field: ["handle"], message: expect.stringContaining("Invalid handle 'x'.") }] } };
-  expect((await ask(FLOW, { handle: "x", payload })).data).toMatchObject(refused);
+  const refused = {
+    flowTriggerReceive: {
+      userErrors: [{ field: ["handle"], message: expect.stringContaining("Invalid handle 'x'.") }],
+    },
+  };
+  expect((await query(FLOW, { handle: "x", payload })).data).toMatchObject(refused);
   const large = { handle: "subscription-created", payload: { text: "x".repeat(50_000) } };
-  expect((await ask(FLOW, large)).data).toMatchObject({ flowTriggerReceive: { userErrors: [{ field: ["payload"] }] } });
+  expect((await query(FLOW, large)).data).toMatchObject({
+    flowTriggerReceive: { userErrors: [{ field: ["payload"] }] },
+  });
   expect(shop.workflows).toHaveLength(1);
 });
 
-test("webhooks are signed, in order and exact", async () => {
+test("webhooks are signed, in order, and have exact ids", async () => {
   const { standIn, shop } = await started();
   const received: { topic: string | null; genuine: boolean }[] = [];
   const server = Bun.serve({
@@ -164,7 +217,10 @@ test("webhooks are signed, in order and exact", async () => {
     fetch: async (request) => {
       const expected = createHmac("sha256", "secret").update(await request.text());
       const { headers } = request;
-      received.push({ topic: headers.get("x-shopify-topic"), genuine: headers.get("x-shopify-hmac-sha256") === expected.digest("base64") });
+      received.push({
+        topic: headers.get("x-shopify-topic"),
+        genuine: headers.get("x-shopify-hmac-sha256") === expected.digest("base64"),
+      });
       return new Response(null, { status: received.length === 2 ? 500 : 200 });
     },
   });
@@ -180,48 +236,81 @@ test("webhooks are signed, in order and exact", async () => {
   expect(created?.eventId).toBe(order?.eventId ?? "");
 });
 
-test("discounts are shared among the lines to the cent", async () => {
-  const { standIn, shop, ask } = await started();
+test("discounts are split among the lines to the cent", async () => {
+  const { standIn, shop, query } = await started();
   const customer = shop.createCustomer();
   const line = { title: "Tea", price: "3.33", variant: "gid://shopify/ProductVariant/2" };
-  const contract = shop.createContract({ customer, originOrder: false, lines: [line, line, { ...line, discounted: "3.00" }] });
-  const order = shop.succeedAttempt(shop.startAttempt(contract, 1), { discounts: [{ title: "TEN", amount: "1.00", kind: "code" }] });
-  const { data } = await ask(ORDER, { id: order });
-  const allocated = [...JSON.stringify(data).matchAll(/"allocatedAmountSet":\{"shopMoney":\{"amount":"([\d.]+)"/g)].map(([, amount]) => Number(amount));
+  const contract = shop.createContract({
+    customer,
+    originOrder: false,
+    lines: [line, line, { ...line, discounted: "3.00" }],
+  });
+  const order = shop.succeedAttempt(shop.startAttempt(contract, 1), {
+    discounts: [{ title: "TEN", amount: "1.00", kind: "code" }],
+  });
+  const { data } = await query(ORDER, { id: order });
+  const allocated = [...JSON.stringify(data).matchAll(/"allocatedAmountSet":\{"shopMoney":\{"amount":"([\d.]+)"/g)].map(
+    ([, amount]) => Number(amount),
+  );
   expect(allocated.reduce((sum, amount) => sum + amount, 0)).toBeCloseTo(1.33, 10);
-  expect(data).toMatchObject({ order: { totalDiscountsSet: { shopMoney: { amount: "1.33" } }, totalPriceSet: { shopMoney: { amount: "8.66" } } } });
+  expect(data).toMatchObject({
+    order: { totalDiscountsSet: { shopMoney: { amount: "1.33" } }, totalPriceSet: { shopMoney: { amount: "8.66" } } },
+  });
   expect(shop.outgoing.at(-1)?.topic).toBe("subscription_contracts/update");
-  expect((await ask(CONTRACT, { id: contract })).data).toMatchObject({ subscriptionContract: { nextBillingDate: "2026-05-01T12:00:00Z" } });
+  expect((await query(CONTRACT, { id: contract })).data).toMatchObject({
+    subscriptionContract: { nextBillingDate: "2026-05-01T12:00:00Z" },
+  });
   expect(standIn.invalid).toEqual([]);
 });
 
-test("faults are made as they are ordered", async () => {
-  const { standIn, shop, ask, post } = await started();
+test("requests fail as the test wants", async () => {
+  const { standIn, shop, query, post } = await started();
   const sent = { query: FLOW, variables: { handle: "subscription-created", payload: {} } };
   standIn.fault = ({ operation, n }) => {
     if (operation === "Flow") return "lost";
-    return n === 1 ? "reset" : n === 2 ? { status: 503, headers: { "Retry-After": "2" } } : n === 3 ? { delay: 1 } : undefined;
+    return n === 1
+      ? "reset"
+      : n === 2
+        ? { status: 503, headers: { "Retry-After": "2" } }
+        : n === 3
+          ? { delay: 1 }
+          : undefined;
   };
-  await expect(ask(INSTALLATION)).rejects.toThrow();
+  await expect(query(INSTALLATION)).rejects.toThrow();
   const unavailable = await post(PATH, { query: INSTALLATION });
   expect([unavailable.status, unavailable.headers.get("retry-after")]).toEqual([503, "2"]);
-  expect((await ask(INSTALLATION)).errors).toBeUndefined();
+  expect((await query(INSTALLATION)).errors).toBeUndefined();
   await expect(post(PATH, sent)).rejects.toThrow();
   await eventually(() => shop.workflows.length === 1);
 });
 
-test("as a process it is told what to do over HTTP", async () => {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/platform/main.ts")], { stdout: "pipe", stderr: "inherit" });
+test("as a process of its own it is controlled over HTTP", async () => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/platform/main.ts")], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   afterTest(() => child.kill());
   const { value } = await child.stdout.getReader().read();
   const address = /http:\S+/.exec(new TextDecoder().decode(value))?.[0] ?? "";
   const control = async (body: unknown) =>
-    (await (await fetch(`${address}/control`, { method: "POST", body: JSON.stringify(body) })).json()) as { result: string };
+    (await (await fetch(`${address}/control`, { method: "POST", body: JSON.stringify(body) })).json()) as {
+      result: string;
+    };
   await control({ do: "addShop", shop: DOMAIN });
-  const { result: customer } = await control({ do: "createCustomer", shop: DOMAIN, with: { email: "ada@example.com" } });
+  const { result: customer } = await control({
+    do: "createCustomer",
+    shop: DOMAIN,
+    with: { email: "ada@example.com" },
+  });
   expect(customer).toBe("gid://shopify/Customer/9007199254741001");
-  const { result: contract } = await control({ do: "createContract", shop: DOMAIN, with: { customer, lines: [{ title: "Tea", price: "3.00" }] } });
+  const { result: contract } = await control({
+    do: "createContract",
+    shop: DOMAIN,
+    with: { customer, lines: [{ title: "Tea", price: "3.00" }] },
+  });
   expect(contract).toBe("gid://shopify/SubscriptionContract/9007199254741002");
-  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject({ error: "nothing is called constructor" });
+  expect(await control({ do: "constructor", shop: DOMAIN })).toMatchObject({
+    error: "there is no command constructor",
+  });
   expect(await (await fetch(`${address}/control/workflows?shop=${DOMAIN}`)).json()).toEqual([]);
 });

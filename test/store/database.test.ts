@@ -50,7 +50,9 @@ test("the database has a write-ahead log", async () => {
 test("a connection syncs each commit to the disk, checks foreign keys and overwrites what is deleted", () => {
   const db = openDatabase(join(temporaryFolder(), "sds.db"), 30_000);
   afterTest(() => db.close());
-  const settingsOf = ["synchronous", "foreign_keys", "secure_delete", "busy_timeout"].map((name) => Object.values(db.query(`PRAGMA ${name}`).get() ?? {})[0]);
+  const settingsOf = ["synchronous", "foreign_keys", "secure_delete", "busy_timeout"].map(
+    (name) => Object.values(db.query(`PRAGMA ${name}`).get() ?? {})[0],
+  );
   expect(settingsOf).toEqual([2, 1, 1, 30_000]);
 });
 
@@ -80,7 +82,11 @@ test("a checkpoint empties the write-ahead log, and does not wait while another 
 test("all tables are STRICT, and those of the mirror are stored in the order in which pages read them", async () => {
   const folder = await made();
   const tables = look(folder, (db) =>
-    db.query<{ name: string; strict: number; wr: number }, []>("SELECT name, strict, wr FROM pragma_table_list WHERE schema = 'main'").all(),
+    db
+      .query<{ name: string; strict: number; wr: number }, []>(
+        "SELECT name, strict, wr FROM pragma_table_list WHERE schema = 'main'",
+      )
+      .all(),
   );
   const ours = tables.filter(({ name }) => !name.startsWith("sqlite_"));
   expect(ours.filter(({ strict }) => strict === 0)).toEqual([]);
@@ -96,8 +102,13 @@ test("drizzle's schema has the columns that the migrations made", async () => {
   const folder = await made();
   for (const table of Object.values(schema)) {
     const name = getTableName(table);
-    const described = Object.values(getTableColumns(table)).map(({ name, notNull }) => ({ name, notnull: notNull ? 1 : 0 }));
-    const real = look(folder, (db) => db.query(`SELECT name, ("notnull" OR pk > 0) AS "notnull" FROM pragma_table_info('${name}')`).all());
+    const described = Object.values(getTableColumns(table)).map(({ name, notNull }) => ({
+      name,
+      notnull: notNull ? 1 : 0,
+    }));
+    const real = look(folder, (db) =>
+      db.query(`SELECT name, ("notnull" OR pk > 0) AS "notnull" FROM pragma_table_info('${name}')`).all(),
+    );
     expect({ name, columns: described }).toEqual({ name, columns: real as typeof described });
   }
 });
@@ -120,7 +131,10 @@ test("another program's database is refused and left as it was", async () => {
 
 test("a file that is no database is refused", async () => {
   const folder = temporaryFolder();
-  writeFileSync(join(folder, "sds.db"), "not a database, but long enough to have a header that could be one".repeat(20));
+  writeFileSync(
+    join(folder, "sds.db"),
+    "not a database, but long enough to have a header that could be one".repeat(20),
+  );
   await refuses(open(folder), /cannot open the database .*sds\.db: file is not a database/);
 });
 
@@ -149,9 +163,12 @@ test("many programs that open a new folder at once make one schema and one maste
   const folder = join(temporaryFolder(), "data");
   mkdirSync(folder);
   const stores = await Promise.all(Array.from({ length: 8 }, () => open(folder)));
-  for (const [index, store] of stores.entries()) await store.shops.add({ domain: `s${index}.example.com`, plan: "pro", currency: "USD" }, 0);
+  for (const [index, store] of stores.entries())
+    await store.shops.add({ domain: `s${index}.example.com`, plan: "pro", currency: "USD" }, 0);
   for (const store of stores)
-    expect(await store.shops.intakeSecret("s0.example.com")).toEqual((await stores[0]?.shops.intakeSecret("s0.example.com")) as never);
+    expect(await store.shops.intakeSecret("s0.example.com")).toEqual(
+      (await stores[0]?.shops.intakeSecret("s0.example.com")) as never,
+    );
   for (const store of stores) await store.close();
 });
 

@@ -17,7 +17,12 @@ const WAIT_MS: number = 50;
 /** A store whose own connection a test can reach, to fill the database up. */
 async function open(folder = temporaryFolder()): Promise<{ store: Store; connection: Database; path: string }> {
   const spy = spyOn(Database.prototype, "prepare");
-  const options = { folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: WAIT_MS as BusyTimeoutMs, random: randomBytes };
+  const options = {
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: WAIT_MS as BusyTimeoutMs,
+    random: randomBytes,
+  };
   const store = await openStore(options);
   const connection = spy.mock.contexts[0] as unknown as Database;
   spy.mockRestore();
@@ -61,7 +66,8 @@ describe("a failure of the database is reported as", () => {
       sessions: () => store.sessions.noteAddress("http://127.0.0.1:1"),
       check: () => store.check(),
     };
-    for (const [part, write] of Object.entries(writes)) expect({ part, reason: await reasonOf(write()) }).toEqual({ part, reason: "busy" });
+    for (const [part, write] of Object.entries(writes))
+      expect({ part, reason: await reasonOf(write()) }).toEqual({ part, reason: "busy" });
     expect(await allRows(store, shop, "customers")).toEqual([]);
   });
 

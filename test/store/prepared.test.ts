@@ -19,11 +19,16 @@ function quickest(run: () => unknown): number {
   return Math.min(...times);
 }
 
-test("SQLite prepares none of the store's prepared statements anew at each run (openDatabase explains why it could)", async () => {
+test("SQLite prepares none of the store's statements anew at each run (openDatabase says why it could)", async () => {
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
   const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();
   await store.close();

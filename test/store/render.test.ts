@@ -14,29 +14,45 @@ import { customer, order, subscription } from "../support/records.ts";
 const schemas = { subscriptions: Subscription, customers: Customer, orders: Order };
 
 /**
- * If you change a list here, databases in the field hold rows without your change, for a row is stored as it is served. Add a migration with
- * `render` (src/store/sqlite/migrations.ts), which renders the stored rows anew, and test it with a database of the version before.
+ * If you change a list here, databases in the field hold rows without your change, for a row is stored as it is served.
+ * Add a migration with `render` (src/store/sqlite/migrations.ts), which renders the stored rows anew, and test it with
+ * a database of the version before.
  */
 test.each([
-  ["subscriptions", "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt"],
-  ["customers", "id shopifyId email firstName lastName marketingConsent creditsCents loyaltyTier subscriptionCount createdAt"],
-  ["orders", "id shopifyId contractId customerId source cycleNumber status lines subtotalCents discountCents creditsCents totalCents billedAt"],
+  [
+    "subscriptions",
+    "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt",
+  ],
+  [
+    "customers",
+    "id shopifyId email firstName lastName marketingConsent creditsCents loyaltyTier subscriptionCount createdAt",
+  ],
+  [
+    "orders",
+    "id shopifyId contractId customerId source cycleNumber status lines subtotalCents discountCents creditsCents totalCents billedAt",
+  ],
 ] as const)(
-  "the fields of %s are these, in this order; another field or order needs a migration that renders the stored rows anew",
+  "the fields of %s are these, in this order; a change needs a migration that renders the stored rows anew",
   async (resource, fields) => {
     expect(Object.keys(schemas[resource].properties)).toEqual(fields.split(" "));
     const { store, shop } = await filled(1);
     const [row] = await allRows(store, shop, resource);
     expect(Object.keys(row ?? {})).toEqual(fields.split(" "));
     const { lines } = row ?? {};
-    if (Array.isArray(lines)) expect(Object.keys(lines[0])).toEqual(["variantId", "productId", "title", "quantity", "unitPriceCents"]);
+    if (Array.isArray(lines))
+      expect(Object.keys(lines[0])).toEqual(["variantId", "productId", "title", "quantity", "unitPriceCents"]);
   },
 );
 
 /** A database with some contracts of two shops, each with its customer and an order, and one customer more. */
 async function filled(contracts: number) {
   const folder = temporaryFolder();
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
   afterTest(() => store.close());
   const [shop, other] = [await addShop(store, "alpha"), await addShop(store, "beta")];
   for (const each of [shop, other]) {
@@ -58,7 +74,11 @@ interface Mirrored {
 
 function mirrored(db: Database): Mirrored[] {
   const of = (table: string) =>
-    db.query<Mirrored, []>(`SELECT '${table}' AS "table", shop_id AS shopId, id, json, change_number AS changeNumber FROM ${table} ORDER BY shop_id, id`).all();
+    db
+      .query<Mirrored, []>(
+        `SELECT '${table}' AS "table", shop_id AS shopId, id, json, change_number AS changeNumber FROM ${table} ORDER BY shop_id, id`,
+      )
+      .all();
   return RESOURCES.flatMap(of);
 }
 
@@ -70,8 +90,12 @@ function changeCounts(db: Database): number[] {
 }
 
 function everything(db: Database): unknown {
-  const tables = db.query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
-  const rows = tables.filter(({ name }) => !name.startsWith("sqlite_")).map(({ name }) => db.query(`SELECT * FROM ${name}`).all());
+  const tables = db
+    .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .all();
+  const rows = tables
+    .filter(({ name }) => !name.startsWith("sqlite_"))
+    .map(({ name }) => db.query(`SELECT * FROM ${name}`).all());
   return { tables, rows, version: db.query("PRAGMA user_version").get() };
 }
 
@@ -81,13 +105,15 @@ function withPhase({ id, shopifyId, customerId, status, ...rest }: StoredRow): S
 }
 
 describe("a migration that renders the stored rows anew", () => {
-  test("puts the new field in its place in every row, also where there are more rows than are read at once", async () => {
+  test("puts the new field in its place in every row, also beyond the first batch", async () => {
     const { db } = await filled(1_001);
     // 2,001 remain, so the last batch has a single row.
     db.run("DELETE FROM subscriptions WHERE id = (SELECT min(id) FROM subscriptions)");
     const before = mirrored(db);
     migrate(db, [...MIGRATIONS, { sql: "", render: { subscriptions: withPhase } }]);
-    const expected = before.map(({ table, json }) => (table === "subscriptions" ? json.replace('"ACTIVE",', '"ACTIVE","phase":"RUNNING",') : json));
+    const expected = before.map(({ table, json }) =>
+      table === "subscriptions" ? json.replace('"ACTIVE",', '"ACTIVE","phase":"RUNNING",') : json,
+    );
     expect(mirrored(db).map(({ json }) => json)).toEqual(expected);
     expect(expected.filter((json) => json.includes("phase"))).toHaveLength(2_001);
   });
@@ -101,11 +127,15 @@ describe("a migration that renders the stored rows anew", () => {
     migrate(db, [...MIGRATIONS, { sql: "", render: { subscriptions: marked, customers: marked } }]);
 
     const after = mirrored(db);
-    expect(after.filter((_, index) => !isChanged(before[index] as Mirrored))).toEqual(before.filter((row) => !isChanged(row)));
+    expect(after.filter((_, index) => !isChanged(before[index] as Mirrored))).toEqual(
+      before.filter((row) => !isChanged(row)),
+    );
     const changed = after.filter((_, index) => isChanged(before[index] as Mirrored));
     for (const [index, { id }] of [shop, other].entries()) {
       const numbers = changed.filter(({ shopId }) => shopId === id).map(({ changeNumber }) => changeNumber);
-      expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => (countsBefore[index] ?? 0) + n + 1));
+      expect(numbers.sort((a, b) => a - b)).toEqual(
+        Array.from({ length: 60 }, (_, n) => (countsBefore[index] ?? 0) + n + 1),
+      );
     }
     expect(changeCounts(db)).toEqual(countsBefore.map((count) => count + 60));
   });
@@ -122,7 +152,7 @@ describe("a migration that renders the stored rows anew", () => {
     expect(customers.map(({ json }) => JSON.parse(json).step)).toEqual([20, 20, 20, 20]);
   });
 
-  test("reads the rows in the order in which they are stored, so that no batch has to sort the whole table", async () => {
+  test("reads the rows in the order in which they are stored, so that no batch sorts the table", async () => {
     const { db } = await filled(1);
     const spy = spyOn(Database.prototype, "prepare");
     afterTest(() => spy.mockRestore());
@@ -159,7 +189,11 @@ describe("a migration that renders the stored rows anew", () => {
       if (calls === 3) throw new Error("a row that cannot be rendered");
       return { ...row, mark: calls };
     };
-    const migrations = [...MIGRATIONS, { sql: "CREATE TABLE made (id TEXT)" }, { sql: "", render: { orders: failing } }];
+    const migrations = [
+      ...MIGRATIONS,
+      { sql: "CREATE TABLE made (id TEXT)" },
+      { sql: "", render: { orders: failing } },
+    ];
     expect(() => migrate(db, migrations)).toThrow("a row that cannot be rendered");
     expect(everything(db)).toEqual(before);
   });

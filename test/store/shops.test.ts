@@ -8,13 +8,22 @@ import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { customer } from "../support/records.ts";
 
-test("a shop that is being removed has no key, session or endpoint from the first step on, and its rows go in steps", async () => {
+test("a shop loses its keys, sessions and endpoint in the first step of its removal, and its rows in steps", async () => {
   const folder = temporaryFolder();
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
   afterTest(() => store.close());
   const shop = await addShop(store);
   await chooseAllEvents(store, shop);
-  await store.keys.add(shop.id, { id: "key_1", label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false }, hashKey("key"));
+  await store.keys.add(
+    shop.id,
+    { id: "key_1", label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false },
+    hashKey("key"),
+  );
   await store.sessions.addLink(shop.id, hashToken("link"), START, START + HOUR);
   await store.sessions.addLink(shop.id, hashToken("unused link"), START, START + HOUR);
   await store.sessions.begin(hashToken("link"), hashToken("session"), START, START + HOUR);

@@ -14,7 +14,10 @@ test("a secret opens for the purpose that it was sealed for, and for no other", 
   expect(await vault.openOften(sealed, "webhook 1")).toBe("whsec_é");
   const refused = await failures([vault.open(sealed, "webhook 2"), vault.openOften(sealed, "webhook 2")]);
   expect(refused).toMatchObject(
-    new Array(2).fill({ code: "failed", message: expect.stringContaining("a stored secret cannot be decrypted with the master key") }),
+    new Array(2).fill({
+      code: "failed",
+      message: expect.stringContaining("a stored secret cannot be decrypted with the master key"),
+    }),
   );
 });
 
@@ -73,7 +76,10 @@ test("a program that finds the master key made by another in the meantime takes 
 
 test("a master key that cannot be read or made is refused", async () => {
   const folder = temporaryFolder();
-  const refused = await failures([openVault(folder, undefined, randomBytes), openVault(join(folder, "missing", "master.key"), undefined, randomBytes)]);
+  const refused = await failures([
+    openVault(folder, undefined, randomBytes),
+    openVault(join(folder, "missing", "master.key"), undefined, randomBytes),
+  ]);
   expect(refused).toMatchObject([
     { code: "failed", message: expect.stringContaining(`cannot read the master key ${folder}: `) },
     { code: "failed", message: expect.stringContaining(`cannot make the master key ${folder}/missing/master.key: `) },

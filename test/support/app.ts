@@ -41,7 +41,10 @@ interface TestShop {
   /** All rows of a resource, page by page. */
   all(resource: string, limit?: number): Promise<Record<string, unknown>[]>;
   /** POSTs to the intake, signed. */
-  intake(body: unknown, options?: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> }): Promise<Response>;
+  intake(
+    body: unknown,
+    options?: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> },
+  ): Promise<Response>;
 }
 
 export interface TestApp {
@@ -75,9 +78,17 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
     const shop = await app.store.shops.add({ domain, plan, currency: "USD" }, clock.now());
     const key = generateKey(randomBytes);
     const keyId = randomId("key_", randomBytes);
-    const entry = { id: keyId, label: "Test", fingerprint: fingerprintOf(key), createdAt: clock.now(), lastUsedAt: null, legacy: false };
+    const entry = {
+      id: keyId,
+      label: "Test",
+      fingerprint: fingerprintOf(key),
+      createdAt: clock.now(),
+      lastUsedAt: null,
+      legacy: false,
+    };
     await app.store.keys.add(shop.id, entry, hashKey(key));
-    const get = (path: string, headers: Record<string, string> = {}) => request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
+    const get = (path: string, headers: Record<string, string> = {}) =>
+      request(path, { headers: { Authorization: `Bearer ${key}`, ...headers } });
 
     async function all(resource: string, limit = 250): Promise<Record<string, unknown>[]> {
       const rows: Record<string, unknown>[] = [];
@@ -90,11 +101,18 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
       return rows;
     }
 
-    async function intake(body: unknown, { raw, headers = {} }: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> } = {}) {
+    async function intake(
+      body: unknown,
+      { raw, headers = {} }: { raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string> } = {},
+    ) {
       const bytes = Uint8Array.from(Buffer.from(raw ?? JSON.stringify(body)));
       const secret = (await app.store.shops.intakeSecret(domain))?.secret ?? "";
       const signature = await signBody(await importSecret(secret), bytes);
-      return request("/intake", { method: "POST", body: bytes, headers: { "X-Service-Shop": domain, "X-Service-Signature": signature, ...headers } });
+      return request("/intake", {
+        method: "POST",
+        body: bytes,
+        headers: { "X-Service-Shop": domain, "X-Service-Signature": signature, ...headers },
+      });
     }
 
     return { shop, key, keyId, get, all, intake };

@@ -9,16 +9,33 @@ const email = fc.constantFrom("ada@example.com", "grace@example.com", null);
 const asOf = fc.integer({ min: START - 5_000, max: START + 5_000 });
 const day = fc.integer({ min: 1, max: 9 });
 
-/** Any record of a small shop: people, their contracts, orders, rewards, cancellation flows, billing cycles and redactions. */
+/**
+ * Any record of a small shop: people, their contracts, orders, rewards, cancellation flows, billing cycles and
+ * redactions.
+ */
 export const mirrorRecord: fc.Arbitrary<MirrorRecord> = fc.oneof(
-  fc.tuple(n, email, asOf).map(([of, address, time]) => customer(of, { email: address, firstName: address === null ? null : "Ada", asOf: time })),
+  fc
+    .tuple(n, email, asOf)
+    .map(([of, address, time]) =>
+      customer(of, { email: address, firstName: address === null ? null : "Ada", asOf: time }),
+    ),
   fc
     .tuple(n, n, fc.constantFrom("ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED"), fc.option(n))
     .map(([of, owner, status, revision]) =>
-      subscription(of, { customer: gid.customer(owner), status, ...(revision !== null && { revision: String(revision) }) }),
+      subscription(of, {
+        customer: gid.customer(owner),
+        status,
+        ...(revision !== null && { revision: String(revision) }),
+      }),
     ),
-  fc.tuple(n, n, fc.constantFrom("PAID", "FAILED", "PENDING", "RECOVERED", "UNCOLLECTIBLE")).map(([of, cycle, status]) => order(of, cycle, { status })),
-  fc.tuple(n, n, email).map(([id, of, address]) => reward(`r${id}`, { customer: gid.customer(of), contact: address, given_to: [address, { email: address }] })),
+  fc
+    .tuple(n, n, fc.constantFrom("PAID", "FAILED", "PENDING", "RECOVERED", "UNCOLLECTIBLE"))
+    .map(([of, cycle, status]) => order(of, cycle, { status })),
+  fc
+    .tuple(n, n, email)
+    .map(([id, of, address]) =>
+      reward(`r${id}`, { customer: gid.customer(of), contact: address, given_to: [address, { email: address }] }),
+    ),
   fc.tuple(n, n).map(([id, of]) => cancelFlow(`c${id}`, { subscription: gid.contract(of) })),
   fc
     .tuple(n, n, fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined"), day), { maxLength: 3 }))

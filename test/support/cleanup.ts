@@ -12,5 +12,6 @@ export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }
 
-// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of them alone.
+// bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of
+// them alone.
 afterEach(cleanUp);

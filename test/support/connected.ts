@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/shopify/install/connect.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";
@@ -8,12 +7,20 @@ import type { PlatformShop } from "./platform/shop.ts";
 import { StandIn } from "./platform/stand-in.ts";
 import type { Webhook } from "./platform/webhook.ts";
 
-const SECRET = "the-app-client-secret";
+export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 
-/** A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not answer. */
+/**
+ * A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not
+ * answer.
+ */
 async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promise<StandIn> {
-  const platform = await StandIn.start({ clientSecret: SECRET, restoreRate: 100_000, maximumAvailable: 100_000, ...options });
+  const platform = await StandIn.start({
+    clientSecret: SECRET,
+    restoreRate: 100_000,
+    maximumAvailable: 100_000,
+    ...options,
+  });
   afterTest(async () => {
     await platform.stop();
     if (platform.invalid.length > 0) throw new Error(`the platform would not answer: ${platform.invalid.join("; ")}`);
@@ -35,7 +42,10 @@ export interface ConnectionResult {
 }
 
 /** The program and the stand-in, with one shop connected by the app's credentials. */
-export async function connected(env: Record<string, string> = {}, options: Parameters<typeof StandIn.start>[0] = {}): Promise<ConnectionResult> {
+export async function connected(
+  env: Record<string, string> = {},
+  options: Parameters<typeof StandIn.start>[0] = {},
+): Promise<ConnectionResult> {
   // One clock for both, which the test moves.
   let now = () => START;
   const platform = await standIn({ now: () => now(), ...options });
@@ -46,15 +56,23 @@ export async function connected(env: Record<string, string> = {}, options: Param
 }
 
 /** Another program, with nothing in its mirror, connected to the same shop. */
-export async function connectedTo(platform: StandIn, env: Record<string, string> = {}, at = START): Promise<ConnectionResult> {
+export async function connectedTo(
+  platform: StandIn,
+  env: Record<string, string> = {},
+  at = START,
+): Promise<ConnectionResult> {
   const secretFile = join(temporaryFolder(), "secret");
   writeFileSync(secretFile, SECRET);
-  const test = await testApp({ SDS_PLATFORM_URL: platform.url, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: secretFile, ...env });
+  const test = await testApp({
+    SDS_PLATFORM_URL: platform.url,
+    SDS_PLATFORM_CLIENT_ID: "client",
+    SDS_PLATFORM_SECRET_FILE: secretFile,
+    ...env,
+  });
   test.clock.ms = at;
   const remote = platform.shop(DOMAIN);
   const shop = await test.addShop(DOMAIN);
-  const { store, platform: ours } = test.app;
-  await connect({ store, endpoint: ours.endpoint, fetch, base: platform.url }, DOMAIN, { kind: "client_credentials" }, test.clock.now());
+  await test.app.platform.connect(DOMAIN, { kind: "client_credentials" });
 
   async function send(webhook: Webhook): Promise<Response> {
     const { headers, body } = platform.signed(webhook);

@@ -1,5 +1,8 @@
 /** Waits for a condition instead of for time. */
-export async function eventually<T>(look: () => T | undefined | false | Promise<T | undefined | false>, within = 10_000): Promise<T> {
+export async function eventually<T>(
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  within = 10_000,
+): Promise<T> {
   const deadline = performance.now() + within;
   for (;;) {
     const seen = await look();

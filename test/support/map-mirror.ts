@@ -1,6 +1,6 @@
 import { decide } from "../../src/domain/change.ts";
 import type { Event } from "../../src/domain/event.ts";
-import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
+import { createShopIds, customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
 import { START } from "./app.ts";
@@ -9,6 +9,7 @@ import { gid } from "./records.ts";
 /** A mirror in a map, for what is decided without a database. */
 export class MapMirror implements MirrorView {
   readonly domain = "alpha.myshopify.com";
+  readonly ids = createShopIds(this.domain);
   private readonly rows = new Map<string, Row>();
 
   static of(...records: MirrorRecord[]): MapMirror {
@@ -20,7 +21,8 @@ export class MapMirror implements MirrorView {
   apply(record: MirrorRecord, now = START): { rows: Row[]; events: Event[] } {
     const decision = decide(this, record, now);
     if ("refused" in decision) throw new Error(`${decision.refused.field} ${decision.refused.reason}`);
-    for (const row of decision.rows) this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
+    for (const row of decision.rows)
+      this.rows.set(row.kind === "occurrence" ? `${row.record.type} ${row.record.id}` : row.resource.id, row);
     return decision;
   }
 
@@ -31,5 +33,6 @@ export class MapMirror implements MirrorView {
 
   theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;
   theSubscription = (n: number) => this.subscription(subscriptionId(this.domain, gid.contract(n)))?.resource;
-  theOrder = (n: number, cycle: number) => this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
+  theOrder = (n: number, cycle: number) =>
+    this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
 }

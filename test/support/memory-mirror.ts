@@ -1,4 +1,10 @@
-import { type CommitResult, type LoadedShop, planCommit, type ShopState, type Submission } from "../../src/domain/commit.ts";
+import {
+  type CommitResult,
+  type LoadedShop,
+  planCommit,
+  type ShopState,
+  type Submission,
+} from "../../src/domain/commit.ts";
 import { type CommitKeys, keysOf } from "../../src/domain/commit-keys.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { holdsReward, type NewDelivery } from "../../src/domain/event-queue.ts";
@@ -40,7 +46,9 @@ export class MemoryMirror {
   }
 
   commit(submissions: readonly Submission[], now = START): CommitResult[] {
-    const loaded = new Map<number, LoadedShop>(keysOf(submissions).map((keys) => [keys.shop.id, { state: this.state, rows: this.load(keys) }]));
+    const loaded = new Map<number, LoadedShop>(
+      keysOf(submissions).map((keys) => [keys.shop.id, { keys, state: this.state, rows: this.load(keys) }]),
+    );
     const plan = planCommit(submissions, loaded, now, () => `whd_${++this.lastId}`);
     for (const { rows, changeCount, counts, deliveries, inboxNumbers, texts } of plan.changes) {
       for (const { row } of rows) this.rows.set(keyOf(row), row);
@@ -55,7 +63,12 @@ export class MemoryMirror {
   contents(): MirrorContents {
     const { changeCount, counts } = this.state;
     const deliveries = this.deliveries.map(({ id, body, ...rest }) => ({ ...rest, body: body.replace(id, "whd_") }));
-    return { rows: Object.fromEntries(this.rows), deliveries, inbox: Object.fromEntries(this.inbox), state: { changeCount, counts } };
+    return {
+      rows: Object.fromEntries(this.rows),
+      deliveries,
+      inbox: Object.fromEntries(this.inbox),
+      state: { changeCount, counts },
+    };
   }
 
   private load(keys: CommitKeys): LoadedRows {
@@ -65,11 +78,13 @@ export class MemoryMirror {
     for (const id of keys.customers) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
     for (const id of missingCustomers(loaded)) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
     for (const type of ["reward", "cancel_flow"] as const) {
-      for (const id of keys.occurrences[type]) loaded.occurrences.set(occurrenceKey(type, id), this.rows.has(occurrenceKey(type, id)));
+      for (const id of keys.occurrences[type])
+        loaded.occurrences.set(occurrenceKey(type, id), this.rows.has(occurrenceKey(type, id)));
     }
     for (const gid of keys.redactedPeople) {
       const searched = searchTexts(keys.shop.domain, gid);
-      for (const place of TEXT_PLACES) loaded.texts.push(...this.texts(place).filter(({ text }) => text.includes(searched[place])));
+      for (const place of TEXT_PLACES)
+        loaded.texts.push(...this.texts(place).filter(({ text }) => text.includes(searched[place])));
     }
     return loaded;
   }
@@ -80,7 +95,9 @@ export class MemoryMirror {
         return this.deliveries.filter(holdsReward).map(({ id, body }) => ({ place, key: id, text: body }));
       case "reward":
         return [...this.rows.values()].flatMap((row) =>
-          row.kind === "occurrence" && row.record.type === "reward" ? [{ place, key: row.record.id, text: JSON.stringify(row.record) }] : [],
+          row.kind === "occurrence" && row.record.type === "reward"
+            ? [{ place, key: row.record.id, text: JSON.stringify(row.record) }]
+            : [],
         );
       case "inbox":
         return [...this.inbox].map(([key, text]) => ({ place, key, text }));
@@ -89,7 +106,8 @@ export class MemoryMirror {
 
   private writeText({ place, key, text }: StoredText): void {
     if (place === "inbox") this.inbox.set(Number(key), text);
-    if (place === "reward") this.rows.set(occurrenceKey("reward", String(key)), { kind: "occurrence", record: JSON.parse(text) });
+    if (place === "reward")
+      this.rows.set(occurrenceKey("reward", String(key)), { kind: "occurrence", record: JSON.parse(text) });
     const delivery = place === "delivery" ? this.deliveries.find(({ id }) => id === key) : undefined;
     if (delivery !== undefined) delivery.body = text;
   }

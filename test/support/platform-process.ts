@@ -16,7 +16,17 @@ export class PlatformProcess {
     writeFileSync(this.secretFile, SECRET);
     const main = join(import.meta.dir, "platform/main.ts");
     const child = Bun.spawn(
-      [process.execPath, main, "--client-secret-file", this.secretFile, "--restore-rate", "10000", "--maximum-available", "10000", ...options],
+      [
+        process.execPath,
+        main,
+        "--client-secret-file",
+        this.secretFile,
+        "--restore-rate",
+        "10000",
+        "--maximum-available",
+        "10000",
+        ...options,
+      ],
       {
         stdout: "pipe",
       },
@@ -35,11 +45,18 @@ export class PlatformProcess {
   }
 
   get env(): Record<string, string> {
-    return { SDS_PLATFORM_URL: `${this.address}/{shop}`, SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: this.secretFile };
+    return {
+      SDS_PLATFORM_URL: `${this.address}/{shop}`,
+      SDS_PLATFORM_CLIENT_ID: "client",
+      SDS_PLATFORM_SECRET_FILE: this.secretFile,
+    };
   }
 
   async tell<T = string>(what: string, fields: object = {}): Promise<T> {
-    const response = await fetch(`${this.address}/control`, { method: "POST", body: JSON.stringify({ shop: DOMAIN, do: what, with: fields }) });
+    const response = await fetch(`${this.address}/control`, {
+      method: "POST",
+      body: JSON.stringify({ shop: DOMAIN, do: what, with: fields }),
+    });
     const body = (await response.json()) as { result: T; error?: string };
     if (!response.ok) throw new Error(body.error);
     return body.result;
@@ -51,7 +68,10 @@ export class PlatformProcess {
   }
 
   async workflows(): Promise<{ handle: string; raw: string }[]> {
-    return (await (await fetch(`${this.address}/control/workflows?shop=${DOMAIN}`)).json()) as { handle: string; raw: string }[];
+    return (await (await fetch(`${this.address}/control/workflows?shop=${DOMAIN}`)).json()) as {
+      handle: string;
+      raw: string;
+    }[];
   }
 
   async invalid(): Promise<string[]> {

@@ -3,7 +3,10 @@ import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
-const PROGRAM = process.env["SDS_BINARY"] === undefined ? [process.execPath, join(import.meta.dir, "../../src/main.ts")] : [process.env["SDS_BINARY"]];
+const PROGRAM =
+  process.env["SDS_BINARY"] === undefined
+    ? [process.execPath, join(import.meta.dir, "../../src/main.ts")]
+    : [process.env["SDS_BINARY"]];
 
 export interface Result {
   status: number;
@@ -29,18 +32,31 @@ export class Program {
   }
 
   private spawnOptions(env: Record<string, string> = {}) {
-    return { env: { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...this.env, ...env }, cwd: temporaryFolder() };
+    return {
+      env: { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...this.env, ...env },
+      cwd: temporaryFolder(),
+    };
   }
 
   async run(args: string[], { stdin = "", env }: Options = {}): Promise<Result> {
-    const child = Bun.spawn([...PROGRAM, ...args], { ...this.spawnOptions(env), stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn([...PROGRAM, ...args], {
+      ...this.spawnOptions(env),
+      stdin: Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     return { status, stdout, stderr };
   }
 
   /** Starts a command without waiting for its end. */
   start(args: string[]): { pid: number; exited: Promise<number> } {
-    const { pid, exited } = Bun.spawn([...PROGRAM, ...args], { ...this.spawnOptions(), stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    const { pid, exited } = Bun.spawn([...PROGRAM, ...args], {
+      ...this.spawnOptions(),
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "ignore",
+    });
     return { pid, exited };
   }
 
@@ -53,7 +69,12 @@ export class Program {
 
   /** Starts `serve`, or another command that prints an address, and waits until it listens. */
   async serve(args: string[] = ["serve", "--port", "0"], env?: Record<string, string>): Promise<Server> {
-    const child = Bun.spawn([...PROGRAM, ...args], { ...this.spawnOptions(env), stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn([...PROGRAM, ...args], {
+      ...this.spawnOptions(env),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     afterTest(async () => {
       child.kill("SIGKILL");
       await child.exited;

@@ -55,9 +55,13 @@ export class Receiver {
   /** Waits until so many deliveries have come. */
   async gets(count: number, within = 10_000): Promise<Delivered[]> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${this.received.length} of ${count} deliveries came in time`)), within);
+    const timer = setTimeout(
+      () => reject(new Error(`${this.received.length} of ${count} deliveries came in time`)),
+      within,
+    );
     try {
-      while (this.received.length < count) await Promise.race([late, new Promise<void>((resolve) => this.waiting.push(resolve))]);
+      while (this.received.length < count)
+        await Promise.race([late, new Promise<void>((resolve) => this.waiting.push(resolve))]);
     } finally {
       clearTimeout(timer);
     }

@@ -1,5 +1,11 @@
 import type { BillingCycleRecord } from "../../src/domain/platform-records.ts";
-import type { CancelFlowRecord, CustomerRecord, OrderRecord, RewardRecord, SubscriptionRecord } from "../../src/domain/records.ts";
+import type {
+  CancelFlowRecord,
+  CustomerRecord,
+  OrderRecord,
+  RewardRecord,
+  SubscriptionRecord,
+} from "../../src/domain/record-schemas.ts";
 import type { LineItem } from "../../src/domain/resources.ts";
 
 export const gid = {
@@ -59,10 +65,21 @@ export function reward(id: string, fields: Partial<RewardRecord> = {}): RewardRe
 }
 
 export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): CancelFlowRecord {
-  return { type: "cancel_flow", id, subscription: gid.contract(1), reason_id: "price", offer_type: null, accepted: false, saved: false, ...fields };
+  return {
+    type: "cancel_flow",
+    id,
+    subscription: gid.contract(1),
+    reason_id: "price",
+    offer_type: null,
+    accepted: false,
+    saved: false,
+    ...fields,
+  };
 }
 
-/** Cycle n of contract n, with attempts as `[outcome, day of February]`; a charge has the platform order of that day. */
+/**
+ * Cycle n of contract n, with attempts as `[outcome, day of February]`; a charge has the platform order of that day.
+ */
 export function billingCycle(
   n: number,
   cycleNumber: number,
@@ -82,8 +99,13 @@ export function billingCycle(
     retryPlan: [1, 3, 5],
     attempts: attempts.map(([outcome, day]) => {
       if (outcome === "waiting") return { startedAt: at(day), endedAt: null, outcome: { kind: "waiting" } };
-      if (outcome !== "charged") return { startedAt: at(day), endedAt: at(day), outcome: { kind: "declined", reason: outcome } };
-      return { startedAt: at(day), endedAt: at(day), outcome: { kind: "charged", order: { shopifyId: gid.order(day), ...money } } };
+      if (outcome !== "charged")
+        return { startedAt: at(day), endedAt: at(day), outcome: { kind: "declined", reason: outcome } };
+      return {
+        startedAt: at(day),
+        endedAt: at(day),
+        outcome: { kind: "charged", order: { shopifyId: gid.order(day), ...money } },
+      };
     }),
     ...fields,
   };

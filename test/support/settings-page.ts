@@ -45,18 +45,28 @@ export function settingsPages(): (options?: Options) => Promise<Settings> {
 
 async function launch(): Promise<Browser> {
   const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser");
-  if (executablePath === null) throw new Error("Chromium is missing: scripts/test installs it, or apt-get install -y --no-install-recommends chromium");
+  if (executablePath === null)
+    throw new Error(
+      "Chromium is missing: scripts/test installs it, or apt-get install -y --no-install-recommends chromium",
+    );
   // Chromium's own sandbox works neither for root nor in many containers; what it opens here is ours alone.
   return chromium.launch({ executablePath, chromiumSandbox: false });
 }
 
-async function open(browser: Browser, { env = {}, shop = [], prepare, browser: contextOptions = {} }: Options): Promise<Settings> {
+async function open(
+  browser: Browser,
+  { env = {}, shop = [], prepare, browser: contextOptions = {} }: Options,
+): Promise<Settings> {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8", ...env });
   const receiver = new Receiver();
   await program.json(["shop", "add", DOMAIN, ...shop]);
   await prepare?.(program);
   const { url } = await program.serve();
-  const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...contextOptions });
+  const context = await browser.newContext({
+    locale: "en-US",
+    viewport: { width: 1280, height: 900 },
+    ...contextOptions,
+  });
   afterTest(() => context.close());
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
@@ -83,7 +93,8 @@ function watch(page: Page, url: string): string[] {
     await dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith("data:")) troubles.push(`asked ${request.url()}`);
+    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith("data:"))
+      troubles.push(`asked ${request.url()}`);
   });
   return troubles;
 }

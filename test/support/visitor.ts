@@ -26,13 +26,24 @@ export function cookieOf(response: Response): string {
 /** Somebody who is signed in to a shop's settings page. */
 export async function visit(test: TestApp, shop: Shop): Promise<Visitor> {
   const cookie = cookieOf(await test.request(await signInPath(test, shop)));
-  const get = (path: string, headers: Record<string, string> = {}) => test.request(path, { headers: { Cookie: cookie, ...headers } });
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    test.request(path, { headers: { Cookie: cookie, ...headers } });
   const html = async (path: string, headers?: Record<string, string>) => (await get(path, headers)).text();
   const csrf = /name="csrf" value="([^"]+)"/.exec(await html("/admin/keys"))?.[1] ?? "";
 
-  function post(path: string, fields: Record<string, string | string[]> = {}, headers: Record<string, string> = {}): Promise<Response> {
-    const pairs = Object.entries({ csrf, ...fields }).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each]));
-    return test.request(path, { method: "POST", headers: { Cookie: cookie, ...headers }, body: new URLSearchParams(pairs) });
+  function post(
+    path: string,
+    fields: Record<string, string | string[]> = {},
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const pairs = Object.entries({ csrf, ...fields }).flatMap(([name, value]) =>
+      [value].flat().map((each): [string, string] => [name, each]),
+    );
+    return test.request(path, {
+      method: "POST",
+      headers: { Cookie: cookie, ...headers },
+      body: new URLSearchParams(pairs),
+    });
   }
 
   return { cookie, csrf, get, html, post };

@@ -14,8 +14,12 @@ const db = new Database(process.argv[2], { fileMustExist: true });
 db.pragma("journal_mode = WAL");
 db.pragma("cache_size = -32768");
 const findKey = db.prepare("SELECT shop_id AS shopId FROM api_keys WHERE hash = ? AND revoked_at IS NULL");
-const firstPage = db.prepare(`SELECT ${COLUMNS} FROM subscriptions WHERE shop_id = ? ORDER BY started_at DESC, id DESC LIMIT ?`);
-const nextPage = db.prepare(`SELECT ${COLUMNS} FROM subscriptions WHERE shop_id = ? AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`);
+const firstPage = db.prepare(
+  `SELECT ${COLUMNS} FROM subscriptions WHERE shop_id = ? ORDER BY started_at DESC, id DESC LIMIT ?`,
+);
+const nextPage = db.prepare(
+  `SELECT ${COLUMNS} FROM subscriptions WHERE shop_id = ? AND (started_at, id) < (?, ?) ORDER BY started_at DESC, id DESC LIMIT ?`,
+);
 
 function readLimit(text) {
   const limit = /^[0-9]+$/.test(text) ? Number(text) : 0;

@@ -25,7 +25,8 @@ async function readDeliveries(file) {
 async function add(file) {
   const queue = new Queue(NAME, { connection });
   const jobs = (await readDeliveries(file)).map((data) => ({ name: "deliver", data, opts: OPTIONS }));
-  for (let start = 0; start < jobs.length; start += JOBS_AT_ONCE) await queue.addBulk(jobs.slice(start, start + JOBS_AT_ONCE));
+  for (let start = 0; start < jobs.length; start += JOBS_AT_ONCE)
+    await queue.addBulk(jobs.slice(start, start + JOBS_AT_ONCE));
   await queue.close();
 }
 
@@ -35,7 +36,9 @@ function post({ url, agent }, headers, body) {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: "POST", agent, headers, timeout: 10_000 }, (response) => {
       response.resume();
-      response.on("end", () => (response.statusCode < 300 ? resolve(response.statusCode) : reject(new Error(`HTTP ${response.statusCode}`))));
+      response.on("end", () =>
+        response.statusCode < 300 ? resolve(response.statusCode) : reject(new Error(`HTTP ${response.statusCode}`)),
+      );
       response.on("error", reject);
     });
     sent.on("timeout", () => sent.destroy(new Error("timed out")));
@@ -59,7 +62,10 @@ async function work(url, concurrency, keep) {
   const queue = new Queue(NAME, { connection });
   const agent = new Agent({ keepAlive: keep === "keep" });
   let left = await queue.getWaitingCount();
-  const worker = new Worker(NAME, (job) => deliver({ url, agent }, job), { connection, concurrency: Number(concurrency) });
+  const worker = new Worker(NAME, (job) => deliver({ url, agent }, job), {
+    connection,
+    concurrency: Number(concurrency),
+  });
   worker.on("failed", (_job, error) => {
     throw error;
   });

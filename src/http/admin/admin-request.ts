@@ -18,7 +18,7 @@ export interface AdminDependencies {
   log: Log;
 }
 
-/** The pages in the navigation, by what stands there. */
+/** The pages in the navigation, with their names there. */
 export const SECTIONS = {
   "/admin/keys": "API keys",
   "/admin/webhooks": "Webhooks",
@@ -31,11 +31,11 @@ export type Section = keyof typeof SECTIONS;
 /** A request of somebody who is signed in. The shop is the session's: nothing in a request can name another. */
 export interface AdminRequest {
   shop: Shop;
-  /** What forms have to carry. */
+  /** The token that every form must contain. */
   csrf: string;
-  /** What stood in the path in the place of `:id`. */
+  /** The part of the path at `:id`. */
   id: string;
-  /** What was posted; empty for a GET. */
+  /** The fields that were posted; empty for a GET. */
   form: URLSearchParams;
 }
 
@@ -43,14 +43,17 @@ export interface AdminRequest {
 export interface Page {
   title: string;
   section: Section;
-  /** 200 unless it says otherwise; 422 for a form that was refused. */
+  /** 200 if it is left out; 422 for a form that was refused. */
   status?: number;
   content: ComponentChildren;
-  /** The part of the content that the script asks for again and again. */
+  /** The part of the content that the script asks for again every two seconds. */
   live?: VNode;
 }
 
-/** What a visitor is told once, on top of the next page: `secret` is shown there and never again, `copy` is shown to be copied. */
+/**
+ * A message that is shown once, at the top of the next page. A `secret` is never shown again; a `copy` is only offered
+ * for copying.
+ */
 export interface Notice {
   text: string;
   tone?: "warning";
@@ -58,10 +61,10 @@ export interface Notice {
   copy?: { name: string; value: string };
 }
 
-/** Where to go after a form was taken, so that reloading does not post it again. */
+/** Where the browser goes after a form was accepted, so that a reload does not post the form again. */
 export interface SeeOther {
   to: string;
   notices?: Notice[];
 }
 
-export type Handler = (visit: AdminRequest, parts: AdminDependencies) => Promise<Page | SeeOther>;
+export type Handler = (request: AdminRequest, dependencies: AdminDependencies) => Promise<Page | SeeOther>;

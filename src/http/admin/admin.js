@@ -1,13 +1,17 @@
-// What needs a script on the settings page: times in the viewer's zone, copying, choosing all, and keeping lists current. All else works without.
+// The parts of the settings page that need a script: times in the viewer's time zone, copying, choosing all, and lists
+// that stay current. Everything else works without it.
 
-const POLL_EVERY = 2000;
+const POLL_MS = 2000;
 
 function showLocalTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
   for (const time of root.querySelectorAll("time[datetime]")) time.textContent = format.format(new Date(time.dateTime));
 }
 
-/** The clipboard is there for https and localhost alone; elsewhere the text is selected, and the older way tried. */
+/**
+ * A browser offers the clipboard only on https and localhost. Elsewhere this selects the text and tries the older
+ * command.
+ */
 async function copy(element) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(element.textContent);
   getSelection().selectAllChildren(element);
@@ -22,7 +26,7 @@ function offerCopying(root) {
         () => true,
         () => false,
       );
-      button.textContent = copied ? "Copied" : "Select and copy it";
+      button.textContent = copied ? "Copied" : "Select and copy";
       say(button.textContent);
     });
   }
@@ -46,13 +50,13 @@ function offerChoosingAll() {
   }
 }
 
-/** To those who don't see the page. */
+/** Tells people who don't see the page. */
 function say(text) {
   const status = document.getElementById("said");
   if (status !== null) status.textContent = text;
 }
 
-/** Puts the new part in the place of the old one, and leaves focus and scroll where they were. */
+/** Replaces the live part with its next version, and keeps focus and scroll position. */
 function replace(live, next) {
   const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
@@ -63,13 +67,13 @@ function replace(live, next) {
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
-  // What was focused may be gone, a button of what is done for instance.
+  // The focused element may be gone, such as the button of a delivery that is not dead any more.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
   window.scrollTo(scrollX, scrollY);
   if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");
 }
 
-/** Somebody who selects text to copy it would lose it. */
+/** Whether somebody is selecting text in the live part. A replacement would take the selection away. */
 function isSelecting(live) {
   const selection = getSelection();
   return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
@@ -80,13 +84,17 @@ function keepCurrent(live) {
   let asking = false;
 
   async function ask() {
-    const response = await fetch(location.pathname, { headers: { "X-Part": "live" }, credentials: "same-origin", cache: "no-store" });
+    const response = await fetch(location.pathname, {
+      headers: { "X-Part": "live" },
+      credentials: "same-origin",
+      cache: "no-store",
+    });
     if (response.status === 401) {
       live.dataset.poll = "off";
       say("You are signed out.");
       const stopped = document.createElement("p");
       stopped.className = "notice warning";
-      stopped.textContent = "You are signed out: what is below is not kept current any more.";
+      stopped.textContent = "You are signed out. The page below does not update any more.";
       live.before(stopped);
       return;
     }
@@ -101,12 +109,12 @@ function keepCurrent(live) {
   async function tick() {
     if (asking || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // The next tick asks again.
+    // After a failure the next tick asks again.
     await ask().catch(() => undefined);
     asking = false;
   }
 
-  setInterval(tick, POLL_EVERY);
+  setInterval(tick, POLL_MS);
   document.addEventListener("visibilitychange", tick);
 }
 

@@ -1,5 +1,6 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import { CryptoHasher } from "bun";
+import { queryOf, type Route } from "../route.ts";
 import style from "./admin.css" with { type: "text" };
 import script from "./admin.js" with { type: "text" };
 
@@ -17,10 +18,18 @@ export function versioned(path: string): string {
   return `${path}?v=${VERSION}`;
 }
 
-/** A style or script that all pages share; undefined for any other path. They hold nothing of a shop and need no session. */
-export function respondAsset(path: string, url: string): Response | undefined {
-  const file = FILES[path];
-  if (file === undefined) return undefined;
-  const keep = new URL(url).searchParams.get("v") === VERSION ? "public, max-age=31536000, immutable" : "no-cache";
-  return new Response(file.text, { headers: { "Content-Type": file.type, "Cache-Control": keep, "X-Content-Type-Options": "nosniff" } });
+/** The styles and scripts that all pages share. They hold nothing of a shop and need no session. */
+export function assetRoutes(): Route[] {
+  return Object.entries(FILES).map(([path, file]) => ({
+    path,
+    methods: { GET: ({ url }) => respondAsset(file, url) },
+  }));
+}
+
+function respondAsset(file: { text: string; type: string }, url: string): Response {
+  const isCurrent = new URLSearchParams(queryOf(url)).get("v") === VERSION;
+  const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";
+  return new Response(file.text, {
+    headers: { "Content-Type": file.type, "Cache-Control": keep, "X-Content-Type-Options": "nosniff" },
+  });
 }

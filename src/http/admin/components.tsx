@@ -2,12 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { isoUtc } from "../../lib/time.ts";
 
-/** The hidden field without which no form is taken. */
+/** The hidden field that every form must have. */
 export function CsrfField({ csrf }: { csrf: string }) {
   return <input type="hidden" name="csrf" value={csrf} />;
 }
 
-/** A time in UTC, which the script turns into the viewer's zone; the exact one is its title. */
+/** A time in UTC. The script shows it in the viewer's time zone; the title has the exact time in UTC. */
 export function Time({ ms }: { ms: number }) {
   const iso = isoUtc(ms);
   const exact = `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
@@ -18,7 +18,7 @@ export function Time({ ms }: { ms: number }) {
   );
 }
 
-/** A value with a button that copies it; without scripts it can be selected. */
+/** A value with a button that copies it. Without scripts the button is hidden, and the value can be selected. */
 export function Copyable({ id, value, name }: { id: string; value: string; name: string }) {
   return (
     <span class="copyable">
@@ -30,7 +30,7 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** What is shown once: a new key or signing secret. */
+/** A new key, which is shown once. */
 export function NewSecret({ name, value }: { name: string; value: string }) {
   return (
     <>
@@ -40,7 +40,7 @@ export function NewSecret({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The message at a field; the field names it with aria-describedby. */
+/** The message at a field. The field refers to it with aria-describedby. */
 export function FieldError({ id, error }: { id: string; error: string | undefined }) {
   return error === undefined ? null : (
     <small id={id} class="field-error" role="alert">
@@ -49,17 +49,30 @@ export function FieldError({ id, error }: { id: string; error: string | undefine
   );
 }
 
-/** Marks a field as refused, and says which texts speak of it. */
+/** The attributes of a field that mark it as refused and refer to the texts about it. */
 export function described(error: string | undefined, errorId: string, ...helpIds: string[]) {
   const ids = [...(error === undefined ? [] : [errorId]), ...helpIds].join(" ");
-  return { ...(error !== undefined && { "aria-invalid": "true" as const }), ...(ids !== "" && { "aria-describedby": ids }) };
+  return {
+    ...(error !== undefined && { "aria-invalid": "true" as const }),
+    ...(ids !== "" && { "aria-describedby": ids }),
+  };
 }
 
-/** The heading of the column of buttons and links. It stays in sight where the table scrolls. */
+/** The heading of the column with buttons and links. That column stays visible when the table scrolls. */
 export const ACTION = "Action";
 
-/** A table that scrolls by itself where the screen is narrow; what scrolls has to be reachable by keyboard too, hence the tabIndex. */
-export function Table({ id, name, headings, children }: { id: string; name: string; headings: readonly string[]; children: ComponentChildren }) {
+/** A table that scrolls sideways on a narrow screen. The tabIndex makes it scroll by keyboard too. */
+export function Table({
+  id,
+  name,
+  headings,
+  children,
+}: {
+  id: string;
+  name: string;
+  headings: readonly string[];
+  children: ComponentChildren;
+}) {
   return (
     <section class="overflow-auto" aria-label={name} tabIndex={0}>
       <table id={id}>
@@ -78,7 +91,7 @@ export function Table({ id, name, headings, children }: { id: string; name: stri
   );
 }
 
-/** In forms that make something: each is taken once. */
+/** The hidden field of a form that creates something. It makes sure that the form is accepted only once. */
 export function OnceField() {
   return <input type="hidden" name="once" value={crypto.randomUUID()} />;
 }
@@ -87,13 +100,13 @@ interface Confirmation {
   id: string;
   csrf: string;
   action: string;
-  /** The words on the button that does it. */
+  /** The words on the button. */
   does: string;
   back: string;
   children: ComponentChildren;
 }
 
-/** Asks before something is done that can't be taken back. A page of its own, so that it works without scripts. */
+/** Asks before an action that can't be undone. It is a page of its own, so that it works without scripts. */
 export function Confirm({ id, csrf, action, does, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>
@@ -112,7 +125,7 @@ export function Confirm({ id, csrf, action, does, back, children }: Confirmation
   );
 }
 
-/** Says what to do where there is nothing yet. */
+/** Says that there is nothing yet, and what to do. */
 export function Empty({ id, children }: { id: string; children: ComponentChildren }) {
   return (
     <p id={id} class="empty">

@@ -1,6 +1,13 @@
 /** @jsxImportSource preact */
+import {
+  countDeadDeliveries,
+  countedDeliveries,
+  findDelivery,
+  retryDelivery as retry,
+  retryDeadDeliveries,
+  sentAgain,
+} from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/attempt.ts";
-import { signatureOf } from "../../delivery/deliverer.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
 import type { DeliveryDetails } from "../../store/deliveries.ts";
 import type { AdminRequest, Handler, Section } from "./admin-request.ts";
@@ -9,71 +16,78 @@ import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge
 
 const SECTION_OF: Record<DeliveryKind, Section> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
 
-export const showDeliveries: Handler = async (visit, { store }) => {
+export const showDeliveries: Handler = async (request, { store }) => {
   const section = SECTION_OF.webhook;
   const live = liveLog(
-    visit,
-    await readLog(store, visit.shop.id, "webhook", section),
+    request,
+    await readLog(store, request.shop.id, "webhook", section),
     <Empty id="no-deliveries">
       Nothing was sent yet. <a href="/admin/webhooks">Set an endpoint</a>, choose topics, and send a test event.
     </Empty>,
   );
   const content = (
     <>
-      <p>What was sent to this shop's endpoint, newest first. It updates by itself.</p>
+      <p>The webhooks that were sent to this shop's endpoint, newest first. This page updates by itself.</p>
       {live}
     </>
   );
   return { title: "Delivery log", section, content, live };
 };
 
-export const showDelivery: Handler = async (visit, { store }) => {
-  const found = await store.deliveries.show(visit.shop.id, visit.id);
-  const signature = await signatureOf(store.webhooks, visit.shop.id, found);
-  const section = SECTION_OF[found.kind];
-  const live = <DeliveryLive visit={visit} found={found} />;
+export const showDelivery: Handler = async (request, { store }) => {
+  const { delivery, signature } = await findDelivery(store, request.shop, request.id);
+  const { kind, topic } = delivery;
+  const section = SECTION_OF[kind];
+  const live = <DeliveryLive request={request} delivery={delivery} />;
   const content = (
     <>
       <p>
         <a href={section}>Back to the log</a>
       </p>
       {live}
-      {signature === null ? null : <HeadersSent topic={found.topic} signature={signature} />}
+      {signature === null ? null : <HeadersSent topic={topic} signature={signature} />}
       <h2 id="body-heading">Body</h2>
       <section class="overflow-auto" aria-labelledby="body-heading" tabIndex={0}>
         <pre>
           <code id="body" class="body">
-            {readable(found.body)}
+            {readable(delivery.body)}
           </code>
         </pre>
       </section>
     </>
   );
-  return { title: `${found.kind === "webhook" ? "Delivery" : "Workflow start"}: ${found.topic}`, section, content, live };
+  return { title: `${kind === "webhook" ? "Delivery" : "Workflow start"}: ${topic}`, section, content, live };
 };
 
 export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, wake }) => {
-  const { kind, topic } = await store.deliveries.retry(shop.id, id, now());
+  const { kind, topic } = (await retry(store, shop, id, now())).delivery;
   wake();
   const to = form.get("back") === "log" ? SECTION_OF[kind] : `/admin/deliveries/${id}`;
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 };
 
-/** Asks how all that is dead of a kind is to be sent again, with the count. */
+/** Asks whether to send all dead deliveries of a kind again, and says how many there are. */
 export function askToRetryDead(kind: DeliveryKind): Handler {
   const section = SECTION_OF[kind];
   return async ({ shop, csrf }, { store }) => {
-    const count = await store.deliveries.countDead(shop.id, 0, kind);
+    const count = await countDeadDeliveries(store, shop, { since: 0, kind });
     const content =
       count === 0 ? (
         <Empty id="no-dead">
-          Nothing is dead. <a href={section}>Back to the log</a>
+          There are no dead deliveries. <a href={section}>Back to the log</a>
         </Empty>
       ) : (
-        <Confirm id="retry-all-dead" csrf={csrf} action={`${section}/retry-dead`} does={`Retry ${counted(count)}`} back={section}>
+        <Confirm
+          id="retry-all-dead"
+          csrf={csrf}
+          action={`${section}/retry-dead`}
+          does={`Retry ${countedDeliveries(count)}`}
+          back={section}
+        >
           <p>
-            <strong id="count">{counted(count)}</strong> failed for good. Send {count === 1 ? "it" : "all of them"} again now? Each gets a new round of up to
-            five attempts,
+            <strong id="count">{countedDeliveries(count)}</strong>{" "}
+            {count === 1 ? "is dead. Send it" : "are dead. Send all of them"} again now? Each gets up to five new
+            attempts,
             {kind === "webhook" ? " with the same id, body and signature." : " with the same fields."}
           </p>
         </Confirm>
@@ -84,17 +98,16 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
 
 export function retryDead(kind: DeliveryKind): Handler {
   return async ({ shop }, { store, now, wake }) => {
-    const count = await store.deliveries.retryDead(shop.id, 0, now(), kind);
+    const count = await retryDeadDeliveries(store, shop, { since: 0, kind }, now());
     wake();
-    return { to: SECTION_OF[kind], notices: [{ text: `${counted(count)} ${count === 1 ? "is" : "are"} sent again now.` }] };
+    return { to: SECTION_OF[kind], notices: [{ text: sentAgain(count) }] };
   };
 }
 
-function counted(count: number): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? "delivery" : "deliveries"}`;
-}
-
-/** Laid out for people; what is sent has no spaces in it. A trigger's customer can be a number beyond what JSON.parse holds, and stays as it is. */
+/**
+ * Adds line breaks and spaces, for people to read. A body that JSON.parse would change stays as it is: the number of a
+ * trigger's customer can be too large for it.
+ */
 function readable(body: string): string {
   try {
     const laidOut = JSON.stringify(JSON.parse(body), null, 2);
@@ -104,16 +117,17 @@ function readable(body: string): string {
   }
 }
 
-function DeliveryLive({ visit, found }: { visit: AdminRequest; found: DeliveryDetails }) {
-  const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history } = found;
+function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: DeliveryDetails }) {
+  const { id, status, attempts, lastStatusCode, error, createdAt, nextAttemptAt, history, test, topic } = delivery;
   const ended = status === "delivered" || status === "dead";
   return (
     <Live poll={!ended} announce={`${STATUS_NAMES[status]}, attempts: ${attempts}`}>
+      {status === "pending" ? <OnItsWay delivery={delivery} /> : null}
       <dl class="facts" id="facts">
         <dt>Status</dt>
         <dd id="status">
           <StatusBadge status={status} />
-          {found.test ? <TestBadge /> : null}
+          {test ? <TestBadge /> : null}
         </dd>
         <dt>Id</dt>
         <dd>
@@ -132,10 +146,20 @@ function DeliveryLive({ visit, found }: { visit: AdminRequest; found: DeliveryDe
         <dt>Error</dt>
         <dd id="error">{error ?? "none"}</dd>
       </dl>
-      <RetryForm visit={visit} id={id} label={`Retry ${found.topic}`} back="details" list="this" />
+      <RetryForm request={request} id={id} label={`Retry ${topic}`} back="details" list="this" />
       <h2>Attempts</h2>
       {history.length === 0 ? <Empty id="no-attempts">None yet.</Empty> : <AttemptTable history={history} />}
     </Live>
+  );
+}
+
+/** Goes away with the status: on a reload, or when the script replaces the part that it is in. */
+function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
+  const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
+  return (
+    <div id="on-its-way" class="notice">
+      <p>{what} is on its way. The result will appear here.</p>
+    </div>
   );
 }
 

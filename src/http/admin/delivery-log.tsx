@@ -1,17 +1,23 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
+import { counted } from "../../lib/text.ts";
 import type { Delivery } from "../../store/deliveries.ts";
 import type { Store } from "../../store/store.ts";
 import type { AdminRequest, Section } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 
-/** service.md "Delivery log". */
+/** How many of the last deliveries are listed. */
 const LAST = 20;
-/** More dead ones are counted and not listed. */
+/** How many dead deliveries are listed; the others are only counted. */
 const DEAD_LISTED = 100;
 
-export const STATUS_NAMES: Record<DeliveryStatus, string> = { pending: "Pending", retrying: "Retrying", delivered: "Delivered", dead: "Dead" };
+export const STATUS_NAMES: Record<DeliveryStatus, string> = {
+  pending: "Pending",
+  retrying: "Retrying",
+  delivered: "Delivered",
+  dead: "Dead",
+};
 
 interface Log {
   kind: DeliveryKind;
@@ -21,7 +27,7 @@ interface Log {
   deadCount: number;
 }
 
-/** The last deliveries of a kind, and the dead ones, which nothing pushes out. */
+/** The last deliveries of a kind, and the dead ones, which stay listed until they are sent again. */
 export async function readLog(store: Store, shopId: number, kind: DeliveryKind, section: Section): Promise<Log> {
   const [last, dead, deadCount] = await Promise.all([
     store.deliveries.list(shopId, { limit: LAST, kind }),
@@ -31,27 +37,31 @@ export async function readLog(store: Store, shopId: number, kind: DeliveryKind, 
   return { kind, section, last, dead, deadCount };
 }
 
-/** The log as the part of a page that keeps itself current. */
-export function liveLog(visit: AdminRequest, log: Log, empty: VNode): VNode {
+/** The log, as the part of a page that the script keeps current. */
+export function liveLog(request: AdminRequest, log: Log, empty: VNode): VNode {
   const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
   return (
     <Live poll announce={announced(log)}>
       <h2>Last {LAST}</h2>
-      {log.last.length === 0 ? empty : <LogTable id="last" name={`The last ${name}`} visit={visit} log={log} deliveries={log.last} />}
+      {log.last.length === 0 ? (
+        empty
+      ) : (
+        <LogTable id="last" name={`The last ${name}`} request={request} log={log} deliveries={log.last} />
+      )}
       <h2>
         Dead <span id="dead-count">({log.deadCount.toLocaleString("en")})</span>
       </h2>
       {log.deadCount === 0 ? (
-        <Empty id="no-dead">None. What fails five times comes here and stays until it is sent again.</Empty>
+        <Empty id="no-dead">None. A delivery that fails five times is listed here until it is sent again.</Empty>
       ) : (
-        <DeadList visit={visit} log={log} name={name} />
+        <DeadList request={request} log={log} name={name} />
       )}
     </Live>
   );
 }
 
-/** The part that the script replaces when it changed; `poll` says whether more can change. */
-export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: VNode[] | VNode }) {
+/** The part that the script replaces when it has changed. @param poll whether it can still change */
+export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: ComponentChildren }) {
   return (
     <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
       {children}
@@ -68,7 +78,7 @@ export function StatusBadge({ status }: { status: DeliveryStatus }) {
   return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
 }
 
-/** Marks a test event; with a space before it, where a narrow table may break the line. */
+/** Marks a test event. A narrow table can break the line at the space before it. */
 export function TestBadge() {
   return (
     <>
@@ -78,11 +88,23 @@ export function TestBadge() {
   );
 }
 
-/** Sends one again and comes back to where the button was. */
-export function RetryForm({ visit, id, label, back, list }: { visit: AdminRequest; id: string; label: string; back: "log" | "details"; list: string }) {
+/** Sends a delivery again, and returns to the page with the button. */
+export function RetryForm({
+  request,
+  id,
+  label,
+  back,
+  list,
+}: {
+  request: AdminRequest;
+  id: string;
+  label: string;
+  back: "log" | "details";
+  list: string;
+}) {
   return (
     <form class="inline" method="post" action={`/admin/deliveries/${id}/retry`}>
-      <CsrfField csrf={visit.csrf} />
+      <CsrfField csrf={request.csrf} />
       <input type="hidden" name="back" value={back} />
       <button type="submit" id={`retry-${list}-${id}`} class="outline" aria-label={label}>
         Retry
@@ -96,7 +118,7 @@ function announced({ last, deadCount }: Log): string {
   return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
 }
 
-function DeadList({ visit, log, name }: { visit: AdminRequest; log: Log; name: string }) {
+function DeadList({ request, log, name }: { request: AdminRequest; log: Log; name: string }) {
   const hidden = log.deadCount - log.dead.length;
   return (
     <>
@@ -105,13 +127,30 @@ function DeadList({ visit, log, name }: { visit: AdminRequest; log: Log; name: s
           Retry all Dead
         </a>
       </p>
-      <LogTable id="dead" name={`Dead ${name}`} visit={visit} log={log} deliveries={log.dead} />
-      {hidden > 0 ? <p id="dead-hidden">And {hidden.toLocaleString("en")} older ones, which "Retry all Dead" sends too.</p> : null}
+      <LogTable id="dead" name={`Dead ${name}`} request={request} log={log} deliveries={log.dead} />
+      {hidden > 0 ? (
+        <p id="dead-hidden">
+          {counted(hidden, "older delivery is", "older deliveries are")} dead too. "Retry all Dead" also sends{" "}
+          {hidden === 1 ? "it" : "them"} again.
+        </p>
+      ) : null}
     </>
   );
 }
 
-function LogTable({ id, name, visit, log, deliveries }: { id: string; name: string; visit: AdminRequest; log: Log; deliveries: readonly Delivery[] }) {
+function LogTable({
+  id,
+  name,
+  request,
+  log,
+  deliveries,
+}: {
+  id: string;
+  name: string;
+  request: AdminRequest;
+  log: Log;
+  deliveries: readonly Delivery[];
+}) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";
   return (
     <Table id={id} name={name} headings={[topic, "Status", "Attempts", "HTTP", "Error", "Queued", ACTION]}>
@@ -133,7 +172,7 @@ function LogTable({ id, name, visit, log, deliveries }: { id: string; name: stri
             <Time ms={each.createdAt} />
           </td>
           <td class="action">
-            <RetryForm visit={visit} id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
+            <RetryForm request={request} id={each.id} label={`Retry ${each.topic}, ${each.id}`} back="log" list={id} />
           </td>
         </tr>
       ))}

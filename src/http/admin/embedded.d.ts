@@ -8,7 +8,7 @@ declare module "*/admin.js" {
   export default text;
 }
 
-/** Preact's types bring those of a browser along, which know less of streams than Bun does. */
+/** Preact's types include those of a browser, whose streams lack what Bun's have. */
 interface ReadableStream {
   text(): Promise<string>;
 }

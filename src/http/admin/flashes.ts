@@ -1,41 +1,43 @@
 import type { Notice } from "./admin-request.ts";
 
-/** A notice that nobody came for is dropped after this time, and a secret with it. Milliseconds. */
-const LIFE = 5 * 60_000;
+/** A notice that is not shown within this time is dropped, and a secret with it. */
+const LIFE_MS = 5 * 60_000;
 
 interface Flash {
   session: string;
   path: string;
   notice: Notice;
+  /** Epoch milliseconds. */
   until: number;
 }
 
+export interface Flashes {
+  /** Keeps notices for the next page that a session opens at a path. */
+  put(session: string, path: string, notices: readonly Notice[]): void;
+  /** The notices for a session at a path. Each is given once. */
+  take(session: string, path: string): Notice[];
+}
+
 /**
- * What a form's answer has to say on the page that follows it. Held in memory alone, for among it are new keys, which are nowhere in plain text: a restart
- * between the two requests loses one, and it has to be made again.
+ * Keeps the notices of a form until the page that follows it. They are only in memory, because new keys are among them,
+ * which must not be stored as plain text. A restart between the two requests loses a new key; it has to be created
+ * again.
  */
-export class Flashes {
-  private readonly now: () => number;
-  private waiting: Flash[] = [];
+export function createFlashes(now: () => number): Flashes {
+  let waiting: Flash[] = [];
+  const inTime = () => waiting.filter(({ until }) => until > now());
 
-  constructor(now: () => number) {
-    this.now = now;
-  }
+  return {
+    put(session, path, notices) {
+      const until = now() + LIFE_MS;
+      waiting = [...inTime(), ...notices.map((notice) => ({ session, path, notice, until }))];
+    },
 
-  put(session: string, path: string, notices: readonly Notice[]): void {
-    const until = this.now() + LIFE;
-    this.waiting = [...this.inTime(), ...notices.map((notice) => ({ session, path, notice, until }))];
-  }
-
-  /** What this session is told on this path, which is told once. */
-  take(session: string, path: string): Notice[] {
-    const all = this.inTime();
-    const isMeant = (flash: Flash) => flash.session === session && flash.path === path;
-    this.waiting = all.filter((flash) => !isMeant(flash));
-    return all.filter(isMeant).map(({ notice }) => notice);
-  }
-
-  private inTime(): Flash[] {
-    return this.waiting.filter(({ until }) => until > this.now());
-  }
+    take(session, path) {
+      const all = inTime();
+      const isMeant = (flash: Flash) => flash.session === session && flash.path === path;
+      waiting = all.filter((flash) => !isMeant(flash));
+      return all.filter(isMeant).map(({ notice }) => notice);
+    },
+  };
 }

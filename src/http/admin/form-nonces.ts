@@ -1,19 +1,27 @@
-/** Forms that are remembered; beyond that, the oldest are forgotten. */
+/** How many forms are remembered; beyond that, the oldest are forgotten. */
 const REMEMBERED = 10_000;
 
-/** Forms that make something, a key or a secret, are taken once each: a double click, or a page that is reloaded, must not make two. */
-export class FormNonces {
-  private readonly forms = new Set<string>();
+export interface FormNonces {
+  /** @returns whether this session posts this form for the first time */
+  take(session: string, nonce: string): boolean;
+}
 
-  /** @returns whether this is the first time */
-  take(session: string, form: string): boolean {
-    const name = `${session} ${form.slice(0, 100)}`;
-    if (this.forms.has(name)) return false;
-    this.forms.add(name);
-    for (const oldest of this.forms) {
-      if (this.forms.size <= REMEMBERED) break;
-      this.forms.delete(oldest);
-    }
-    return true;
-  }
+/**
+ * Remembers forms that create something: a double click, or a page that is reloaded, must not create a second key or
+ * secret.
+ */
+export function createFormNonces(): FormNonces {
+  const taken = new Set<string>();
+  return {
+    take(session, nonce) {
+      const name = `${session} ${nonce.slice(0, 100)}`;
+      if (taken.has(name)) return false;
+      taken.add(name);
+      for (const oldest of taken) {
+        if (taken.size <= REMEMBERED) break;
+        taken.delete(oldest);
+      }
+      return true;
+    },
+  };
 }

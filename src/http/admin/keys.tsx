@@ -1,78 +1,78 @@
 /** @jsxImportSource preact */
+import * as actions from "../../actions/key.ts";
 import { SdsError } from "../../domain/error.ts";
-import { type ApiKey, describeKey, generateKey, hashKey, MAX_LABEL } from "../../domain/key.ts";
+import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminRequest, Handler, Page } from "./admin-request.ts";
 import { ACTION, Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./components.tsx";
-import { requireAccess } from "./plan-access.ts";
 
 const KEYS = "/admin/keys";
 
-/** A form that was refused. */
-interface Refused {
+/** A form that was refused: what was typed, and why. */
+interface Refusal {
   label: string;
   error: string;
 }
 
-export const showKeys: Handler = (visit, parts) => keysPage(visit, parts);
+export const showKeys: Handler = (request, dependencies) => keysPage(request, dependencies);
 
-export const createKey: Handler = async (visit, parts) => {
-  requireAccess(visit.shop);
-  const { store, random, now } = parts;
-  const label = visit.form.get("label") ?? "";
-  const key = generateKey(random);
+export const createKey: Handler = async (request, dependencies) => {
+  const label = request.form.get("label") ?? "";
   try {
-    const added = describeKey(key, label, false, random, now());
-    await store.keys.add(visit.shop.id, added, hashKey(key));
-    return { to: KEYS, notices: [{ text: `This is the new key ${added.label}:`, secret: { name: "the new key", value: key } }] };
+    const { entry, plaintext } = await actions.createKey(
+      dependencies,
+      { shop: request.shop, label, actor: "merchant" },
+      dependencies.now(),
+    );
+    return {
+      to: KEYS,
+      notices: [{ text: `This is the new key ${entry.label}:`, secret: { name: "the new key", value: plaintext } }],
+    };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid") return keysPage(visit, parts, { label, error: sentence(thrown.message) });
+    if (thrown instanceof SdsError && thrown.code === "invalid")
+      return keysPage(request, dependencies, { label, error: sentence(thrown.message) });
     throw thrown;
   }
 };
 
-export const askToRevoke: Handler = async (visit, { store }) => {
-  const key = keyOf(await store.keys.list(visit.shop.id), visit.id);
+export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
+  const key = await actions.findKey(store, shop, id);
   const content = (
-    <Confirm id="revoke-key" csrf={visit.csrf} action={`${KEYS}/${key.id}/revoke`} does="Revoke the key" back={KEYS}>
+    <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} does="Revoke the key" back={KEYS}>
       <p>
-        Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The very next request with it is answered with 401. This can't be undone.
+        Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The next request with it is
+        answered with 401. This can't be undone.
       </p>
     </Confirm>
   );
   return { title: "Revoke an API key", section: KEYS, content };
 };
 
-export const revokeKey: Handler = async (visit, { store, now }) => {
-  const key = keyOf(await store.keys.list(visit.shop.id), visit.id);
-  await store.keys.revoke(visit.shop.id, key.id, now());
-  return { to: KEYS, notices: [{ text: `The key ${key.label} (${key.fingerprint}…) is revoked.` }] };
+export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
+  const { entry } = await actions.revokeKey(store, shop, id, now());
+  return { to: KEYS, notices: [{ text: `The key ${entry.label} (${entry.fingerprint}…) is revoked.` }] };
 };
 
-function keyOf(keys: readonly ApiKey[], id: string): ApiKey {
-  const key = keys.find((each) => each.id === id);
-  if (key === undefined) throw new SdsError("not_found", "There is no such key, or it is revoked already.");
-  return key;
-}
-
-async function keysPage(visit: AdminRequest, { store }: AdminDependencies, refused?: Refused): Promise<Page> {
-  const keys = await store.keys.list(visit.shop.id);
+async function keysPage(request: AdminRequest, { store }: AdminDependencies, refusal?: Refusal): Promise<Page> {
+  const keys = await store.keys.list(request.shop.id);
   const content = (
     <>
       <p>
-        With a key, another system reads this shop's subscriptions, customers and orders through the API. A key can't write, and doesn't expire. Give each
-        system one of its own.
+        With an API key, another system can read this shop's subscriptions, customers and orders. A key can't change
+        anything, and it doesn't expire. Give each system its own key.
       </p>
       {keys.length === 0 ? (
-        <Empty id="no-keys">There is no key yet. Create one below, and give it to the system that is to read this shop.</Empty>
+        <Empty id="no-keys">
+          There is no key yet. Create one below, and give it to the system that reads this shop's data.
+        </Empty>
       ) : (
         <KeyTable keys={keys} />
       )}
-      <CreateForm visit={visit} refused={refused} />
+      <CreateForm request={request} refusal={refusal} />
     </>
   );
-  return { title: "API keys", section: KEYS, status: refused === undefined ? 200 : 422, content };
+  return { title: "API keys", section: KEYS, status: refusal === undefined ? 200 : 422, content };
 }
 
 function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
@@ -101,33 +101,34 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
       </Table>
       {keys.some(({ legacy }) => legacy) ? (
         <p id="legacy-hint">
-          <strong>Legacy, rotate:</strong> this key was once stored in plain text by an older system. It still works. Rotate it soon: create a new key with a
-          new label, give it to the system and see that its calls are answered with 200, then revoke the old one.
+          <strong>Legacy, rotate:</strong> an older system stored this key as plain text. The key still works. Rotate it
+          soon: create a new key, give it to the system that uses the old one, check that its calls are answered with
+          200, and then revoke the old key.
         </p>
       ) : null}
     </>
   );
 }
 
-function CreateForm({ visit, refused }: { visit: AdminRequest; refused: Refused | undefined }) {
+function CreateForm({ request, refusal }: { request: AdminRequest; refusal: Refusal | undefined }) {
   return (
     <form id="create-key" method="post" action={KEYS} aria-labelledby="create-key-heading">
       <h2 id="create-key-heading">Create a key</h2>
-      <CsrfField csrf={visit.csrf} />
+      <CsrfField csrf={request.csrf} />
       <OnceField />
-      <fieldset disabled={!hasAccess(visit.shop.plan)}>
+      <fieldset disabled={!hasAccess(request.shop.plan)}>
         <label for="label">Label</label>
         <input
           id="label"
           name="label"
-          value={refused?.label ?? ""}
+          value={refusal?.label ?? ""}
           maxLength={MAX_LABEL}
           required
           autocomplete="off"
-          {...described(refused?.error, "label-error", "label-help")}
+          {...described(refusal?.error, "label-error", "label-help")}
         />
-        <FieldError id="label-error" error={refused?.error} />
-        <small id="label-help">What tells this key from the others: the system that uses it, for instance.</small>
+        <FieldError id="label-error" error={refusal?.error} />
+        <small id="label-help">A name that tells this key from the others, for instance the system that uses it.</small>
         <button type="submit" id="create">
           Create key
         </button>

@@ -1,15 +1,21 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { render } from "preact-render-to-string";
+import { noAccess } from "../../actions/access.ts";
 import { hasAccess, type Shop } from "../../domain/shop.ts";
+import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
 import { type Notice, type Page, SECTIONS, type Section } from "./admin-request.ts";
 import { versioned } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
-/** No inline script or style, nothing from another host, in nobody's frame. `data:` is for the pictures inside Pico's style. */
+/**
+ * Allows no inline script or style, nothing from another host and no frame around the page. Pico's style has pictures
+ * as `data:`.
+ */
 const POLICY =
-  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
@@ -19,7 +25,7 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** A whole page of somebody who is signed in. */
+/** Answers with a whole page for somebody who is signed in. */
 export function respondPage(page: Page, shop: Shop, csrf: string, notices: readonly Notice[]): Response {
   const html = (
     <Document title={`${page.title} · ${shop.domain}`}>
@@ -51,7 +57,7 @@ export function respondPage(page: Page, shop: Shop, csrf: string, notices: reado
   return respondHtml(page.status ?? 200, html);
 }
 
-/** A part of a page, for the script that keeps it current. */
+/** Answers with a part of a page, for the script that keeps it current. */
 export function respondPart(part: VNode): Response {
   return new Response(render(part), { headers: { ...HEADERS, "X-Request-Id": newRequestId() } });
 }
@@ -60,12 +66,12 @@ interface Message {
   status: number;
   title: string;
   children: ComponentChildren;
-  /** Where the browser goes on at once. */
+  /** The page that the browser opens next, at once. */
   next?: string;
   headers?: Record<string, string>;
 }
 
-/** A page with nothing of a shop on it: signing in, signing out, refusals. */
+/** Answers with a page that shows nothing of a shop: for signing in, signing out and refusals. */
 export function respondMessage({ status, title, children, next, headers = {} }: Message): Response {
   const html = (
     <Document title={title} {...(next !== undefined && { next })}>
@@ -79,7 +85,10 @@ export function respondMessage({ status, title, children, next, headers = {} }: 
 }
 
 function respondHtml(status: number, html: VNode, headers: Record<string, string> = {}): Response {
-  return new Response(`<!doctype html>${render(html)}`, { status, headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers } });
+  return new Response(`<!doctype html>${render(html)}`, {
+    status,
+    headers: { ...HEADERS, "X-Request-Id": newRequestId(), ...headers },
+  });
 }
 
 function Document({ title, next, children }: { title: string; next?: string; children: ComponentChildren }) {
@@ -136,8 +145,8 @@ function PlanNotice() {
   return (
     <div id="plan-notice" class="notice warning">
       <p>
-        This shop's plan has no API access, webhooks or workflow triggers: API calls are answered with 403, and no event is queued. They come with the Pro plan,
-        and with the Free plan through the API and webhooks add-on. <a href="/admin/plan">See the plan</a>
+        {sentence(noAccess("API access, webhooks or workflow triggers"))} At present, API calls are answered with 403,
+        and no event is queued. <a href="/admin/plan">See the plan</a>
       </p>
     </div>
   );

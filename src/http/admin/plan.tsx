@@ -1,26 +1,38 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { PLANS_WITH_PRICES } from "../../actions/access.ts";
+import { connectionText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
 import type { ResourceCounts } from "../../domain/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
-import { hasAccess, type Plan, type Shop } from "../../domain/shop.ts";
-import type { AdminDependencies, Handler } from "./admin-request.ts";
+import { hasAccess, type Plan } from "../../domain/shop.ts";
+import type { Handler } from "./admin-request.ts";
 import { Empty, Time } from "./components.tsx";
 import { Live } from "./delivery-log.tsx";
 
 const SECTION = "/admin/plan";
 
-/** service.md, fact 4. */
-const PLAN_NAMES: Record<Plan, string> = { pro: "Pro", free: "Free", "free+addon": "Free with the API and webhooks add-on" };
+const PLAN_NAMES: Record<Plan, string> = {
+  pro: "Pro",
+  free: "Free",
+  "free+addon": "Free with the API and webhooks add-on",
+};
 
-/** The plan and what comes with it, and how the mirror of the shop's data stands. */
+/** The plan and what it includes, and the state of the mirror. */
 export const showPlan: Handler = async ({ shop }, { store }) => {
-  const [{ planFixed }, counts, mirror] = await Promise.all([store.shops.settings(shop.id), store.shops.rowCounts(shop.id), readMirror(store, shop)]);
-  const live = <MirrorPart counts={counts} mirror={mirror} />;
+  const [counts, status, lastWebhookAt] = await Promise.all([
+    store.shops.rowCounts(shop.id),
+    shopStatus(store, shop),
+    store.inbox.lastReceivedAt(shop.id),
+  ]);
+  const live = <MirrorPart counts={counts} mirror={{ ...status, domain: shop.domain, lastWebhookAt }} />;
   const content = (
     <>
-      <PlanPart plan={shop.plan} fixed={planFixed} />
+      <PlanPart plan={shop.plan} fixed={status.planFixed} />
       <h2>Mirror</h2>
-      <p>What the API serves: a copy of this shop's subscription data, which the platform's webhooks keep current and an hourly comparison repairs.</p>
+      <p>
+        The mirror is the copy of this shop's subscription data that the API serves. Platform webhooks keep it current.
+        Every hour a reconciliation with the platform adds what they missed.
+      </p>
       {live}
     </>
   );
@@ -44,38 +56,32 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
         <dd>{included}</dd>
       </dl>
       <p>
-        API access, webhooks and workflow triggers come with the Pro plan (39 per month, 30 days of trial), and with the Free plan through the API and webhooks
-        add-on (19.99 per month). {hasAccess(plan) ? "Without them" : "As it is"}, API calls are answered with 403 <code>plan_required</code> and no event is
-        queued; what was queued before is still delivered, and keys, endpoint and log stay.
+        API access, webhooks and workflow triggers come {PLANS_WITH_PRICES}.{" "}
+        {hasAccess(plan) ? "On a plan without them" : "On this plan"}, API calls are answered with 403{" "}
+        <code>plan_required</code> and no event is queued. What was queued before is still delivered. Keys, endpoint and
+        delivery log stay.
       </p>
     </>
   );
 }
 
-type Mirror = Awaited<ReturnType<typeof readMirror>>;
-
-async function readMirror({ shops: _, ...store }: AdminDependencies["store"], { id, domain }: Shop) {
-  const [connection, lastWebhookAt, inbox, full, changes] = await Promise.all([
-    store.connections.find(id),
-    store.inbox.lastReceivedAt(id),
-    store.inbox.count(id),
-    store.syncs.lastComplete(id, "full"),
-    store.syncs.lastComplete(id, "changes"),
-  ]);
-  return { domain, connection, lastWebhookAt, inbox, full, changes };
+interface Mirror extends ShopStatus {
+  domain: string;
+  /** Of platform webhooks; epoch milliseconds. */
+  lastWebhookAt: number | null;
 }
 
 function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror }) {
-  const { connection, lastWebhookAt, inbox, full, changes } = mirror;
+  const { lastWebhookAt, inbox, loadedAt, reconciledAt, reconciledRows } = mirror;
   const facts: Record<string, VNode | string> = {
     ...Object.fromEntries(RESOURCES.map((resource) => [labelOf(resource), counts[resource].toLocaleString("en")])),
-    Platform: connection === undefined ? "not connected" : (connection.trouble ?? "connected"),
-    "Last webhook received": lastWebhookAt === null ? "none within a week" : <Time ms={lastWebhookAt} />,
-    "Loaded whole": full === undefined ? "never" : <Time ms={full.endedAt} />,
-    "Last comparison with the platform": changes === undefined ? "never" : <Time ms={changes.endedAt} />,
-    "Rows that it repaired": changes === undefined ? "–" : changes.changed.toLocaleString("en"),
-    "Webhooks that wait to be processed": inbox.waiting.toLocaleString("en"),
-    "Webhooks that could not be processed": inbox.failed.toLocaleString("en"),
+    Platform: connectionText(mirror),
+    "Last platform webhook": lastWebhookAt === null ? "none in the last seven days" : <Time ms={lastWebhookAt} />,
+    "Last full load": loadedAt === null ? "never" : <Time ms={loadedAt} />,
+    "Last reconciliation": reconciledAt === null ? "never" : <Time ms={reconciledAt} />,
+    "Rows changed by the last reconciliation": reconciledRows === null ? "–" : reconciledRows.toLocaleString("en"),
+    "Platform webhooks waiting to be processed": inbox.waiting.toLocaleString("en"),
+    "Platform webhooks that could not be processed": inbox.failed.toLocaleString("en"),
   };
   return (
     <Live poll announce="">
@@ -93,29 +99,37 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
 }
 
 /** What to do next. */
-function Remark({ counts, mirror: { connection, full, inbox, domain } }: { counts: ResourceCounts; mirror: Mirror }) {
+function Remark({
+  counts,
+  mirror: { hasConnection, loadedAt, inbox, domain },
+}: {
+  counts: ResourceCounts;
+  mirror: Mirror;
+}) {
   const rows = Object.values(counts).reduce((sum, each) => sum + each, 0);
   if (rows === 0) {
+    const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
     return (
       <Empty id="empty-mirror">
-        Nothing is mirrored yet. Whoever runs this service {connection === undefined ? "connects the shop with " : "loads the shop with "}
+        The mirror is empty. Whoever runs this service can {verb} the shop with{" "}
         <code>
-          sds {connection === undefined ? "shop connect" : "sync"} {domain}
+          sds {command} {domain}
         </code>
-        , or imports its records.
+        , or import its records.
       </Empty>
     );
   }
   return (
     <>
-      {connection !== undefined && full === undefined ? (
+      {hasConnection && loadedAt === null ? (
         <p id="not-loaded">
-          The shop was never loaded whole: <code>sds sync {domain}</code> does it.
+          The shop was never loaded in full. Whoever runs this service can do that with <code>sds sync {domain}</code>.
         </p>
       ) : null}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
-          Some webhooks could not be processed. Whoever runs this service sees why with <code>sds inbox list --status failed</code>.
+          Some platform webhooks could not be processed. Whoever runs this service can see why with{" "}
+          <code>sds inbox list --status failed</code>.
         </p>
       ) : null}
     </>

@@ -1,32 +1,41 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
-import { sentence } from "../../lib/text.ts";
+import { counted, sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
-import { type AdminDependencies, type Handler, type Page, SECTIONS, type Section, type SeeOther } from "./admin-request.ts";
-import { respondAsset } from "./assets.ts";
+import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
+import {
+  type AdminDependencies,
+  type Handler,
+  type Page,
+  SECTIONS,
+  type Section,
+  type SeeOther,
+} from "./admin-request.ts";
+import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
-import { Flashes } from "./flashes.ts";
+import { createFlashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
-import { FormNonces } from "./form-nonces.ts";
+import { createFormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondMessage, respondPage, respondPart } from "./layout.tsx";
 import { showPlan } from "./plan.tsx";
-import { type Session, Sessions } from "./session.ts";
+import { createSessions, type Session } from "./sessions.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import { askToClear, askToRotate, clearWebhooks, rotateSecret, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
-
-/** Answers what is asked below /admin; undefined for a path that is nowhere. `peer` is the address at the other end of the socket. */
-export type AdminHandler = (request: Request, path: string, peer: string | undefined) => Promise<Response | undefined>;
+import {
+  askToClear,
+  askToRotate,
+  clearWebhooks,
+  rotateSecret,
+  saveWebhooks,
+  sendTestEvent,
+  showSecret,
+  showWebhooks,
+} from "./webhook.tsx";
 
 const HOME: Section = "/admin/keys";
 
-interface Route {
-  get?: Handler;
-  post?: Handler;
-}
-
-/** Every page and every form, `:id` standing for letters, digits and underscores. */
-const ROUTES: Record<string, Route> = {
+/** Every page and every form. The address of a form that is no page leads to its section. */
+const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
   "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
@@ -43,20 +52,17 @@ const ROUTES: Record<string, Route> = {
   "/admin/plan": { get: showPlan },
 };
 
-/** The settings page (service.md: "managed in the admin"), for one shop a session, on the same functions as the command line. */
-export function adminHandler(parts: AdminDependencies): AdminHandler {
-  const sessions = new Sessions(parts);
-  const flashes = new Flashes(parts.now);
-  const used = new FormNonces();
-  const patterns = Object.entries(ROUTES).map(([path, route]) => ({
-    path: new RegExp(`^${path.replace(":id", "(?<id>\\w+)")}$`),
-    route,
-  }));
+/** The settings page. Each session is for one shop. It uses the same actions as the command line. */
+export function adminRoutes(parts: AdminDependencies): Route[] {
+  const sessions = createSessions(parts);
+  const flashes = createFlashes(parts.now);
+  const used = createFormNonces();
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
-    // A browser that looks ahead would use the link up for nobody.
-    if (request.headers.get("sec-purpose")?.includes("prefetch")) return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
-    const done = await sessions.signIn(request, queryOf(request.url).get("token") ?? "", peer);
+    // A browser that only prefetches the link must not use it up.
+    if (request.headers.get("sec-purpose")?.includes("prefetch"))
+      return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
+    const done = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
     if ("cookie" in done) {
       parts.log.info("somebody signed in to the settings page", { shop: done.shop });
       return welcome(done.cookie);
@@ -66,27 +72,35 @@ export function adminHandler(parts: AdminDependencies): AdminHandler {
   }
 
   async function signOut(request: Request, session: Session): Promise<Response> {
-    if ((await readForm(request, session.csrf)) === undefined) return refuseForm(session.shop.domain, "/admin/sign-out");
+    if ((await readForm(request, session.csrf)) === undefined)
+      return refuseForm(session.shop.domain, "/admin/sign-out");
     return signedOut(await sessions.signOut(session));
   }
 
   function refuseForm(shop: string, path: string): Response {
-    parts.log.warn("a form of the settings page was refused, for it is not of this session", { shop, path });
+    parts.log.warn("a form of the settings page was refused: it is not from this session", { shop, path });
     return forged();
   }
 
-  async function answer(request: Request, handler: Handler, session: Session, path: string, id: string): Promise<Response> {
+  async function answer(
+    request: Request,
+    handler: Handler,
+    session: Session,
+    path: string,
+    id: string,
+  ): Promise<Response> {
     const { csrf } = session;
     const posted = request.method === "POST";
     const form = posted ? await readForm(request, csrf) : new URLSearchParams();
     if (form === undefined) return refuseForm(session.shop.domain, path);
-    // A body can take its time: the session may have ended meanwhile, and the shop be another one.
+    // While a slow body arrives, the session can end and the shop can be removed.
     const shop = posted ? (await sessions.find(request))?.shop : session.shop;
     if (shop === undefined) return signedOutPage();
     const once = form.get("once");
     if (once !== null && !used.take(session.id, once)) return usedUp();
     const answered = await handler({ shop, csrf, id, form }, parts);
-    if (posted) parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
+    if (posted)
+      parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
     if ("to" in answered) return seeOther(answered, session);
     if (request.headers.get("x-part") === "live" && answered.live !== undefined) return respondPart(answered.live);
     return respondPage(answered, shop, csrf, posted ? [] : flashes.take(session.id, path));
@@ -94,35 +108,53 @@ export function adminHandler(parts: AdminDependencies): AdminHandler {
 
   function seeOther({ to, notices = [] }: SeeOther, { id }: Session): Response {
     flashes.put(id, to, notices);
-    return new Response(null, { status: 303, headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() } });
+    return new Response(null, {
+      status: 303,
+      headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
+    });
   }
 
-  return async (request, path, peer) => {
-    const asset = request.method === "GET" ? respondAsset(path, request.url) : undefined;
-    if (asset !== undefined) return asset;
-    if (path === "/admin/sign-in" && request.method === "GET") return signIn(request, peer);
+  /** Runs `visit` for whoever is signed in, and shows what it refuses as a page. */
+  const signedIn =
+    (
+      visit: (request: Request, session: Session, path: string, id: string) => Response | Promise<Response>,
+    ): RouteHandler =>
+    async (request, { id }) => {
+      const path = pathOf(request.url);
+      const session = await sessions.find(request);
+      if (session === undefined) return signedOutPage();
+      try {
+        return await visit(request, session, path, id);
+      } catch (thrown) {
+        const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
+        if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
+        return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
+      }
+    };
+  const page = (handler: Handler) =>
+    signedIn((request, session, path, id) => answer(request, handler, session, path, id));
+  const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
-    const isSignOut = path === "/admin/sign-out";
-    const found = patterns.find((each) => each.path.test(path));
-    if (found === undefined && path !== "/admin" && !isSignOut) return undefined;
-    const session = await sessions.find(request);
-    if (session === undefined) return signedOutPage();
-    const handler = request.method === "POST" ? found?.route.post : found?.route.get;
-    // A form's own address, typed or reloaded: its page is the section.
-    if (handler === undefined && !(isSignOut && request.method === "POST")) return seeOther({ to: sectionOf(path) }, session);
-    try {
-      if (handler === undefined) return await signOut(request, session);
-      return await answer(request, handler, session, path, found?.path.exec(path)?.groups?.["id"] ?? "");
-    } catch (thrown) {
-      const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
-      if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
-      return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
-    }
-  };
+  return [
+    ...assetRoutes(),
+    { path: "/admin", methods: { GET: toSection } },
+    { path: "/admin/sign-in", methods: { GET: (request, { peer }) => signIn(request, peer()) } },
+    { path: "/admin/sign-out", methods: { GET: toSection, POST: signedIn(signOut) } },
+    ...Object.entries(PAGES).map(([path, { get, post }]): Route => {
+      const methods = { GET: get === undefined ? toSection : page(get) };
+      return { path, methods: post === undefined ? methods : { ...methods, POST: page(post) } };
+    }),
+  ];
 }
 
-/** What a handler may refuse; anything else is a defect, and is answered and logged as everywhere. */
-const REFUSALS: Partial<Record<ErrorCode, number>> = { invalid: 400, plan_required: 403, not_found: 404, conflict: 409, too_large: 413 };
+/** The errors that become a page, with their status. Any other error is answered and logged as everywhere. */
+const REFUSALS: Partial<Record<ErrorCode, number>> = {
+  invalid: 400,
+  plan_required: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+};
 
 function sectionOf(path: string): Section {
   return (Object.keys(SECTIONS) as Section[]).find((section) => path.startsWith(section)) ?? HOME;
@@ -141,24 +173,32 @@ function refusal(status: number, message: string, section: Section): Page {
 }
 
 /**
- * A page and not a redirect: when the link was opened from another site, a mail for instance, a browser would follow a redirect without the cookie that was just set,
- * for it is SameSite=Strict. This page's own refresh is of our site.
+ * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
+ * link was opened from another site, such as a mail, a browser would follow a redirect without it. The refresh of our
+ * own page sends it.
  */
 function welcome(cookie: string): Response {
   const children = (
     <p>
       <a id="continue" href="/admin">
-        Go on to the settings
+        Open the settings
       </a>
     </p>
   );
-  return respondMessage({ status: 200, title: "You are signed in", children, next: "/admin", headers: { "Set-Cookie": cookie } });
+  return respondMessage({
+    status: 200,
+    title: "You are signed in",
+    children,
+    next: "/admin",
+    headers: { "Set-Cookie": cookie },
+  });
 }
 
 function HowToSignIn() {
   return (
     <p>
-      Ask whoever runs this service for a link, or make one yourself: <code>sds admin link</code> prints an address that works once, within ten minutes.
+      Ask whoever runs this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
+      once, within ten minutes.
     </p>
   );
 }
@@ -170,7 +210,7 @@ function signedOutPage(): Response {
 function badLink(): Response {
   const children = (
     <>
-      <p>This link is wrong, too old, or was used before.</p>
+      <p>This link is wrong, is too old, or was used before.</p>
       <HowToSignIn />
     </>
   );
@@ -178,35 +218,42 @@ function badLink(): Response {
 }
 
 function tooMany(seconds: number): Response {
-  const children = <p>Too many links that don't work came from your address. Try again in {seconds} seconds.</p>;
-  return respondMessage({ status: 429, title: "Too many attempts", children, headers: { "Retry-After": String(seconds) } });
+  const children = (
+    <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>
+  );
+  return respondMessage({
+    status: 429,
+    title: "Too many attempts",
+    children,
+    headers: { "Retry-After": String(seconds) },
+  });
 }
 
 function signedOut(cookie: string): Response {
-  return respondMessage({ status: 200, title: "You are signed out", children: <HowToSignIn />, headers: { "Set-Cookie": cookie } });
+  return respondMessage({
+    status: 200,
+    title: "You are signed out",
+    children: <HowToSignIn />,
+    headers: { "Set-Cookie": cookie },
+  });
 }
 
-/** A form that makes something was posted before: twice would make two. */
+/** Refuses a form that creates something and was posted before: it would create a second one. */
 function usedUp(): Response {
   const children = (
     <p>
-      This form was posted already, and was taken then. <a href="/admin">Open the settings</a> to see what came of it.
+      This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form was used before", children });
-}
-
-/** Whatever the Host header makes of the rest of the address. */
-function queryOf(url: string): URLSearchParams {
-  const start = url.indexOf("?");
-  return new URLSearchParams(start === -1 ? "" : url.slice(start));
+  return respondMessage({ status: 403, title: "This form was posted before", children });
 }
 
 function forged(): Response {
   const children = (
     <p>
-      The form is not one that this session was given, so nothing was done. <a href="/admin">Open the settings</a> and try again.
+      This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a>{" "}
+      and try again.
     </p>
   );
-  return respondMessage({ status: 403, title: "This form can't be taken", children });
+  return respondMessage({ status: 403, title: "This form was refused", children });
 }

@@ -1,45 +1,43 @@
-/** contract of the sign-in: so many wrong tokens in so many milliseconds, then no more of that address. */
-const WRONG_ONES = 5;
-const WITHIN = 60_000;
-/** Addresses that are remembered; beyond that, who was wrong longest ago is forgotten. */
-const ADDRESSES = 10_000;
+/** After this many wrong tokens within this time, an address has to wait. */
+const MAX_WRONG = 5;
+const WITHIN_MS = 60_000;
+/** How many addresses are remembered; beyond that, the one whose last wrong token is oldest is forgotten. */
+const MAX_ADDRESSES = 10_000;
+
+export interface SignInLimiter {
+  /** @returns after how many seconds the address may try again; undefined if it may now */
+  waitSeconds(address: string): number | undefined;
+  /** Counts a wrong token. @returns a function that takes the count back */
+  count(address: string): () => void;
+}
 
 /** Counts wrong sign-in tokens by address. */
-export class SignInLimiter {
-  private readonly now: () => number;
-  /** When each address was wrong, oldest first; addresses in the order of their last wrong token. */
-  private readonly times = new Map<string, number[]>();
+export function createSignInLimiter(now: () => number): SignInLimiter {
+  /** The times of each address's wrong tokens, oldest first. The address with the latest wrong token is last. */
+  const times = new Map<string, number[]>();
+  const recent = (address: string) => (times.get(address) ?? []).filter((at) => at > now() - WITHIN_MS);
 
-  constructor(now: () => number) {
-    this.now = now;
-  }
+  return {
+    waitSeconds(address) {
+      const [oldest, ...others] = recent(address);
+      if (oldest === undefined || others.length + 1 < MAX_WRONG) return undefined;
+      return Math.ceil((oldest + WITHIN_MS - now()) / 1000);
+    },
 
-  /** @returns after how many seconds the address may try again; undefined if it may now */
-  wait(address: string): number | undefined {
-    const recent = this.recent(address);
-    const [oldest] = recent;
-    if (oldest === undefined || recent.length < WRONG_ONES) return undefined;
-    return Math.ceil((oldest + WITHIN - this.now()) / 1000);
-  }
-
-  /** @returns what takes it back */
-  note(address: string): () => void {
-    const at = this.now();
-    const recent = [...this.recent(address), at];
-    this.times.delete(address);
-    this.times.set(address, recent);
-    for (const longestAgo of this.times.keys()) {
-      if (this.times.size <= ADDRESSES && this.recent(longestAgo).length > 0) break;
-      this.times.delete(longestAgo);
-    }
-    return () => {
-      const times = this.times.get(address);
-      const index = times?.lastIndexOf(at) ?? -1;
-      if (index !== -1) times?.splice(index, 1);
-    };
-  }
-
-  private recent(address: string): number[] {
-    return (this.times.get(address) ?? []).filter((at) => at > this.now() - WITHIN);
-  }
+    count(address) {
+      const at = now();
+      const counted = [...recent(address), at];
+      times.delete(address);
+      times.set(address, counted);
+      for (const oldest of times.keys()) {
+        if (times.size <= MAX_ADDRESSES && recent(oldest).length > 0) break;
+        times.delete(oldest);
+      }
+      return () => {
+        const stored = times.get(address);
+        const index = stored?.lastIndexOf(at) ?? -1;
+        if (index !== -1) stored?.splice(index, 1);
+      };
+    },
+  };
 }

@@ -1,18 +1,17 @@
 /** @jsxImportSource preact */
-import { acceptEndpoint } from "../../delivery/address.ts";
-import { queueTestEvent } from "../../delivery/test-event.ts";
+import { clearEndpoint, rotateSigningSecret, saveEndpoint, signingSecret } from "../../actions/endpoint.ts";
+import { queueTestEvent } from "../../actions/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
-import { parseTopics, TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
+import { TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/webhooks.ts";
 import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
 import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./components.tsx";
-import { requireAccess } from "./plan-access.ts";
 
 const WEBHOOKS = "/admin/webhooks";
 
-/** What is shown beside what is stored: what somebody typed and why it was refused, and the secret where it was asked for. */
+/** What a page shows beside the stored settings: what was typed and why it was refused, or the secret. */
 interface FormState {
   typed?: { url: string; topics: readonly string[] };
   error?: string;
@@ -20,34 +19,38 @@ interface FormState {
   secret?: string;
 }
 
-export const showWebhooks: Handler = (visit, parts) => webhooksPage(visit, parts);
+export const showWebhooks: Handler = (request, dependencies) => webhooksPage(request, dependencies);
 
-export const saveWebhooks: Handler = async (visit, parts) => {
-  requireAccess(visit.shop);
-  const { store, resolve, allow, now } = parts;
-  const typed = { url: visit.form.get("url") ?? "", topics: visit.form.getAll("topics") };
+export const saveWebhooks: Handler = async (request, dependencies) => {
+  const { shop, form } = request;
+  const typed = { url: form.get("url") ?? "", topics: form.getAll("topics") };
+  const change = { url: typed.url.trim(), topics: typed.topics };
   try {
-    const url = typed.url.trim();
-    if (url === "") throw new SdsError("invalid", "enter the URL of the endpoint");
-    const topics = parseTopics(typed.topics);
-    const warning = await acceptEndpoint(url, resolve, allow);
-    await store.webhooks.set(visit.shop.id, { url, topics }, now());
-    return { to: WEBHOOKS, notices: savedNotices(topics.length, warning) };
+    const { settings, warnings } = await saveEndpoint(
+      dependencies,
+      { shop, change, actor: "merchant" },
+      dependencies.now(),
+    );
+    return { to: WEBHOOKS, notices: savedNotices(settings, warnings) };
   } catch (thrown) {
-    if (thrown instanceof SdsError && thrown.code === "invalid") return webhooksPage(visit, parts, { typed, error: sentence(thrown.message) });
+    if (thrown instanceof SdsError && thrown.code === "invalid")
+      return webhooksPage(request, dependencies, { typed, error: sentence(thrown.message) });
     throw thrown;
   }
 };
 
-export const showSecret: Handler = async (visit, parts) =>
-  webhooksPage(visit, parts, { secret: await parts.store.webhooks.secret(visit.shop.id, parts.now()) });
+export const showSecret: Handler = async (request, dependencies) =>
+  webhooksPage(request, dependencies, {
+    secret: await signingSecret(dependencies.store, request.shop, dependencies.now()),
+  });
 
 export const askToRotate: Handler = async ({ csrf }) => {
   const content = (
     <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} does="Make a new secret" back={WEBHOOKS}>
       <p>
-        Make a new signing secret? What is queued from then on is signed with it, so the receiver has to know it. Deliveries that were queued before keep their
-        signature, also when they are sent again: have the receiver take both for a while.
+        Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
+        Older deliveries keep their signature, even when they are sent again. The receiver should therefore accept both
+        secrets for a while.
       </p>
     </Confirm>
   );
@@ -55,8 +58,16 @@ export const askToRotate: Handler = async ({ csrf }) => {
 };
 
 export const rotateSecret: Handler = async ({ shop }, { store, now }) => {
-  const value = await store.webhooks.rotateSecret(shop.id, now());
-  return { to: WEBHOOKS, notices: [{ text: "This is the new signing secret. Give it to the receiver:", copy: { name: "the new signing secret", value } }] };
+  const value = await rotateSigningSecret(store, shop, now());
+  return {
+    to: WEBHOOKS,
+    notices: [
+      {
+        text: "This is the new signing secret. Give it to the receiver:",
+        copy: { name: "the new signing secret", value },
+      },
+    ],
+  };
 };
 
 export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
@@ -64,8 +75,8 @@ export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
   const content = (
     <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} does="Remove the endpoint" back={WEBHOOKS}>
       <p>
-        Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and what still waits can't be delivered. The log
-        stays.
+        Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and webhooks
+        that are still waiting fail. The delivery log stays.
       </p>
     </Confirm>
   );
@@ -73,56 +84,65 @@ export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
 };
 
 export const clearWebhooks: Handler = async ({ shop }, { store }) => {
-  await store.webhooks.clear(shop.id);
+  await clearEndpoint(store, shop);
   return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
 };
 
-export const sendTestEvent: Handler = async (visit, parts) => {
-  const { store, now, wake } = parts;
+/** The delivery's page says that the event is on its way, until it has a result. */
+export const sendTestEvent: Handler = async (request, dependencies) => {
+  const { store, now, wake } = dependencies;
   try {
-    const [topic] = parseTopics(visit.form.getAll("topic"));
-    if (topic === undefined) throw new SdsError("invalid", "choose a topic");
-    const id = await queueTestEvent(store, visit.shop, topic, now());
+    const id = await queueTestEvent(store, { shop: request.shop, topic: request.form.get("topic") ?? "" }, now());
     wake();
-    return { to: `/admin/deliveries/${id}`, notices: [{ text: "The test event is on its way. What comes of it shows here." }] };
+    return { to: `/admin/deliveries/${id}` };
   } catch (thrown) {
     if (thrown instanceof SdsError && (thrown.code === "invalid" || thrown.code === "failed"))
-      return webhooksPage(visit, parts, { testError: sentence(thrown.message) });
+      return webhooksPage(request, dependencies, { testError: sentence(thrown.message) });
     throw thrown;
   }
 };
 
-function savedNotices(topics: number, warning: string | undefined): Notice[] {
+function savedNotices({ topics }: WebhookSettings, warnings: readonly string[]): Notice[] {
   return [
-    { text: topics === 0 ? "Saved. Nothing is sent yet: choose topics." : "Saved." },
-    ...(warning === undefined ? [] : [{ text: sentence(warning), tone: "warning" as const }]),
+    { text: topics.length === 0 ? "Saved. Nothing is sent yet: choose topics." : "Saved." },
+    ...warnings.map((warning) => ({ text: sentence(warning), tone: "warning" as const })),
   ];
 }
 
-async function webhooksPage(visit: AdminRequest, { store }: AdminDependencies, shown: FormState = {}): Promise<Page> {
-  const settings = await store.webhooks.settings(visit.shop.id);
+async function webhooksPage(request: AdminRequest, { store }: AdminDependencies, shown: FormState = {}): Promise<Page> {
+  const settings = await store.webhooks.settings(request.shop.id);
   const refused = shown.error !== undefined || shown.testError !== undefined;
   const content = (
     <>
-      <p>When something happens to this shop's subscriptions, a signed JSON event is sent to one endpoint.</p>
+      <p>When something happens to this shop's subscriptions, a signed JSON event is sent to the endpoint below.</p>
       {settings.url === null ? (
-        <Empty id="no-endpoint">No endpoint is set, so nothing is sent. Enter its URL, choose topics, save, and then send a test event.</Empty>
+        <Empty id="no-endpoint">
+          No endpoint is set, so nothing is sent. Enter a URL, choose topics, save, and then send a test event.
+        </Empty>
       ) : null}
-      <EndpointForm visit={visit} settings={settings} shown={shown} />
-      <SecretPart visit={visit} secret={shown.secret} />
-      <TestForm visit={visit} settings={settings} error={shown.testError} />
+      <EndpointForm request={request} settings={settings} shown={shown} />
+      <SecretPart request={request} secret={shown.secret} />
+      <TestForm request={request} settings={settings} error={shown.testError} />
     </>
   );
   return { title: "Webhooks", section: WEBHOOKS, status: refused ? 422 : 200, content };
 }
 
-function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: AdminRequest; settings: WebhookSettings; shown: FormState }) {
+function EndpointForm({
+  request,
+  settings,
+  shown: { typed, error },
+}: {
+  request: AdminRequest;
+  settings: WebhookSettings;
+  shown: FormState;
+}) {
   const topics: readonly string[] = typed?.topics ?? settings.topics;
   return (
     <form id="endpoint" method="post" action={WEBHOOKS} aria-labelledby="endpoint-heading">
       <h2 id="endpoint-heading">Endpoint</h2>
-      <CsrfField csrf={visit.csrf} />
-      <fieldset disabled={!hasAccess(visit.shop.plan)}>
+      <CsrfField csrf={request.csrf} />
+      <fieldset disabled={!hasAccess(request.shop.plan)}>
         <label for="url">URL</label>
         <input
           id="url"
@@ -136,12 +156,22 @@ function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: Adm
           {...described(error, "url-error", "url-help")}
         />
         <FieldError id="url-error" error={error} />
-        <small id="url-help">https:// alone, at a public address, on port 443 or 1024 and above. It has to answer with a 2xx within 10 seconds.</small>
+        <small id="url-help">
+          The URL must begin with https://, have a public address, and use port 443 or a port from 1024 up. The endpoint
+          must answer with a 2xx status within 10 seconds.
+        </small>
         <fieldset id="topics">
           <legend>Topics</legend>
           {TOPIC_NAMES.map((topic) => (
             <div class="choice">
-              <input type="checkbox" id={`topic-${topic}`} name="topics" value={topic} checked={topics.includes(topic)} aria-describedby={`about-${topic}`} />
+              <input
+                type="checkbox"
+                id={`topic-${topic}`}
+                name="topics"
+                value={topic}
+                checked={topics.includes(topic)}
+                aria-describedby={`about-${topic}`}
+              />
               <label for={`topic-${topic}`}>
                 <code>{topic}</code>
               </label>
@@ -167,17 +197,17 @@ function EndpointForm({ visit, settings, shown: { typed, error } }: { visit: Adm
   );
 }
 
-function SecretPart({ visit, secret }: { visit: AdminRequest; secret: string | undefined }) {
+function SecretPart({ request, secret }: { request: AdminRequest; secret: string | undefined }) {
   return (
     <section aria-labelledby="secret-heading">
       <h2 id="secret-heading">Signing secret</h2>
       <p>
-        Every delivery carries <code>X-Service-Signature: sha256=</code> and the HMAC-SHA256 of its body with this secret, in hexadecimal. The receiver computes
-        the same and compares.
+        Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body
+        with this secret, in hexadecimal. The receiver computes the same value and compares the two.
       </p>
       {secret === undefined ? (
         <form id="show-secret" class="inline" method="post" action={`${WEBHOOKS}/secret`}>
-          <CsrfField csrf={visit.csrf} />
+          <CsrfField csrf={request.csrf} />
           <button type="submit" class="outline">
             Show the signing secret
           </button>
@@ -194,14 +224,22 @@ function SecretPart({ visit, secret }: { visit: AdminRequest; secret: string | u
   );
 }
 
-function TestForm({ visit, settings, error }: { visit: AdminRequest; settings: WebhookSettings; error: string | undefined }) {
-  const chosen = visit.form.get("topic");
+function TestForm({
+  request,
+  settings,
+  error,
+}: {
+  request: AdminRequest;
+  settings: WebhookSettings;
+  error: string | undefined;
+}) {
+  const chosen = request.form.get("topic");
   return (
     <form id="test-event" method="post" action={`${WEBHOOKS}/test`} aria-labelledby="test-heading">
       <h2 id="test-heading">Send a test event</h2>
-      <CsrfField csrf={visit.csrf} />
+      <CsrfField csrf={request.csrf} />
       <OnceField />
-      <fieldset disabled={!hasAccess(visit.shop.plan) || settings.url === null}>
+      <fieldset disabled={!hasAccess(request.shop.plan) || settings.url === null}>
         <label for="topic">Topic</label>
         <select id="topic" name="topic" {...described(error, "topic-error", "topic-help")}>
           {TOPIC_NAMES.map((topic) => (
@@ -214,7 +252,7 @@ function TestForm({ visit, settings, error }: { visit: AdminRequest; settings: W
         <small id="topic-help">
           {settings.url === null
             ? "Set the endpoint first."
-            : "A sample, sent to the endpoint whether or not its topic is chosen, and marked as a test in the log."}
+            : "A sample event is sent, even if its topic is not chosen above. The delivery log marks it as a test."}
         </small>
         <button type="submit" id="send-test">
           Send

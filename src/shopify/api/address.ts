@@ -1,7 +1,13 @@
-import { API_VERSION } from "./operations.ts";
+import type { Shop } from "../../domain/shop.ts";
 
-/** Where a shop's platform is. @param base with `{shop}` in the place of the domain */
-export function addressOf(base: string, domain: string): { graphql: string; tokens: string } {
-  const root = base.replaceAll("{shop}", domain).replace(/\/+$/, "");
+/** The version of the platform's API that all requests use. The platform supports each version for a year. */
+export const API_VERSION = "2026-07";
+
+/** What a request needs to know of a shop. */
+export type ShopAddress = Pick<Shop, "id" | "domain">;
+
+/** The addresses of a shop's API. @param baseUrl contains `{shop}` in the place of the domain */
+export function apiUrls(baseUrl: string, domain: string): { graphql: string; tokens: string } {
+  const root = baseUrl.replaceAll("{shop}", domain).replace(/\/+$/, "");
   return { graphql: `${root}/admin/api/${API_VERSION}/graphql.json`, tokens: `${root}/admin/oauth/access_token` };
 }

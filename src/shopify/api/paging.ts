@@ -1,30 +1,40 @@
 import { PlatformError } from "./platform-error.ts";
 
-/** A page of a connection, as the platform's API has them. */
+/** A page of a connection of the platform's API. */
 export interface Page<T> {
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
   nodes: T[];
 }
 
 /**
- * The cursor of the page behind this one; undefined behind the last.
- * @param cursor of this page, null for the first
- * @throws PlatformError for a cursor that stands still: it would be followed for ever
+ * The cursor of the next page; undefined on the last page.
+ * @param cursor of this page; null for the first page
+ * @throws PlatformError if the cursor does not move, because reading on would never end
  */
-export function nextCursor({ pageInfo: { hasNextPage, endCursor } }: Page<unknown>, cursor: string | null): string | undefined {
+export function nextCursor(
+  { pageInfo: { hasNextPage, endCursor } }: Page<unknown>,
+  cursor: string | null,
+): string | undefined {
   if (!hasNextPage) return undefined;
   if (endCursor !== null && endCursor !== cursor) return endCursor;
-  throw new PlatformError("refused", "the platform's pages lead nowhere");
+  throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
-/** What is behind the first page of a connection. @param ask gives the page behind a cursor, or undefined if there is none any more */
-export async function restOf<T>(first: Page<T>, ask: (after: string) => Promise<Page<T> | undefined>): Promise<T[]> {
-  const rest: T[] = [];
+/**
+ * All nodes of a connection.
+ * @param first the first page, which the caller has already
+ * @param fetchPage reads the page after a cursor; undefined if the object is gone
+ */
+export async function allNodes<T>(
+  first: Page<T>,
+  fetchPage: (after: string) => Promise<Page<T> | undefined>,
+): Promise<T[]> {
+  const nodes = [...first.nodes];
   for (let after = nextCursor(first, null); after !== undefined; ) {
-    const page = await ask(after);
+    const page = await fetchPage(after);
     if (page === undefined) break;
-    rest.push(...page.nodes);
+    nodes.push(...page.nodes);
     after = nextCursor(page, after);
   }
-  return rest;
+  return nodes;
 }

@@ -1,23 +1,29 @@
 /**
- * Why the platform could not be asked: it may pass (`unavailable`), it waits for the operator (`unauthorized`: token refused, access not granted),
- * or it is our question (`refused`: asking again gives the same answer).
+ * A failed request to the platform. The reason says what may help:
+ * - `unavailable`: the same request may work later.
+ * - `unauthorized`: the operator has to act, because the token is refused or an access scope is missing.
+ * - `refused`: the request itself is wrong, and the same request gets the same answer.
  */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
   readonly reason: "unavailable" | "unauthorized" | "refused";
-  /** Of the answer, if there was one. */
+  /** The HTTP status; null if there was no response. */
   readonly status: number | null;
-  /** The platform's own words of when to ask again, milliseconds. */
-  readonly retryAfter: number | undefined;
+  /** How long the platform says to wait before the next request. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     reason: PlatformError["reason"],
     message: string,
-    { status = null, retryAfter }: { status?: number | null; retryAfter?: number | undefined } = {},
+    { status = null, retryAfterMs }: { status?: number | null; retryAfterMs?: number | undefined } = {},
   ) {
     super(message);
     this.reason = reason;
     this.status = status;
-    this.retryAfter = retryAfter;
+    this.retryAfterMs = retryAfterMs;
   }
+}
+
+export function isPlatformError(thrown: unknown, reason: PlatformError["reason"]): thrown is PlatformError {
+  return thrown instanceof PlatformError && thrown.reason === reason;
 }

@@ -1,70 +1,70 @@
 import { connectReason } from "../../domain/connect-reason.ts";
+import { type JsonObject, parseObject } from "../../lib/exact-json.ts";
 import { PlatformError } from "./platform-error.ts";
 
-/** How long the platform may take over an answer. Milliseconds. */
-const ANSWER_MAY_TAKE = 30_000;
-/** Longer than any page that we ask for. */
-const MAX_ANSWER = 32 * 1024 * 1024;
+const RESPONSE_TIMEOUT_MS = 30_000;
+/** Longer than any response to our queries. */
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
-export interface Answer {
+export interface PostRequest {
+  url: string;
+  body: string;
+  headers: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface JsonResponse {
   status: number;
-  retryAfter: number | undefined;
-  /** undefined where the body is no JSON object. */
-  body: Record<string, unknown> | undefined;
+  /** From the header Retry-After. */
+  retryAfterMs: number | undefined;
+  /** undefined if the body is not a JSON object. */
+  body: JsonObject | undefined;
 }
 
 /**
- * Posts to the platform and reads the answer, whatever its status. Redirects are not followed, for the token would go with them.
- * @throws PlatformError `unavailable` where no answer came
+ * Posts to the platform and reads the response, whatever its status is. Redirects are not followed, because the token
+ * would go to the new address too.
+ * @throws PlatformError `unavailable` if there was no complete response
  */
 export async function postJson(
   fetch: typeof globalThis.fetch,
-  url: string,
-  body: string,
-  headers: Record<string, string>,
-  signal?: AbortSignal,
-): Promise<Answer> {
-  const limit = AbortSignal.timeout(ANSWER_MAY_TAKE);
+  { url, body, headers, signal }: PostRequest,
+): Promise<JsonResponse> {
+  const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   const options: BunFetchRequestInit = {
     method: "POST",
     body,
     headers: { Accept: "application/json", "User-Agent": "sds", ...headers },
     redirect: "manual",
     proxy: false,
-    signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
   };
   try {
     const response = await fetch(url, options);
     const text = await readText(response);
-    return { status: response.status, retryAfter: retryAfter(response.headers.get("retry-after")), body: parseObject(text) };
+    const retryAfterMs = readRetryAfter(response.headers.get("retry-after"));
+    return { status: response.status, retryAfterMs, body: parseObject(text) };
   } catch (thrown) {
     if (thrown instanceof PlatformError) throw thrown;
-    if (limit.aborted || signal?.aborted === true) throw new PlatformError("unavailable", "the platform did not answer in time");
+    if (timeout.aborted || signal?.aborted === true) {
+      throw new PlatformError("unavailable", "the platform did not answer in time");
+    }
     throw new PlatformError("unavailable", `the platform cannot be reached: ${connectReason(thrown)}`);
   }
 }
 
 async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
-  let size = 0;
+  let byteCount = 0;
   for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_ANSWER) throw new PlatformError("unavailable", "the platform's answer is too long");
+    byteCount += chunk.length;
+    if (byteCount > MAX_RESPONSE_BYTES) throw new PlatformError("unavailable", "the platform's answer is too long");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }
 
-/** @returns milliseconds */
-function retryAfter(header: string | null): number | undefined {
+/** The platform writes seconds, never a date. @returns milliseconds */
+function readRetryAfter(header: string | null): number | undefined {
   return header !== null && /^\d{1,5}(\.\d+)?$/.test(header) ? Number(header) * 1000 : undefined;
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

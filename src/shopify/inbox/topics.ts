@@ -1,4 +1,4 @@
-/** What the platform's webhooks are to us, by topic: what they ask for, and where in the payload stands of what. */
+/** The kinds of platform webhooks. The kind decides how a payload is read, and what is done for it. */
 export type TopicUse =
   | "contract"
   | "attempt"
@@ -12,7 +12,10 @@ export type TopicUse =
   | "plan"
   | "shop";
 
-/** The webhooks that the app subscribes to. The file for the platform's command-line tool is written from this table. */
+/**
+ * The platform webhooks that the app subscribes to. `sds platform files` writes this table into the file for the
+ * platform's command-line tool.
+ */
 export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "subscription_contracts/create": "contract",
   "subscription_contracts/update": "contract",
@@ -45,5 +48,5 @@ export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "shop/update": "shop",
 };
 
-/** The three that every app must take; the platform has them in a list of their own. */
+/** The topics that every app must accept. The platform lists them separately. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -2,12 +2,13 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { SdsError } from "../../domain/error.ts";
 
+/** Checks the body of a platform webhook against its header X-Shopify-Hmac-Sha256. */
 export type Verifier = (body: Uint8Array, header: string | null) => boolean;
 
 /** 32 bytes in base64. */
 const HMAC = /^[A-Za-z0-9+/]{43}=$/;
 
-/** One secret a line, the newest first. */
+/** Reads one secret per line, the newest first. */
 function readSecrets(file: string): string[] {
   return readFileSync(file, "utf8")
     .split("\n")
@@ -15,39 +16,40 @@ function readSecrets(file: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** The secret by which the app names itself. @throws SdsError `failed` */
-export function newestSecret(path: string | null): string {
-  const [secret] = path === null ? [] : readSecrets(path);
-  if (secret === undefined) throw new SdsError("failed", "SDS_PLATFORM_SECRET_FILE must name the file with the app's client secret");
-  return secret;
+/** The secret with which the app requests tokens. @throws SdsError `failed` if there is none */
+export function newestSecret(file: string | null): string {
+  const [secret] = file === null ? [] : readSecrets(file);
+  if (secret !== undefined) return secret;
+  throw new SdsError("failed", "SDS_PLATFORM_SECRET_FILE must name the file with the app's client secret");
 }
 
 /**
- * Checks X-Shopify-Hmac-Sha256: base64 HMAC-SHA256 of the raw body with the app's client secret. For an hour after a rotation
- * either secret can have signed, so the file has one a line, and it is read again whenever it changes. Web Crypto's asynchronous HMAC would take several times as
- * long over bodies as short as these.
- * @param path null where no platform is connected: then nothing is genuine
+ * Creates a verifier. The header is the base64 HMAC-SHA256 of the raw body with the app's client secret. For an hour
+ * after a rotation the platform may sign with either secret, so the file has one secret per line. The file is read
+ * again when it changes. The synchronous HMAC is several times as fast as Web Crypto for bodies of this size.
+ * @param file null if no platform is set up; then no webhook is genuine
  */
-export function platformVerifier(path: string | null): Verifier {
+export function createVerifier(file: string | null): Verifier {
   let readAt: number | undefined;
   let secrets: string[] = [];
 
-  function currentSecrets(file: string): string[] {
+  function currentSecrets(path: string): string[] {
     try {
-      const { mtimeMs } = statSync(file);
+      const { mtimeMs } = statSync(path);
       if (mtimeMs === readAt) return secrets;
-      const found = readSecrets(file);
+      const found = readSecrets(path);
       if (found.length > 0) secrets = found;
       readAt = mtimeMs;
     } catch {
-      // Gone while it is being written anew: the secrets that were good are so still.
+      // The file is missing while somebody replaces it. The old secrets stay valid.
     }
     return secrets;
   }
 
   return (body, header) => {
-    if (path === null || header === null || !HMAC.test(header)) return false;
+    if (file === null || header === null || !HMAC.test(header)) return false;
     const given = Uint8Array.fromBase64(header);
-    return currentSecrets(path).some((secret) => timingSafeEqual(createHmac("sha256", secret).update(body).digest(), given));
+    const isSignedWith = (secret: string) => timingSafeEqual(createHmac("sha256", secret).update(body).digest(), given);
+    return currentSecrets(file).some(isSignedWith);
   };
 }

@@ -1,139 +1,147 @@
-import { planOf } from "../../domain/app-plan.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
+import type { ConnectionStore } from "../../store/connections.ts";
 import type { InboxItem } from "../../store/inbox.ts";
-import type { Store } from "../../store/store.ts";
+import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { CUSTOMER_BY_ID, INSTALLATION, ORDER_BY_ID } from "../api/operations.ts";
-import { PlatformError } from "../api/platform-error.ts";
-import type { ContractMirror } from "../contracts/contract-mirror.ts";
+import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
+import { ORDER_CONTRACTS } from "../api/operations/orders.ts";
+import type { ContractMirror } from "../contracts/mirror.ts";
+import { readContractsOf } from "../contracts/orders.ts";
 import { customerRecord } from "../contracts/translate.ts";
+import { readPlan } from "./app-plan.ts";
 import { type Intent, readWebhook } from "./payload.ts";
 
-interface HandlerDependencies {
-  store: Store;
+/** Does what platform webhooks ask for. */
+export interface WebhookHandler {
+  /**
+   * Handles webhooks with the same subject, the oldest first. On success they are removed from the inbox.
+   * @throws PlatformError; SdsError `bad_record`
+   */
+  handle(shop: Shop, items: readonly InboxItem[]): Promise<void>;
+}
+
+export interface HandlerDependencies {
+  shops: ShopStore;
+  connections: Pick<ConnectionStore, "find" | "disconnect">;
   client: GraphqlClient;
   contracts: ContractMirror;
-  recordWriter: RecordWriter;
+  recordWriter: Pick<RecordWriter, "submit">;
   log: Log;
 }
 
-/** Does what the platform's webhooks ask for. */
-export class WebhookHandler {
-  private readonly parts: HandlerDependencies;
+type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
 
-  constructor(parts: HandlerDependencies) {
-    this.parts = parts;
-  }
-
-  /**
-   * All webhooks about one subject, the oldest first; with their success they are gone from the inbox.
-   * @throws PlatformError, or SdsError `bad_record`
-   */
-  async handle(shop: Shop, items: readonly InboxItem[]): Promise<void> {
-    const inboxNumbers = items.map(({ number }) => number);
-    const intents = items.map(({ topic, body, triggeredAt }) => ({ ...readWebhook({ topic, text: body, triggeredAt }), topic, triggeredAt }));
-    // What they bring and their end share a commit where that can be, for each commit waits for the disk.
-    const records = intents.flatMap((intent) => (intent.do === "apply" ? [intent.record] : []));
-    const others = [...new Map(intents.filter((intent) => intent.do !== "apply").map((intent) => [keyOf(intent), intent])).values()];
-    const [first] = others;
-    if (first === undefined) return this.submit(shop, records, inboxNumbers);
-    if (first.do === "read_contract" && others.length === 1 && records.length === 0 && (await this.isConnected(shop))) {
-      await this.parts.contracts.refresh(shop, first.contract, [], inboxNumbers);
-      return;
-    }
-    if (records.length > 0) await this.submit(shop, records, []);
-    for (const intent of others) await this.carryOut(shop, intent, intent.topic, intent.triggeredAt);
-    await this.submit(shop, [], inboxNumbers);
-  }
-
-  private async submit(shop: Shop, records: MirrorRecord[], inboxNumbers: readonly number[]): Promise<void> {
-    const applied = await this.parts.recordWriter.submit({ shop, records, inboxNumbers });
-    // Of a shop that was removed, nothing waits any more.
-    if ("refused" in applied && (await this.parts.store.shops.byId(shop.id)) !== undefined) throw new SdsError("bad_record", applied.refused.reason);
-  }
-
-  private async isConnected({ id }: Shop): Promise<boolean> {
-    return (await this.parts.store.connections.find(id)) !== undefined;
-  }
-
-  private async carryOut(shop: Shop, intent: Intent, topic: string, triggeredAt: number): Promise<void> {
-    const { store, contracts, log } = this.parts;
-    const fields = { shop: shop.domain, topic };
-    switch (intent.do) {
-      case "read_contract":
-      case "read_order":
-      case "merge_customers":
-        // The first sync after it is connected reads everything anyway.
-        if (!(await this.isConnected(shop))) return log.info("a platform webhook was not used, for the shop is not connected", fields);
-        if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract, []);
-        if (intent.do === "read_order") await this.readOrder(shop, intent.order);
-        if (intent.do === "merge_customers") await this.mergeCustomers(shop, intent.kept, intent.gone, triggeredAt);
+export function createWebhookHandler(dependencies: HandlerDependencies): WebhookHandler {
+  return {
+    async handle(shop, items) {
+      const { contracts } = dependencies;
+      const inboxNumbers = items.map(({ number }) => number);
+      const { records, others } = readItems(items);
+      const [first] = others;
+      // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk.
+      if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
+      const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
+      if (isOneRead && (await isConnected(dependencies, shop))) {
+        await contracts.refresh(shop, first.contract, [], inboxNumbers);
         return;
-      case "read_plan":
-        return this.readPlan(shop, intent.name, intent.status, fields);
-      case "set_currency":
-        await store.shops.set(shop.domain, { currency: intent.currency });
-        return;
-      case "disconnect":
-        // One that comes late is from before the shop installed the app again.
-        if (await store.connections.disconnect(shop.id, triggeredAt)) log.warn("the shop uninstalled the app: it is not connected any more", fields);
-        return;
-      case "remove_shop":
-        if (intent.domain !== null && intent.domain !== shop.domain) return log.warn("a shop/redact names another shop than its header", fields);
-        await store.shops.remove(shop.domain);
-        return log.info("the shop was removed as the platform asked", fields);
-      case "note_data_request":
-        // Somebody has to answer it, so it is not lost to a quiet log.
-        return log.warn("a customer's data was requested: `sds customer export` prints it", { ...fields, customer: intent.customer });
-      case "ignore":
-        return log.info("a platform webhook was not used", { ...fields, reason: intent.reason });
-    }
-  }
+      }
+      if (records.length > 0) await submit(dependencies, shop, records, []);
+      for (const intent of others) await carryOut(dependencies, shop, intent);
+      await submit(dependencies, shop, [], inboxNumbers);
+    },
+  };
+}
 
-  private async readOrder(shop: Shop, gid: string): Promise<void> {
-    const { client, contracts } = this.parts;
-    const { order } = await client.query(shop, ORDER_BY_ID, { id: gid });
-    if (order === null) return;
-    for (const contract of await contracts.contractsOf(shop, order)) await contracts.refresh(shop, contract, [gid]);
+/** Reads the records that webhooks bring, and the other intents, each of those once. */
+function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
+  const records: MirrorRecord[] = [];
+  const others = new Map<string, OpenIntent>();
+  for (const { topic, body, triggeredAt } of items) {
+    const intent = readWebhook({ topic, text: body, triggeredAt });
+    if (intent.do === "apply") records.push(intent.record);
+    else others.set(JSON.stringify({ ...intent, topic }), { ...intent, topic, triggeredAt });
   }
+  return { records, others: [...others.values()] };
+}
 
-  /** The one that is gone lives on in the other: its contracts tell of that by webhooks of their own. */
-  private async mergeCustomers(shop: Shop, kept: string, gone: string | undefined, triggeredAt: number): Promise<void> {
-    const { customer } = await this.parts.client.query(shop, CUSTOMER_BY_ID, { id: kept });
-    const records: MirrorRecord[] = customer === null ? [] : [customerRecord(customer)];
-    if (gone !== undefined) records.push({ type: "redaction", shopifyId: gone, asOf: triggeredAt });
-    await this.submit(shop, records, []);
-  }
-
-  /** What all subscriptions of the shop to the app come to, if the platform can be asked; else what the webhook says of one. */
-  private async readPlan(shop: Shop, name: string, status: string, fields: Record<string, string>): Promise<void> {
-    const { store, log } = this.parts;
-    const active = await this.activeSubscriptions(shop);
-    const plan =
-      active === undefined ? planOf([{ name, status }], status !== "ACTIVE" && planOf([{ name, status: "ACTIVE" }], true) === shop.plan) : planOf(active, true);
-    if (plan !== undefined) {
-      if (await store.shops.followPlan(shop.id, plan)) log.info("the shop's plan changed", { ...fields, plan });
-    } else if (status === "ACTIVE") {
-      log.warn("the shop subscribed to a plan that sds does not know; its access stays", { ...fields, plan: name.slice(0, 100) });
-    }
-  }
-
-  private async activeSubscriptions(shop: Shop): Promise<{ name: string; status: string }[] | undefined> {
-    if (!(await this.isConnected(shop))) return undefined;
-    try {
-      return (await this.parts.client.query(shop, INSTALLATION, {})).currentAppInstallation.activeSubscriptions;
-    } catch (thrown) {
-      // An app that is being uninstalled has no say any more.
-      if (thrown instanceof PlatformError && thrown.reason === "unauthorized") return undefined;
-      throw thrown;
-    }
+async function submit(
+  { recordWriter, shops }: HandlerDependencies,
+  shop: Shop,
+  records: MirrorRecord[],
+  inboxNumbers: readonly number[],
+): Promise<void> {
+  const result = await recordWriter.submit({ shop, records, inboxNumbers });
+  // If the shop was removed in the meantime, its inbox is gone too, and nothing is left to do.
+  if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
+    throw new SdsError("bad_record", result.refused.reason);
   }
 }
 
-function keyOf(intent: Intent): string {
-  return JSON.stringify({ ...intent, triggeredAt: undefined });
+async function isConnected({ connections }: HandlerDependencies, shop: Shop): Promise<boolean> {
+  return (await connections.find(shop.id)) !== undefined;
+}
+
+async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: OpenIntent): Promise<void> {
+  const { shops, connections, contracts, log } = dependencies;
+  const fields = { shop: shop.domain, topic: intent.topic };
+  switch (intent.do) {
+    case "read_contract":
+    case "read_order":
+    case "merge_customers":
+      // The first sync after the shop is connected reads everything anyway.
+      if (!(await isConnected(dependencies, shop))) {
+        return log.info("a platform webhook was not used, because the shop is not connected", fields);
+      }
+      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract);
+      if (intent.do === "read_order") await readOrder(dependencies, shop, intent.order);
+      if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
+      return;
+    case "read_plan":
+      return readPlan(dependencies, shop, intent);
+    case "set_currency":
+      await shops.set(shop.domain, { currency: intent.currency });
+      return;
+    case "disconnect":
+      // A webhook that comes late was sent before the shop installed the app again.
+      if (await connections.disconnect(shop.id, intent.triggeredAt)) {
+        log.warn("the shop uninstalled the app, so it is not connected any more", fields);
+      }
+      return;
+    case "remove_shop":
+      if (intent.domain !== null && intent.domain !== shop.domain) {
+        return log.warn("a shop/redact webhook names another shop than its header", fields);
+      }
+      await shops.remove(shop.domain);
+      return log.info("the shop was removed, because the platform asked for it", fields);
+    case "note_data_request": {
+      // Somebody has to answer the request, so it is logged even where only warnings are.
+      const message = "a customer's data was requested: print it with `sds customer export`";
+      return log.warn(message, { ...fields, customer: intent.customer });
+    }
+    case "ignore":
+      return log.info("a platform webhook was not used", { ...fields, reason: intent.reason });
+  }
+}
+
+async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
+  const { order } = await client.query(shop, ORDER_CONTRACTS, { id: orderGid });
+  if (order === null) return;
+  for (const contract of await readContractsOf(client, shop, order))
+    await contracts.refresh(shop, contract, [orderGid]);
+}
+
+/** Reads the customer who is kept and redacts the other. The contracts that move have webhooks of their own. */
+async function mergeCustomers(
+  dependencies: HandlerDependencies,
+  shop: Shop,
+  { kept, gone, triggeredAt }: Extract<OpenIntent, { do: "merge_customers" }>,
+): Promise<void> {
+  const { customer } = await dependencies.client.query(shop, CUSTOMER_BY_ID, { id: kept });
+  const records: MirrorRecord[] = customer === null ? [] : [customerRecord(customer)];
+  if (gone !== undefined) records.push({ type: "redaction", shopifyId: gone, asOf: triggeredAt });
+  await submit(dependencies, shop, records, []);
 }

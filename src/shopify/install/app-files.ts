@@ -1,21 +1,25 @@
 import { ASKED_SCOPES } from "../../domain/connection.ts";
 import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
-import { API_VERSION } from "../api/operations.ts";
+import { API_VERSION } from "../api/address.ts";
 import { COMPLIANCE_TOPICS, WEBHOOK_TOPICS } from "../inbox/topics.ts";
 
 /**
- * What the platform must be told of the app, as files for its own command-line tool: scopes and webhooks, and an extension for each trigger.
+ * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
+ * for the extension of each trigger.
  * @param address where sds can be reached from the internet
- * @returns texts by path
+ * @returns the texts of the files by path
  */
 export function appFiles(address: string, clientId: string | null): Record<string, string> {
-  const extensions = TRIGGER_HANDLES.map((handle) => [`extensions/${handle}/shopify.extension.toml`, extensionFile(handle)]);
+  const extensions = TRIGGER_HANDLES.map((handle) => [
+    `extensions/${handle}/shopify.extension.toml`,
+    extensionFile(handle),
+  ]);
   return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId), ...Object.fromEntries(extensions) };
 }
 
 function appFile(address: string, clientId: string | null): string {
   const webhooks = `${address}/platform/webhooks`;
-  return `# Written by \`sds platform files\`. Put in the client id if it is missing, then: shopify app deploy
+  return `# Written by \`sds platform files\`. Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
 name = "Subscription Data Service"
 application_url = ${quoted(address)}
@@ -53,7 +57,7 @@ function extensionFile(handle: keyof typeof TRIGGERS): string {
   key = ${quoted(key)}
 `,
   );
-  return `# Written by \`sds platform files\`. The handle can't be changed once the platform knows it.
+  return `# Written by \`sds platform files\`. The handle cannot be changed after the first deploy.
 [[extensions]]
 name = ${quoted(name)}
 type = "flow_trigger"
@@ -71,7 +75,7 @@ function list(items: readonly string[]): string {
   return items.map((item) => `    ${quoted(item)},`).join("\n");
 }
 
-/** A TOML basic string takes JSON's escapes. */
+/** A basic string of TOML. It has the same escapes as JSON. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }

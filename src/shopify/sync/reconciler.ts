@@ -1,80 +1,94 @@
 import { messageOf } from "../../domain/error.ts";
 import type { Log } from "../../log.ts";
-import type { Store } from "../../store/store.ts";
+import type { ConnectionStore } from "../../store/connections.ts";
+import type { ShopStore } from "../../store/shops.ts";
+import type { SyncStore } from "../../store/syncs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
-/** From the beginning of one run to the beginning of the next. Milliseconds. */
-const EVERY = 3_600_000;
-/** After a run that failed. */
-const AGAIN_AFTER = 5 * 60_000;
-/** Shops at once: one whose platform is slow, or has much to tell, must not hold up the others. */
-const AT_ONCE = 8;
+/** Reconciles connected shops every hour. Webhooks come late, twice or never, so the mirror misses changes. */
+export interface Reconciler {
+  /** Starts the runs that are due, as many as may run at the same time. Never rejects. */
+  begin(): Promise<void>;
+  /** Starts the runs that are due and waits for all that are under way. */
+  runOnce(): Promise<void>;
+  /** Starts no more runs and waits for those under way. May be called twice. */
+  stop(): Promise<void>;
+}
 
-/**
- * Repairs, every hour, what webhooks missed: they come late, twice, or never. A shop that was never loaded whole is left alone, for there is nothing to
- * repair.
- */
-export class Reconciler {
-  private readonly store: Store;
-  private readonly synchronizer: Synchronizer;
-  private readonly now: () => number;
-  private readonly log: Log;
-  private readonly notBefore = new Map<number, number>();
-  private readonly underWay = new Map<number, Promise<void>>();
-  private stopping = false;
+interface Dependencies {
+  shops: Pick<ShopStore, "byId">;
+  connections: Pick<ConnectionStore, "list">;
+  syncs: Pick<SyncStore, "lastComplete">;
+  synchronizer: Pick<Synchronizer, "reconcile">;
+  now: () => number;
+  log: Log;
+}
 
-  constructor(store: Store, synchronizer: Synchronizer, now: () => number, log: Log) {
-    this.store = store;
-    this.synchronizer = synchronizer;
-    this.now = now;
-    this.log = log;
+/** The time between the starts of two runs of a shop. */
+const INTERVAL_MS = 3_600_000;
+/** The wait after a failed run. */
+const RETRY_WAIT_MS = 5 * 60_000;
+/** A shop with a slow platform, or with many changes, must not hold up the others. */
+const MAX_CONCURRENT_SHOPS = 8;
+
+export function createReconciler(dependencies: Dependencies): Reconciler {
+  const { shops, connections, synchronizer, now, log } = dependencies;
+  /** After a failure: when the shop may be tried again. */
+  const notBefore = new Map<number, number>();
+  const underWay = new Map<number, Promise<void>>();
+  let stopping = false;
+
+  async function run(shopId: number): Promise<void> {
+    try {
+      const shop = await shops.byId(shopId);
+      if (shop === undefined) return;
+      const { changed, events, skipped } = await synchronizer.reconcile(shop);
+      log.info("reconciled the mirror with the platform", { shop: shop.domain, changed, events, skipped });
+    } catch (thrown) {
+      if (stopping) return;
+      notBefore.set(shopId, now() + RETRY_WAIT_MS);
+      const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
+      log.warn(message, { shopId, error: messageOf(thrown) });
+    }
   }
 
-  /** Begins the runs that are due, as far as there is room. Never rejects. */
-  async begin(): Promise<void> {
+  async function begin(): Promise<void> {
     try {
-      for (const shopId of await this.store.connections.list()) {
-        if (this.stopping || this.underWay.size >= AT_ONCE) return;
-        if (this.underWay.has(shopId) || !(await this.isDue(shopId))) continue;
-        const run = this.run(shopId).finally(() => this.underWay.delete(shopId));
-        this.underWay.set(shopId, run);
+      for (const shopId of await connections.list()) {
+        if (stopping || underWay.size >= MAX_CONCURRENT_SHOPS) return;
+        if (underWay.has(shopId) || now() < (notBefore.get(shopId) ?? 0)) continue;
+        if (!(await isDue(dependencies, shopId))) continue;
+        const running = run(shopId).finally(() => underWay.delete(shopId));
+        underWay.set(shopId, running);
       }
     } catch (thrown) {
-      this.log.error("cannot see which mirrors are to be compared with the platform", { error: messageOf(thrown) });
+      log.error("cannot find the mirrors to reconcile with the platform", { error: messageOf(thrown) });
     }
   }
 
-  /** Begins what is due and waits for all that runs. */
-  async runOnce(): Promise<void> {
-    await this.begin();
-    await Promise.all(this.underWay.values());
+  async function settle(): Promise<void> {
+    await Promise.all(underWay.values());
   }
 
-  /** Begins nothing more and waits for what runs. May be called twice. */
-  async stop(): Promise<void> {
-    this.stopping = true;
-    await Promise.all(this.underWay.values());
-  }
+  return {
+    begin,
+    async runOnce() {
+      await begin();
+      await settle();
+    },
+    async stop() {
+      stopping = true;
+      await settle();
+    },
+  };
+}
 
-  private async isDue(shopId: number): Promise<boolean> {
-    const [full, changes] = await Promise.all([this.store.syncs.lastComplete(shopId, "full"), this.store.syncs.lastComplete(shopId, "changes")]);
-    if (full === undefined) return false;
-    const last = Math.max(full.startedAt ?? 0, changes?.startedAt ?? 0);
-    // One that lies ahead is of a clock that was.
-    const isOld = this.now() - last >= EVERY || last > this.now();
-    return isOld && this.now() >= (this.notBefore.get(shopId) ?? 0);
-  }
-
-  private async run(shopId: number): Promise<void> {
-    try {
-      const shop = await this.store.shops.byId(shopId);
-      if (shop === undefined) return;
-      const { changed, events, skipped } = await this.synchronizer.changes(shop, undefined);
-      this.log.info("compared the mirror with the platform", { shop: shop.domain, changed, events, skipped });
-    } catch (thrown) {
-      if (this.stopping) return;
-      this.notBefore.set(shopId, this.now() + AGAIN_AFTER);
-      this.log.warn("cannot compare a mirror with the platform; it is tried again in five minutes", { shopId, error: messageOf(thrown) });
-    }
-  }
+/** A shop that was never loaded completely is never due: its mirror has nothing to repair. */
+async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<boolean> {
+  const full = await syncs.lastComplete(shopId, "full");
+  if (full === undefined) return false;
+  const changes = await syncs.lastComplete(shopId, "changes");
+  const lastStartedAt = Math.max(full.startedAt ?? 0, changes?.startedAt ?? 0);
+  // A time in the future predates a clock change; treat it as overdue.
+  return now() - lastStartedAt >= INTERVAL_MS || lastStartedAt > now();
 }

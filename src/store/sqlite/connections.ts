@@ -14,14 +14,22 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     .where(eq(connections.shopId, sql.placeholder("shopId")))
     .prepare();
   const of = (shopId: number) => byShop.get({ shopId });
-  const seal = async (shopId: number, tokens: Tokens) => Buffer.from(await vault.seal(JSON.stringify(tokens), purpose(shopId)));
+  const seal = async (shopId: number, tokens: Tokens) =>
+    Buffer.from(await vault.seal(JSON.stringify(tokens), purpose(shopId)));
 
   return {
     async find(shopId) {
       const found = of(shopId);
       if (found === undefined) return undefined;
       const { kind, scopes, expiresAt, connectedAt, eventsSince, trouble } = found;
-      return { kind, scopes: scopes.split(",").filter((scope) => scope !== ""), expiresAt, connectedAt, eventsSince, trouble };
+      return {
+        kind,
+        scopes: scopes.split(",").filter((scope) => scope !== ""),
+        expiresAt,
+        connectedAt,
+        eventsSince,
+        trouble,
+      };
     },
 
     async list() {
@@ -42,7 +50,16 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     async connect(shopId, kind, tokens, scopes, now) {
       const sealed = await seal(shopId, tokens);
       const { expiresAt } = tokens;
-      const values = { kind, sealed, expiresAt, scopes: scopes.join(","), connectedAt: now, renewing: null, renewingUntil: null, trouble: null };
+      const values = {
+        kind,
+        sealed,
+        expiresAt,
+        scopes: scopes.join(","),
+        connectedAt: now,
+        renewing: null,
+        renewingUntil: null,
+        trouble: null,
+      };
       db.insert(connections)
         .values({ shopId, eventsSince: now, ...values })
         .onConflictDoUpdate({ target: connections.shopId, set: values })

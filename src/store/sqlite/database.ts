@@ -3,22 +3,26 @@ import { messageOf, SdsError } from "../../domain/error.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 
 /**
- * How long a statement waits for another process's lock, in milliseconds. Waiting blocks the event loop, so the server waits a short time only; a
- * command has nobody else to serve.
+ * How long a statement waits for another process's lock, in milliseconds. Waiting blocks the event loop, so the server
+ * waits a short time only; a command has nobody else to serve.
  */
 export type BusyTimeoutMs = 2_000 | 30_000;
 
-/** Bytes. With 8 KiB a page of rows is spread over twice as many of these; scripts/bench/README.md has what 16 KiB cost. */
+/**
+ * Bytes. With 8 KiB a page of rows is spread over twice as many of these; scripts/bench/README.md has what 16 KiB cost.
+ */
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
 
 /**
- * Opens or makes the database and brings its schema up to date. It is as durable as docs/operating.md promises: WAL with `synchronous=FULL`.
+ * Opens or makes the database and brings its schema up to date. It is as durable as docs/operating.md promises: WAL
+ * with `synchronous=FULL`.
  *
- * Some statements in this folder name a parameter `+?`. To plan an equality over several tables or rows, or a LIMIT, SQLite 3.54 looks at the bound
- * value, and prepares the statement again whenever another value is bound: 12 µs of the 25 that a page takes. Behind a plus it does not look. A
- * test finds statements that need the plus.
- * @throws SdsError `failed` for a file that is no database, or another program's, or a newer program's; the file is left as it was
+ * Some statements in this folder name a parameter `+?`. To plan an equality over several tables or rows, or a LIMIT,
+ * SQLite 3.54 looks at the bound value, and prepares the statement again whenever another value is bound: 12 µs of the
+ * 25 that a page takes. Behind a plus it does not look. A test finds statements that need the plus.
+ * @throws SdsError `failed` for a file that is no database, or another program's, or a newer program's; the file is
+ *   left as it was
  */
 export function openDatabase(path: string, busyTimeoutMs: BusyTimeoutMs): Database {
   let db: Database | undefined;
@@ -43,7 +47,10 @@ export function openDatabase(path: string, busyTimeoutMs: BusyTimeoutMs): Databa
   }
 }
 
-/** Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the database. */
+/**
+ * Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the
+ * database.
+ */
 export function checkpoint(db: Database, busyTimeoutMs: BusyTimeoutMs): void {
   // Without this it would block the event loop as long as, for instance, a backup reads.
   db.run("PRAGMA busy_timeout = 0");

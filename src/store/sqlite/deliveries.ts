@@ -1,5 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { afterAttempt, afterRetryByHand, DELIVERY_KINDS, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
+import {
+  afterAttempt,
+  afterRetryByHand,
+  DELIVERY_KINDS,
+  type DeliveryKind,
+  type DeliveryState,
+} from "../../domain/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { randomId, timeOrderedId } from "../../domain/ids.ts";
@@ -16,51 +22,69 @@ interface Stored extends DeliveryState {
   claimableAt: number | null;
 }
 
+type StoredDetails = Omit<DeliveryDetails, "history" | "test"> & { test: number; number: number };
+
 export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
   const insert = deliveryInserter(db);
-  const newestSecret = db.prepare<{ version: number | null }, [number]>("SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = +?");
-  const listed =
-    "id, kind, topic, test, status, attempts, next_attempt_at AS nextAttemptAt, last_status_code AS lastStatusCode, error, created_at AS createdAt";
-  const stated = "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
+  const newestSecret = db.prepare<{ version: number | null }, [number]>(
+    "SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = +?",
+  );
+  const listed = `id, kind, topic, test, status, attempts, next_attempt_at AS nextAttemptAt,
+    last_status_code AS lastStatusCode, error, created_at AS createdAt`;
+  const stated =
+    "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
 
   // One index seek for each shop, however many deliveries are due.
   const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
-    "SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1",
+    `SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
   );
   const claim = db.prepare<Omit<Claim, "url">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
+       SELECT number FROM deliveries INDEXED BY deliveries_due
+       WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
      ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
   );
   const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
-  const underLease = db.prepare<Stored, [number, string, string]>(`SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`);
+  const underLease = db.prepare<Stored, [number, string, string]>(
+    `SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`,
+  );
   const update = db.prepare(
     `UPDATE deliveries SET status = ?, attempts = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL,
        last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ?`,
   );
-  const addAttempt = db.prepare("INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  const addAttempt = db.prepare(
+    `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
   const find = db.prepare<Stored, [number, string]>(`SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ?`);
   const requeue = db.prepare(
-    "UPDATE deliveries SET status = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL, ended_at = NULL WHERE shop_id = ? AND number = ?",
+    `UPDATE deliveries SET status = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL, ended_at = NULL
+     WHERE shop_id = ? AND number = ?`,
   );
-  const details = db.prepare<Omit<DeliveryDetails, "history" | "test"> & { test: number; number: number }, [number, string]>(
+  const details = db.prepare<StoredDetails, [number, string]>(
     `SELECT number, ${listed}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
   );
   const history = db.prepare<Attempt, [number, number]>(
-    "SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts WHERE shop_id = +? AND delivery = +? ORDER BY number",
+    `SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts
+     WHERE shop_id = +? AND delivery = +? ORDER BY number`,
   );
   const countDead = db.prepare<{ n: number }, [number, DeliveryKind, number]>(
     "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND kind = ? AND created_at >= ?",
   );
   const requeueDead = db.prepare(
-    `UPDATE deliveries SET status = 'pending', round = 0, next_attempt_at = $now, claimable_at = $now, lease = NULL, ended_at = NULL
+    `UPDATE deliveries
+     SET status = 'pending', round = 0, next_attempt_at = $now, claimable_at = $now, lease = NULL, ended_at = NULL
      WHERE number IN (
-       SELECT number FROM deliveries WHERE status = 'dead' AND shop_id = +$shopId AND kind = +$kind AND number > $after AND created_at >= $since
+       SELECT number FROM deliveries
+       WHERE status = 'dead' AND shop_id = +$shopId AND kind = +$kind AND number > $after AND created_at >= $since
        ORDER BY number LIMIT ${AT_ONCE}
      ) RETURNING number`,
   );
   const pruneSome = db.prepare(
-    `DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ? AND ended_at < ? LIMIT ${AT_ONCE})`,
+    `DELETE FROM deliveries WHERE number IN (
+       SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ? AND ended_at < ? LIMIT ${AT_ONCE}
+     )`,
   );
 
   function record({ claim, outcome, startedAt, duration }: AttemptResult, waits: readonly number[]): void {
@@ -69,7 +93,18 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     if (before === null) return;
     const { status, attempts, round, nextAttemptAt } = afterAttempt(before, outcome, startedAt, waits);
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
-    update.run(status, attempts, round, nextAttemptAt, nextAttemptAt, outcome.statusCode, outcome.error, endedAt, shopId, before.number);
+    update.run(
+      status,
+      attempts,
+      round,
+      nextAttemptAt,
+      nextAttemptAt,
+      outcome.statusCode,
+      outcome.error,
+      endedAt,
+      shopId,
+      before.number,
+    );
     addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
   }
 
@@ -108,16 +143,21 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     },
 
     async list(shopId, { limit, status, kind }) {
-      // Literals instead of parameters, for SQLite uses a partial index only if it sees the condition in the text. Without `INDEXED BY` it would
-      // read all deliveries of a shop that has no dead ones. The kinds are read apart, because the indexes have one kind after the other.
+      // Literals instead of parameters, for SQLite uses a partial index only if it sees the condition in the text.
+      // Without `INDEXED BY` it would read all deliveries of a shop that has no dead ones. The kinds are read apart,
+      // because the indexes have one kind after the other.
       const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
       const newest = kindsOf(kind).map(
         (each) =>
-          `SELECT * FROM (SELECT number, ${listed} FROM deliveries ${status === "dead" ? "INDEXED BY deliveries_dead" : ""} WHERE shop_id = $shopId AND kind = '${each}' ${ofStatus} ORDER BY number DESC LIMIT $limit)`,
+          `SELECT * FROM (
+             SELECT number, ${listed} FROM deliveries ${status === "dead" ? "INDEXED BY deliveries_dead" : ""}
+             WHERE shop_id = $shopId AND kind = '${each}' ${ofStatus} ORDER BY number DESC LIMIT $limit
+           )`,
       );
-      const query = db.query<Omit<Delivery, "test"> & { test: number; number: number }, { shopId: number; limit: number }>(
-        `${newest.join(" UNION ALL ")} ORDER BY number DESC LIMIT $limit`,
-      );
+      const query = db.query<
+        Omit<Delivery, "test"> & { test: number; number: number },
+        { shopId: number; limit: number }
+      >(`${newest.join(" UNION ALL ")} ORDER BY number DESC LIMIT $limit`);
       return query.all({ shopId, limit }).map(({ number: _, ...row }) => withTest(row));
     },
 
@@ -127,7 +167,8 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       db.transaction(() => {
         const before = find.get(shopId, id);
         if (before === null) throw new SdsError("not_found", `there is no delivery ${id}`);
-        if (before.lease !== null && (before.claimableAt ?? 0) > now) throw new SdsError("conflict", `an attempt of ${id} is under way`);
+        if (before.lease !== null && (before.claimableAt ?? 0) > now)
+          throw new SdsError("conflict", `an attempt of ${id} is under way`);
         const { status, round, nextAttemptAt } = afterRetryByHand(before, now);
         requeue.run(status, round, nextAttemptAt, nextAttemptAt, shopId, before.number);
       }).immediate();

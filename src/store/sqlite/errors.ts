@@ -13,7 +13,10 @@ function storeErrorOf(thrown: unknown): unknown {
 
 /** Wraps a part of the store, so that SQLite's errors leave it as StoreError. */
 export function withStoreErrors<T extends object>(part: T): T {
-  const wrapped = Object.entries(part).map(([name, method]) => [name, typeof method === "function" ? translated(method as Method) : method]);
+  const wrapped = Object.entries(part).map(([name, method]) => [
+    name,
+    typeof method === "function" ? translated(method as Method) : method,
+  ]);
   return Object.fromEntries(wrapped) as T;
 }
 

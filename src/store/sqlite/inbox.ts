@@ -6,19 +6,24 @@ import { shopIds } from "./shop-ids.ts";
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
-    "INSERT INTO inbox (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)",
+    `INSERT INTO inbox
+       (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
   );
   const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
   // One index seek for each queue, however many items are due.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(
     `SELECT shop_id AS shopId, needs_platform AS needsPlatform, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
-     WHERE next_attempt_at IS NOT NULL AND (shop_id, needs_platform) > (?, ?) ORDER BY shop_id, needs_platform, next_attempt_at LIMIT 1`,
+     WHERE next_attempt_at IS NOT NULL AND (shop_id, needs_platform) > (?, ?)
+     ORDER BY shop_id, needs_platform, next_attempt_at LIMIT 1`,
   );
   const due = db.prepare<DueItem, [number, boolean, number, number]>(
     `SELECT number, subject FROM inbox INDEXED BY inbox_due
      WHERE shop_id = +? AND needs_platform = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
   );
-  const subjects = db.prepare<{ subject: string }, [number]>("SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL");
+  const subjects = db.prepare<{ subject: string }, [number]>(
+    "SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL",
+  );
   const read = db.prepare<InboxItem, [number, string]>(
     `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox
      WHERE shop_id = +? AND number IN (SELECT value FROM json_each(+?)) ORDER BY number`,
@@ -27,14 +32,27 @@ export function inboxStore(db: Database): InboxStore {
     `UPDATE inbox SET attempts = attempts + 1, error = ?, status = ?, next_attempt_at = ?
      WHERE shop_id = +? AND number IN (SELECT value FROM json_each(+?))`,
   );
-  const retry = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?");
-  const retryFailed = db.prepare("UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'");
+  const retry = db.prepare(
+    "UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND number = ?",
+  );
+  const retryFailed = db.prepare(
+    "UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'",
+  );
   const forget = db.prepare("DELETE FROM platform_webhooks WHERE shop_id = ? AND received_at < ?");
-  const lastReceipt = db.prepare<{ at: number | null }, [number]>("SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = +?");
-  const waiting = db.prepare<{ n: number }, [number]>("SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND next_attempt_at IS NOT NULL");
-  const failed = db.prepare<{ n: number }, [number]>("SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND status = 'failed'");
+  const lastReceipt = db.prepare<{ at: number | null }, [number]>(
+    "SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = +?",
+  );
+  const waiting = db.prepare<{ n: number }, [number]>(
+    "SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND next_attempt_at IS NOT NULL",
+  );
+  const failed = db.prepare<{ n: number }, [number]>(
+    "SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND status = 'failed'",
+  );
 
-  function take({ shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt }: Receipt, now: number): boolean {
+  function take(
+    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt }: Receipt,
+    now: number,
+  ): boolean {
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
     insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, now);
     return true;
@@ -45,7 +63,9 @@ export function inboxStore(db: Database): InboxStore {
       return db
         .transaction(() => {
           // A shop may have been removed since the caller looked it up.
-          const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null));
+          const shops = new Set(
+            [...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null),
+          );
           return receipts.map((receipt) => shops.has(receipt.shopId) && take(receipt, now));
         })
         .immediate();
@@ -72,14 +92,21 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async postpone(shopId, numbers, error, nextAttemptAt) {
-      postpone.run(error, nextAttemptAt === null ? "failed" : "waiting", nextAttemptAt, shopId, JSON.stringify(numbers));
+      postpone.run(
+        error,
+        nextAttemptAt === null ? "failed" : "waiting",
+        nextAttemptAt,
+        shopId,
+        JSON.stringify(numbers),
+      );
     },
 
     async list(shopId, { limit, status }) {
       const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
       return db
         .query<InboxEntry, { shopId: number; limit: number }>(
-          `SELECT number, topic, subject, status, attempts, error, received_at AS receivedAt, next_attempt_at AS nextAttemptAt
+          `SELECT number, topic, subject, status, attempts, error,
+             received_at AS receivedAt, next_attempt_at AS nextAttemptAt
            FROM inbox WHERE shop_id = $shopId ${ofStatus} ORDER BY number DESC LIMIT $limit`,
         )
         .all({ shopId, limit });
@@ -94,7 +121,8 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async retry(shopId, number, now) {
-      if (retry.run(now, shopId, number).changes === 0) throw new SdsError("not_found", `there is nothing with the number ${number} in the inbox`);
+      if (retry.run(now, shopId, number).changes === 0)
+        throw new SdsError("not_found", `there is nothing with the number ${number} in the inbox`);
     },
 
     async retryFailed(shopId, now) {

@@ -34,7 +34,8 @@ export function keyStore(raw: Database, db: BunSQLiteDatabase): KeyStore {
         .onConflictDoNothing()
         .returning({ id: apiKeys.id })
         .get();
-      if (added === undefined) throw new SdsError("conflict", "this key was stored before, and may have been revoked since: create a new one");
+      if (added === undefined)
+        throw new SdsError("conflict", "this key was stored before, and may have been revoked since: create a new one");
     },
 
     async list(shopId) {
@@ -60,9 +61,11 @@ export function keyStore(raw: Database, db: BunSQLiteDatabase): KeyStore {
             .where(and(eq(apiKeys.shopId, shopId), isNull(apiKeys.revokedAt), named))
             .all();
           const [key, ...others] = found;
-          if (key === undefined) throw new SdsError("not_found", `there is no key ${idOrFingerprint}, or it is revoked already`);
+          if (key === undefined)
+            throw new SdsError("not_found", `there is no key ${idOrFingerprint}, or it is revoked already`);
+          const ids = found.map(({ id }) => id).join(", ");
           if (others.length > 0)
-            throw new SdsError("invalid", `several keys begin with ${idOrFingerprint}: name one by its id (${found.map(({ id }) => id).join(", ")})`);
+            throw new SdsError("invalid", `several keys begin with ${idOrFingerprint}: name one by its id (${ids})`);
           tx.update(apiKeys).set({ revokedAt: now }).where(eq(apiKeys.id, key.id)).run();
           return { id: key.id, revokedAt: now };
         },

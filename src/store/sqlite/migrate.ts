@@ -15,11 +15,13 @@ export function checkVersion(db: Database, path: string): void {
   const version = pragma(db, "user_version");
   const application = pragma(db, "application_id");
   const tables = db.query<{ n: number }, []>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
-  if (application !== APPLICATION_ID && tables > 0) throw new SdsError("failed", `${path} is a database of another program`);
+  if (application !== APPLICATION_ID && tables > 0)
+    throw new SdsError("failed", `${path} is a database of another program`);
   if (version > MIGRATIONS.length) {
     throw new SdsError(
       "failed",
-      `${path} was written by a newer sds (schema ${version}, this one knows ${MIGRATIONS.length}): install that version or a later one; nothing was changed`,
+      `${path} was written by a newer sds (schema ${version}, this one knows ${MIGRATIONS.length}): ` +
+        "install that version or a later one; nothing was changed",
     );
   }
 }
@@ -50,17 +52,27 @@ interface RowText {
   json: string;
 }
 
-/** A row that comes out different takes its shop's next change number, for whoever follows the changes has to see the new field. */
+/**
+ * A row that comes out different takes its shop's next change number, for whoever follows the changes has to see the
+ * new field.
+ */
 function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
   const { sort } = PAGE_SORT[table];
   // In the order of the primary key: in any other order each batch would sort the whole table.
   const next = db.prepare<RowText, [number, number, string]>(
-    `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table} WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,
+    `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table}
+     WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,
   );
-  const nextNumber = db.prepare<{ number: number }, [number]>("UPDATE shops SET change_count = change_count + 1 WHERE id = ? RETURNING change_count AS number");
+  const nextNumber = db.prepare<{ number: number }, [number]>(
+    "UPDATE shops SET change_count = change_count + 1 WHERE id = ? RETURNING change_count AS number",
+  );
   const write = db.prepare(`UPDATE ${table} SET json = ?, change_number = ? WHERE shop_id = ? AND id = ?`);
   let last = { shopId: 0, at: 0, id: "" };
-  for (let rows = next.all(last.shopId, last.at, last.id); rows.length > 0; rows = next.all(last.shopId, last.at, last.id)) {
+  for (
+    let rows = next.all(last.shopId, last.at, last.id);
+    rows.length > 0;
+    rows = next.all(last.shopId, last.at, last.id)
+  ) {
     for (const { shopId, at, id, json } of rows) {
       const rendered = JSON.stringify(renderRow(JSON.parse(json) as StoredRow));
       if (rendered !== json) write.run(rendered, nextNumber.get(shopId)?.number ?? 0, shopId, id);

@@ -12,11 +12,18 @@ export interface Migration {
   /** Empty where stored rows are rendered anew and nothing else changes. */
   sql: string;
   /**
-   * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, for rows are stored as they are served:
-   * older rows would lack the field. Return the fields in the order of the resource's schema.
+   * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, for rows
+   * are stored as they are served: older rows would lack the field. Return the fields in the order of the resource's
+   * schema.
    */
   render?: Partial<Record<Resource, (row: StoredRow) => StoredRow>>;
 }
 
 /** Append only: a database in the field has run the first ones of this list; PRAGMA user_version says how many. */
-export const MIGRATIONS: readonly Migration[] = [{ sql: mirror }, { sql: deliveries }, { sql: platform }, { sql: admin }, { sql: namesAndCounts }];
+export const MIGRATIONS: readonly Migration[] = [
+  { sql: mirror },
+  { sql: deliveries },
+  { sql: platform },
+  { sql: admin },
+  { sql: namesAndCounts },
+];

@@ -36,7 +36,9 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
        EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
      FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = +?`,
   );
-  const setCounts = db.prepare("UPDATE shops SET change_count = ?, customer_count = ?, subscription_count = ?, order_count = ? WHERE id = ?");
+  const setCounts = db.prepare(
+    "UPDATE shops SET change_count = ?, customer_count = ?, subscription_count = ?, order_count = ? WHERE id = ?",
+  );
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
   /** Missing: shops that were removed since the caller looked them up. */
@@ -48,14 +50,18 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
       for (const gid of shopKeys.redactedPeople) loaded.texts.push(...texts.mentioning(shop, gid));
-      shops.set(shop.id, { state: stateOf(stored), rows: loaded });
+      shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
   }
 
-  function write({ shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, texts: changedTexts }: ShopChanges, now: number): void {
+  function write(
+    { shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, texts: changedTexts }: ShopChanges,
+    now: number,
+  ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
-    if (changedRows.length > 0) setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
+    if (changedRows.length > 0)
+      setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
     for (const text of changedTexts) texts.write(shop.id, text);
@@ -65,7 +71,9 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     async applyRecords(submissions, now) {
       return db
         .transaction(() => {
-          const plan = planCommit(submissions, load(keysOf(submissions)), now, () => timeOrderedId("whd_", now, random));
+          const plan = planCommit(submissions, load(keysOf(submissions)), now, () =>
+            timeOrderedId("whd_", now, random),
+          );
           for (const changes of plan.changes) write(changes, now);
           return plan.results;
         })
@@ -89,7 +97,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   };
 }
 
-function stateOf({ plan, url, topics, triggers, secretVersion, isConnected, changeCount, ...counts }: StoredShop): ShopState {
+function stateOf({
+  plan,
+  url,
+  topics,
+  triggers,
+  secretVersion,
+  isConnected,
+  changeCount,
+  ...counts
+}: StoredShop): ShopState {
   return {
     plan,
     url,

@@ -14,21 +14,23 @@ export const PAGE_SORT = {
 const BEFORE_ALL: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
- * A row's JSON begins with this, after the comma that joins it to the row before. It occurs nowhere inside a row: quotes inside strings are
- * escaped, and a line item begins with another key.
+ * A row's JSON begins with this, after the comma that joins it to the row before. It occurs nowhere inside a row:
+ * quotes inside strings are escaped, and a line item begins with another key.
  */
 const ROW_START = ',{"id":"';
 
 /**
- * SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. The statement reads two rows more than the page gives: the
- * row that the cursor names, which shows that the cursor is valid, and the row behind the page, which shows that more follow. Both are cut off.
+ * SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. The statement reads two rows
+ * more than the page gives: the row that the cursor names, which shows that the cursor is valid, and the row behind the
+ * page, which shows that more follow. Both are cut off.
  */
 export function pageStore(db: Database): PageStore {
   function prepare(resource: Resource) {
     const { sort, field } = PAGE_SORT[resource];
     const page = db.prepare<{ rows: Uint8Array<ArrayBuffer> | null; n: number }, [number, number, string, number]>(
       `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n FROM (
-        SELECT json FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?) ORDER BY ${sort} DESC, id DESC LIMIT +?
+        SELECT json FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?) ORDER BY ${sort} DESC, id DESC
+        LIMIT +?
       )`,
     );
     const positionOf = (row: Buffer): Position => {
@@ -37,7 +39,11 @@ export function pageStore(db: Database): PageStore {
     };
     return { page, positionOf };
   }
-  const statements = { subscriptions: prepare("subscriptions"), customers: prepare("customers"), orders: prepare("orders") };
+  const statements = {
+    subscriptions: prepare("subscriptions"),
+    customers: prepare("customers"),
+    orders: prepare("orders"),
+  };
 
   return {
     async list(shopId, resource, limit, after) {

@@ -12,7 +12,9 @@ export interface MirrorRows {
   /** Those of the orders that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   customerGidOf(shopId: number, contractId: string): string | undefined;
-  /** Writes a row as new or over the one with its id. Its sort date is part of its place in the table and never changes. */
+  /**
+   * Writes a row as new or over the one with its id. Its sort date is part of its place in the table and never changes.
+   */
   write(shopId: number, row: Row, changeNumber: number): void;
 }
 
@@ -45,24 +47,37 @@ interface StoredOrder {
 
 /** Raw statements: this is where an import spends its time. */
 export function mirrorRows(db: Database): MirrorRows {
-  const customer = db.prepare<StoredCustomer, [number, string]>("SELECT json, profile_as_of, consent_as_of FROM customers WHERE shop_id = ? AND id = ?");
+  const customer = db.prepare<StoredCustomer, [number, string]>(
+    "SELECT json, profile_as_of, consent_as_of FROM customers WHERE shop_id = ? AND id = ?",
+  );
   const subscription = db.prepare<StoredSubscription, [number, string]>(
     `SELECT json, revision, churn_type, cycles_given, renewals, last_order_at, last_order_status FROM subscriptions
      WHERE shop_id = ? AND id = ?`,
   );
   const order = db.prepare<StoredOrder, [number, string]>(
-    `SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts FROM orders
+    `SELECT json, attempt_count, reason, next_retry_at, retries_exhausted, declined, charged, platform_attempts
+       FROM orders
      WHERE shop_id = ? AND id = ?`,
   );
-  const occurrence = db.prepare<{ 1: number }, [number, OccurrenceType, string]>("SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?");
-  const orders = db.prepare<{ json: string }, [number, string]>("SELECT json FROM orders WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))");
+  const occurrence = db.prepare<{ 1: number }, [number, OccurrenceType, string]>(
+    "SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?",
+  );
+  const orders = db.prepare<{ json: string }, [number, string]>(
+    "SELECT json FROM orders WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))",
+  );
   const customerGid = db.prepare<{ gid: string }, [number, string]>(
     `SELECT customers.json ->> '$.shopifyId' AS gid FROM subscriptions
-     JOIN customers ON customers.shop_id = subscriptions.shop_id AND customers.id = subscriptions.json ->> '$.customerId'
+     JOIN customers ON customers.shop_id = subscriptions.shop_id
+     AND customers.id = subscriptions.json ->> '$.customerId'
      WHERE subscriptions.shop_id = +? AND subscriptions.id = +?`,
   );
 
-  const writeCustomer = upsert(db, "customers", ["shop_id", "created_at", "id"], ["json", "profile_as_of", "consent_as_of"]);
+  const writeCustomer = upsert(
+    db,
+    "customers",
+    ["shop_id", "created_at", "id"],
+    ["json", "profile_as_of", "consent_as_of"],
+  );
   const writeSubscription = upsert(
     db,
     "subscriptions",
@@ -73,7 +88,16 @@ export function mirrorRows(db: Database): MirrorRows {
     db,
     "orders",
     ["shop_id", "billed_at", "id"],
-    ["json", "attempt_count", "reason", "next_retry_at", "retries_exhausted", "declined", "charged", "platform_attempts"],
+    [
+      "json",
+      "attempt_count",
+      "reason",
+      "next_retry_at",
+      "retries_exhausted",
+      "declined",
+      "charged",
+      "platform_attempts",
+    ],
   );
   const writeOccurrence = upsert(db, "occurrences", ["shop_id", "type", "id"], ["json"]);
 
@@ -85,7 +109,8 @@ export function mirrorRows(db: Database): MirrorRows {
       for (const id of keys.customers) loaded.customers.set(id, customerRow(customer.get(shop.id, id)));
       for (const id of missingCustomers(loaded)) loaded.customers.set(id, customerRow(customer.get(shop.id, id)));
       for (const type of ["reward", "cancel_flow"] as const) {
-        for (const id of keys.occurrences[type]) loaded.occurrences.set(occurrenceKey(type, id), occurrence.get(shop.id, type, id) !== null);
+        for (const id of keys.occurrences[type])
+          loaded.occurrences.set(occurrenceKey(type, id), occurrence.get(shop.id, type, id) !== null);
       }
       return loaded;
     },
@@ -109,15 +134,33 @@ export function mirrorRows(db: Database): MirrorRows {
         case "subscription": {
           const { resource, revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus } = row;
           const place = [shopId, Date.parse(resource.startedAt), resource.id];
-          const values = [JSON.stringify(resource), revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus];
+          const values = [
+            JSON.stringify(resource),
+            revision,
+            churnType,
+            cyclesGiven,
+            renewals,
+            lastOrderAt,
+            lastOrderStatus,
+          ];
           writeSubscription.run(...place, ...values, changeNumber);
           return;
         }
         case "order": {
-          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged, platformAttempts } = row;
+          const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged, platformAttempts } =
+            row;
           const place = [shopId, Date.parse(resource.billedAt), resource.id];
           const retryAt = nextRetryAt === null ? null : Date.parse(nextRetryAt);
-          const values = [JSON.stringify(resource), attemptCount, reason, retryAt, retriesExhausted, declined, charged, platformAttempts];
+          const values = [
+            JSON.stringify(resource),
+            attemptCount,
+            reason,
+            retryAt,
+            retriesExhausted,
+            declined,
+            charged,
+            platformAttempts,
+          ];
           writeOrder.run(...place, ...values, changeNumber);
           return;
         }
@@ -130,7 +173,12 @@ export function mirrorRows(db: Database): MirrorRows {
 
 function customerRow(stored: StoredCustomer | null): CustomerRow | null {
   if (stored === null) return null;
-  return { kind: "customer", resource: JSON.parse(stored.json), profileAsOf: stored.profile_as_of, consentAsOf: stored.consent_as_of };
+  return {
+    kind: "customer",
+    resource: JSON.parse(stored.json),
+    profileAsOf: stored.profile_as_of,
+    consentAsOf: stored.consent_as_of,
+  };
 }
 
 function subscriptionRow(stored: StoredSubscription | null): SubscriptionRow | null {
@@ -166,6 +214,7 @@ function upsert(db: Database, table: string, key: string[], values: string[]) {
   const columns = [...key, ...values, "change_number"];
   const updates = [...values, "change_number"].map((column) => `${column} = excluded.${column}`);
   return db.prepare<unknown, (string | number | boolean | null)[]>(
-    `INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
+    `INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})
+     ON CONFLICT (${key}) DO UPDATE SET ${updates}`,
   );
 }

@@ -6,8 +6,9 @@ import type { SyncRun } from "../../domain/sync.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
 
 /**
- * The tables that drizzle queries: what operators set. The mirror and the deliveries, where speed counts, have prepared statements in rows.ts,
- * pages.ts, mirror.ts and deliveries.ts. The migrations make all tables; a test compares them with this schema. Dates are epoch milliseconds.
+ * The tables that drizzle queries: what operators set. The mirror and the deliveries, where speed counts, have prepared
+ * statements in rows.ts, pages.ts, mirror.ts and deliveries.ts. The migrations make all tables; a test compares them
+ * with this schema. Dates are epoch milliseconds.
  */
 export const shops = sqliteTable("shops", {
   id: integer().primaryKey({ autoIncrement: true }),

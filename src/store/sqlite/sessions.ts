@@ -24,8 +24,17 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
     async begin(link, session, now, expiresAt) {
       return db.transaction(
         (tx) => {
-          const good = and(eq(adminLinks.hash, Buffer.from(link)), isNull(adminLinks.usedAt), gt(adminLinks.expiresAt, now));
-          const used = tx.update(adminLinks).set({ usedAt: now }).where(good).returning({ shopId: adminLinks.shopId }).get();
+          const good = and(
+            eq(adminLinks.hash, Buffer.from(link)),
+            isNull(adminLinks.usedAt),
+            gt(adminLinks.expiresAt, now),
+          );
+          const used = tx
+            .update(adminLinks)
+            .set({ usedAt: now })
+            .where(good)
+            .returning({ shopId: adminLinks.shopId })
+            .get();
           if (used === undefined) return false;
           tx.insert(adminSessions)
             .values({ hash: Buffer.from(session), shopId: used.shopId, createdAt: now, expiresAt })
@@ -38,7 +47,13 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
 
     async find(session, now) {
       return db
-        .select({ id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt })
+        .select({
+          id: shops.id,
+          domain: shops.domain,
+          plan: shops.plan,
+          currency: shops.currency,
+          createdAt: shops.createdAt,
+        })
         .from(adminSessions)
         .innerJoin(shops, eq(shops.id, adminSessions.shopId))
         .where(and(eq(adminSessions.hash, Buffer.from(session)), gt(adminSessions.expiresAt, now)))
@@ -56,7 +71,11 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
       return db.transaction(
         (tx) => {
           tx.delete(adminLinks).where(eq(adminLinks.shopId, shopId)).run();
-          const ended = tx.delete(adminSessions).where(eq(adminSessions.shopId, shopId)).returning({ expiresAt: adminSessions.expiresAt }).all();
+          const ended = tx
+            .delete(adminSessions)
+            .where(eq(adminSessions.shopId, shopId))
+            .returning({ expiresAt: adminSessions.expiresAt })
+            .all();
           return ended.filter(({ expiresAt }) => expiresAt > now).length;
         },
         { behavior: "immediate" },

@@ -19,11 +19,24 @@ const LARGE_TABLES = {
 };
 const REMOVED_AT_ONCE = 2_000;
 
-const columns = { id: shops.id, domain: shops.domain, plan: shops.plan, currency: shops.currency, createdAt: shops.createdAt };
+const columns = {
+  id: shops.id,
+  domain: shops.domain,
+  plan: shops.plan,
+  currency: shops.currency,
+  createdAt: shops.createdAt,
+};
 
-export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
+export function shopStore(
+  raw: Database,
+  db: BunSQLiteDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+): ShopStore {
   // Raw SQL, because every platform webhook and every post to the intake runs it.
-  const byDomain = raw.prepare<Shop, [string]>("SELECT id, domain, plan, currency, created_at AS createdAt FROM shops WHERE domain = ?");
+  const byDomain = raw.prepare<Shop, [string]>(
+    "SELECT id, domain, plan, currency, created_at AS createdAt FROM shops WHERE domain = ?",
+  );
   const byId = db
     .select(columns)
     .from(shops)
@@ -45,7 +58,9 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
   );
   const removeSome = Object.entries(LARGE_TABLES).map(([table, key]) =>
     raw.prepare<unknown, [number, number]>(
-      `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE})`,
+      `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (
+         SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE}
+       )`,
     ),
   );
   const purpose = (domain: string) => `intake ${domain}`;
@@ -102,10 +117,12 @@ export function shopStore(raw: Database, db: BunSQLiteDatabase, vault: Vault, ra
     async remove(domain) {
       const shop = byDomain.get(domain);
       if (shop === null) return false;
-      // After this no key or session of the shop works and nothing is queued. The rest goes in steps, so that nobody waits for it.
+      // After this no key or session of the shop works and nothing is queued. The rest goes in steps, so that nobody
+      // waits for it.
       db.transaction(
         (tx) => {
-          for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints]) tx.delete(table).where(eq(table.shopId, shop.id)).run();
+          for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints])
+            tx.delete(table).where(eq(table.shopId, shop.id)).run();
         },
         { behavior: "immediate" },
       );

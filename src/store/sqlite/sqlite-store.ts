@@ -24,13 +24,17 @@ export interface SqliteOptions {
   random: (bytes: number) => Uint8Array;
 }
 
-/** The default engine: one SQLite file. @throws SdsError `failed` with what is wrong with the database or the master key */
+/**
+ * The default engine: one SQLite file.
+ * @throws SdsError `failed` with what is wrong with the database or the master key
+ */
 export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, random }: SqliteOptions): Promise<Store> {
   const db = openDatabase(join(folder, "sds.db"), busyTimeoutMs);
   try {
     const sealedWith = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
     const vault = await openVault(masterKeyFile, sealedWith, random);
-    if (sealedWith === undefined) db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
+    if (sealedWith === undefined)
+      db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
     const typed = drizzle(db);
     return {
       shops: withStoreErrors(shopStore(db, typed, vault, random)),

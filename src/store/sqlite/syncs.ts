@@ -36,7 +36,12 @@ export function syncStore(db: BunSQLiteDatabase): SyncStore {
     },
 
     async complete(shopId, kind, startedAt, changed, now) {
-      set(shopId, kind, { run: null, lastEndedAt: now, lastChanged: changed, ...(startedAt !== undefined && { lastStartedAt: startedAt }) });
+      set(shopId, kind, {
+        run: null,
+        lastEndedAt: now,
+        lastChanged: changed,
+        ...(startedAt !== undefined && { lastStartedAt: startedAt }),
+      });
     },
   };
 }

@@ -13,14 +13,21 @@ export interface MentioningTexts {
 /** Needed seldom, so they have no indexes of their own: every text of the shop is searched. */
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
-    delivery: statementsOf(db, { table: "deliveries", key: "number", text: "body", where: `topic = '${REWARD_TOPIC}'` }),
+    delivery: statementsOf(db, {
+      table: "deliveries",
+      key: "number",
+      text: "body",
+      where: `topic = '${REWARD_TOPIC}'`,
+    }),
     reward: statementsOf(db, { table: "occurrences", key: "id", text: "json", where: "type = 'reward'" }),
     inbox: statementsOf(db, { table: "inbox", key: "number", text: "body", where: "true" }),
   } satisfies Record<TextPlace, unknown>;
   return {
     mentioning(shop, gid) {
       const searched = searchTexts(shop.domain, gid);
-      return TEXT_PLACES.flatMap((place) => statements[place].find.all(shop.id, searched[place]).map((found) => ({ place, ...found })));
+      return TEXT_PLACES.flatMap((place) =>
+        statements[place].find.all(shop.id, searched[place]).map((found) => ({ place, ...found })),
+      );
     },
     write(shopId, { place, key, text }) {
       statements[place].write.run(text, shopId, key);

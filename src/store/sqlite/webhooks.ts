@@ -7,19 +7,26 @@ import { shops, webhookEndpoints, webhookSecrets } from "./schema.ts";
 
 export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {
   const purpose = (shopId: number) => `webhook ${shopId}`;
-  const secretsOf = (shopId: number) => db.select().from(webhookSecrets).where(eq(webhookSecrets.shopId, shopId)).orderBy(desc(webhookSecrets.version));
+  const secretsOf = (shopId: number) =>
+    db.select().from(webhookSecrets).where(eq(webhookSecrets.shopId, shopId)).orderBy(desc(webhookSecrets.version));
   const newest = (shopId: number) => secretsOf(shopId).limit(1).get();
 
   function read(shopId: number): WebhookSettings {
     const { url, topics } = webhookEndpoints;
-    return db.select({ url, topics }).from(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).limit(1).get() ?? { url: null, topics: [] };
+    return (
+      db.select({ url, topics }).from(webhookEndpoints).where(eq(webhookEndpoints.shopId, shopId)).limit(1).get() ?? {
+        url: null,
+        topics: [],
+      }
+    );
   }
 
-  const exists = (shopId: number) => db.select({ id: shops.id }).from(shops).where(eq(shops.id, shopId)).limit(1).get() !== undefined;
+  const exists = (shopId: number) =>
+    db.select({ id: shops.id }).from(shops).where(eq(shops.id, shopId)).limit(1).get() !== undefined;
 
   /**
-   * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one meanwhile, and any secret if
-   * the shop was removed.
+   * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one
+   * meanwhile, and any secret if the shop was removed.
    */
   async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
     const sealed = Buffer.from(await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId)));

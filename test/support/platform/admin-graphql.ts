@@ -1,4 +1,12 @@
-import { type DocumentNode, execute, type GraphQLError, getOperationAST, getVariableValues, parse, validate } from "graphql";
+import {
+  type DocumentNode,
+  execute,
+  type GraphQLError,
+  getOperationAST,
+  getVariableValues,
+  parse,
+  validate,
+} from "graphql";
 import { adminSchema, errorType, plainField, typeNameOf } from "./admin-schema.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Context } from "./context.ts";
@@ -15,7 +23,7 @@ export type Outcome = "ok" | "invalid" | "denied" | "error" | "throttled" | "too
 
 export interface GraphqlAnswer {
   outcome: Outcome;
-  /** What was asked of the bucket. */
+  /** Points that the query reserved. */
   cost: number;
   body: Record<string, unknown>;
 }
@@ -27,7 +35,7 @@ interface Prepared {
 
 const prepared = new Map<string, Prepared>();
 
-/** Parsing and checking costs more than answering: each text once. */
+/** Parses and validates each text once, because that takes longer than the answer. */
 function prepare(text: string): Prepared {
   let known = prepared.get(text);
   if (known === undefined) {
@@ -43,12 +51,12 @@ function prepare(text: string): Prepared {
   return known;
 }
 
-/** The operation's name, without a word on whether it is any good. */
+/** The name of the operation, which need not be valid. */
 export function operationName({ query, operationName: name }: GraphqlRequest): string {
   return name ?? /\b(?:query|mutation)\s+(\w+)/.exec(query)?.[1] ?? "unnamed";
 }
 
-export interface Asked {
+export interface GraphqlCall {
   shop: PlatformShop;
   request: GraphqlRequest;
   raw: string;
@@ -58,10 +66,10 @@ export interface Asked {
   unknown: (what: string) => void;
 }
 
-export async function answerGraphql(asked: Asked): Promise<GraphqlAnswer> {
-  const { shop, request, raw, bucket, handles } = asked;
+export async function answerGraphql(call: GraphqlCall): Promise<GraphqlAnswer> {
+  const { shop, request, raw, bucket, handles } = call;
   const name = operationName(request);
-  const unknown = (what: string) => asked.unknown(`${name}: ${what}`);
+  const unknown = (what: string) => call.unknown(`${name}: ${what}`);
   const { document, errors } = prepare(request.query);
   const operation = document === undefined ? null : getOperationAST(document, request.operationName);
   if (document === undefined || errors.length > 0 || !operation) {
@@ -70,21 +78,30 @@ export async function answerGraphql(asked: Asked): Promise<GraphqlAnswer> {
     return { outcome: "invalid", cost: 0, body: { errors: messages } };
   }
   const variables = request.variables ?? {};
-  const { coerced, errors: misfits = [] } = getVariableValues(adminSchema(), operation.variableDefinitions ?? [], variables);
+  const { coerced, errors: variableErrors = [] } = getVariableValues(
+    adminSchema(),
+    operation.variableDefinitions ?? [],
+    variables,
+  );
   if (coerced === undefined) {
-    for (const { message } of misfits) unknown(message);
-    return { outcome: "invalid", cost: 0, body: { errors: misfits } };
+    for (const { message } of variableErrors) unknown(message);
+    return { outcome: "invalid", cost: 0, body: { errors: variableErrors } };
   }
   const costs = new QueryCost(adminSchema(), document, coerced);
   const requested = costs.of(operation);
-  const costOf = (actualQueryCost: number | null) => ({ cost: { requestedQueryCost: requested, actualQueryCost, throttleStatus: bucket.status } });
-  if (requested > asked.maxQueryCost) {
-    const message = `Query cost is ${requested}, which exceeds the single query max cost limit (${asked.maxQueryCost}).`;
-    const error = { message, extensions: { code: "MAX_COST_EXCEEDED", cost: requested, maxCost: asked.maxQueryCost } };
+  const costOf = (actualQueryCost: number | null) => ({
+    cost: { requestedQueryCost: requested, actualQueryCost, throttleStatus: bucket.status },
+  });
+  if (requested > call.maxQueryCost) {
+    const message = `Query cost is ${requested}, which exceeds the single query max cost limit (${call.maxQueryCost}).`;
+    const error = { message, extensions: { code: "MAX_COST_EXCEEDED", cost: requested, maxCost: call.maxQueryCost } };
     return { outcome: "too costly", cost: requested, body: { errors: [error], extensions: costOf(null) } };
   }
   if (!bucket.take(requested)) {
-    const error = { message: "Throttled", extensions: { code: "THROTTLED", documentation: "https://shopify.dev/api/usage/rate-limits" } };
+    const error = {
+      message: "Throttled",
+      extensions: { code: "THROTTLED", documentation: "https://shopify.dev/api/usage/rate-limits" },
+    };
     return { outcome: "throttled", cost: requested, body: { errors: [error], extensions: costOf(null) } };
   }
   const contextValue: Context = { shop, unknown, handles, raw, errorType };

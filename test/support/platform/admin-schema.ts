@@ -20,7 +20,7 @@ import { SHOP_FIELDS } from "./shop-fields.ts";
 import { SUBSCRIPTION_FIELDS } from "./subscription-fields.ts";
 import { API_VERSION } from "./webhook.ts";
 
-/** What it takes to read a type, or a page of it. */
+/** The access scope of each type, and of its pages. */
 const SCOPE: Record<string, string> = {
   Customer: "read_customers",
   Order: "read_orders",
@@ -35,7 +35,7 @@ const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `Subscript
 
 let loaded: GraphQLSchema | undefined;
 
-/** The platform's own schema, with this stand-in's model behind it. */
+/** The platform's own schema. Its fields read the rows of the stand-in. */
 export function adminSchema(): GraphQLSchema {
   loaded ??= load();
   return loaded;
@@ -46,7 +46,12 @@ function load(): GraphQLSchema {
   const text = gunzipSync(readFileSync(join(tool, "dist/data", `admin_${API_VERSION}.json.gz`))).toString();
   const read = JSON.parse(text) as IntrospectionQuery | { data: IntrospectionQuery };
   const schema = buildClientSchema("data" in read ? read.data : read, { assumeValid: true });
-  const tables: Record<string, Fields<never>> = { ...ROOT_FIELDS, ...SHOP_FIELDS, ...SUBSCRIPTION_FIELDS, ...ORDER_FIELDS };
+  const tables: Record<string, Fields<never>> = {
+    ...ROOT_FIELDS,
+    ...SHOP_FIELDS,
+    ...SUBSCRIPTION_FIELDS,
+    ...ORDER_FIELDS,
+  };
   for (const [name, fields] of Object.entries(tables)) {
     const type = schema.getType(name);
     if (!isObjectType(type)) throw new Error(`the schema has no type ${name}`);
@@ -67,18 +72,28 @@ function load(): GraphQLSchema {
   return schema;
 }
 
-function withScope(scope: string, resolve: GraphQLFieldResolver<unknown, Context>): GraphQLFieldResolver<unknown, Context> {
+function withScope(
+  scope: string,
+  resolve: GraphQLFieldResolver<unknown, Context>,
+): GraphQLFieldResolver<unknown, Context> {
   return (source, args, context, info) => {
     if (context.shop.scopes.includes(scope)) return resolve(source, args, context, info);
     const requiredAccess = `\`${scope}\` access scope.`;
-    const extensions = { code: "ACCESS_DENIED", documentation: "https://shopify.dev/api/usage/access-scopes", requiredAccess };
-    throw new GraphQLError(`Access denied for ${info.fieldName} field. Required access: ${requiredAccess}`, { extensions });
+    const extensions = {
+      code: "ACCESS_DENIED",
+      documentation: "https://shopify.dev/api/usage/access-scopes",
+      requiredAccess,
+    };
+    throw new GraphQLError(`Access denied for ${info.fieldName} field. Required access: ${requiredAccess}`, {
+      extensions,
+    });
   };
 }
 
-/** Fields that nobody described have the model's own name, or are missing here: better a loud error than a false null. */
+/** Resolves a field that has the same name in the model. A missing field is an error, because a null would be wrong. */
 export const plainField: GraphQLFieldResolver<unknown, Context> = (source, _, __, info) => {
-  if (typeof source === "object" && source !== null && info.fieldName in source) return (source as Record<string, unknown>)[info.fieldName];
+  if (typeof source === "object" && source !== null && info.fieldName in source)
+    return (source as Record<string, unknown>)[info.fieldName];
   throw new GraphQLError(`the stand-in has no ${info.parentType.name}.${info.fieldName}`);
 };
 
@@ -89,7 +104,7 @@ export function typeNameOf(value: unknown): string | undefined {
   return undefined;
 }
 
-/** The schema says of which error a code is. */
+/** The type of error that a code belongs to. */
 export function errorType(code: string): string {
   const schema = adminSchema();
   const found = ERROR_TYPES.find((name) => {

@@ -3,14 +3,14 @@ import { nextBillingAfter } from "./cycles.ts";
 import type { AttemptRow } from "./rows.ts";
 import { attemptBody, contractBody } from "./webhook-bodies.ts";
 
-/** What happens when contracts are billed. */
+/** The billing of contracts. */
 export class BillingChanges extends ContractChanges {
-  /** No webhook tells of an attempt before it ends or is challenged. */
+  /** Sends no webhook: the platform sends one only when the attempt ends or is challenged. */
   startAttempt(contractId: string, cycleIndex: number): string {
     return this.gid(this.addAttempt(this.need("contract", contractId), cycleIndex));
   }
 
-  /** The bank asks the customer: neither a success nor a failure. */
+  /** The bank wants to hear from the customer: neither a success nor a failure. */
   challenge(attemptId: string): void {
     const attempt = this.open(attemptId);
     this.change(attempt, (row) => {
@@ -30,7 +30,7 @@ export class BillingChanges extends ContractChanges {
     this.emit("subscription_billing_attempts/failure", attemptBody(this, attempt));
   }
 
-  /** @returns the order that was made */
+  /** @returns the gid of the new order */
   succeedAttempt(attemptId: string, { discounts = [] }: { discounts?: DiscountInput[] } = {}): string {
     const attempt = this.open(attemptId);
     const { contract, cycleIndex } = attempt;

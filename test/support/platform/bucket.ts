@@ -4,9 +4,9 @@ export interface ThrottleStatus {
   restoreRate: number;
 }
 
-/** A shop's query points. They come back in real time, so that a test's clock that stands still stops no one for ever. */
+/** The query points of a shop. They come back in real time, so a test whose clock stands still can go on. */
 export class Bucket {
-  /** Points that were taken and not given back, in all. */
+  /** All points that were taken and not given back. */
   spent = 0;
   private available: number;
   private filledAt = performance.now();
@@ -23,10 +23,14 @@ export class Bucket {
     const now = performance.now();
     this.available = Math.min(this.maximum, this.available + ((now - this.filledAt) / 1000) * this.perSecond);
     this.filledAt = now;
-    return { maximumAvailable: this.maximum, currentlyAvailable: Math.floor(this.available), restoreRate: this.perSecond };
+    return {
+      maximumAvailable: this.maximum,
+      currentlyAvailable: Math.floor(this.available),
+      restoreRate: this.perSecond,
+    };
   }
 
-  /** Takes the points, unless there are too few. */
+  /** @returns false if there are too few points; then it takes none */
   take(points: number): boolean {
     if (points > this.status.currentlyAvailable) return false;
     this.available -= points;
@@ -39,7 +43,7 @@ export class Bucket {
     this.available = Math.min(this.maximum, this.available + points);
   }
 
-  /** For tests of throttling: leaves so many points. */
+  /** Leaves this many points, for tests of throttling. */
   drainTo(points: number): void {
     this.available = Math.min(this.status.maximumAvailable, points);
   }

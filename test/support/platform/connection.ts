@@ -1,9 +1,9 @@
 import { GraphQLError } from "graphql";
 import type { Kind, Row, RowOf } from "./rows.ts";
-import { meets, readSearch } from "./search-query.ts";
+import { matches, readSearch } from "./search-query.ts";
 import { type ShopRows, sortValue } from "./shop-rows.ts";
 
-const MOST = 250;
+const MAX_PAGE_SIZE = 250;
 
 export interface PageArguments {
   first?: number | null;
@@ -15,29 +15,30 @@ export interface PageArguments {
   sortKey?: string | null;
 }
 
-interface Found<T> {
+interface Edge<T> {
   node: T;
   cursor: string;
 }
 
 export interface Connection<T> {
   nodes: T[];
-  edges: Found<T>[];
+  edges: Edge<T>[];
   pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
 }
 
-/** How many nodes are asked for. */
+/** The number of nodes on the page. */
 function pageSize({ first, last, before }: PageArguments): number {
-  if (typeof last === "number" || typeof before === "string") throw new GraphQLError("the stand-in has no pages from behind: use first and after");
+  if (typeof last === "number" || typeof before === "string")
+    throw new GraphQLError("the stand-in has no pages counted from the end: use first and after");
   if (typeof first !== "number") throw new GraphQLError("you must provide one of first or last");
-  if (first < 1 || first > MOST) throw new GraphQLError(`first has to be between 1 and ${MOST}`);
+  if (first < 1 || first > MAX_PAGE_SIZE) throw new GraphQLError(`first has to be between 1 and ${MAX_PAGE_SIZE}`);
   return first;
 }
 
-/** A page of what comes, of which one more than the page is looked at. */
+/** Makes a page of items. It reads one item more than the page has, to know whether there is a next page. */
 function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => string): Connection<T> {
   const size = pageSize(args);
-  const edges: Found<T>[] = [];
+  const edges: Edge<T>[] = [];
   let hasNextPage = false;
   for (const node of items) {
     hasNextPage = edges.length === size;
@@ -58,13 +59,19 @@ function writeCursor(sortKey: string, value: number | string, n: number): string
 }
 
 function readCursor(cursor: string, sortKey: string): { value: number | string; n: number } {
-  const [, key = "", value = "null", n = ""] = /^\["(\w+)",(.+),(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
+  const [, key = "", value = "null", n = ""] =
+    /^\["(\w+)",(.+),(\d+)\]$/.exec(Buffer.from(cursor, "base64").toString()) ?? [];
   if (key !== sortKey) throw new GraphQLError("Invalid cursor for current pagination sort.");
   return { value: JSON.parse(value) as number | string, n: Number(n) };
 }
 
 /** A page of all rows of a kind, sorted and filtered. */
-export function rowsPage<K extends Kind>(shop: ShopRows, kind: K, args: PageArguments, unknown: (what: string) => void): Connection<RowOf[K]> {
+export function rowsPage<K extends Kind>(
+  shop: ShopRows,
+  kind: K,
+  args: PageArguments,
+  unknown: (what: string) => void,
+): Connection<RowOf[K]> {
   const sortKey = args.sortKey ?? "ID";
   const sorted = shop.inOrder(kind, sortKey);
   if (sorted === undefined) throw new GraphQLError(`the stand-in cannot sort by ${sortKey}`);
@@ -86,20 +93,27 @@ export function rowsPage<K extends Kind>(shop: ShopRows, kind: K, args: PageArgu
   function* matching(): Generator<Row> {
     for (let step = from; step < to; step++) {
       const row = rows[reverse ? to - 1 - (step - from) : step];
-      if (row !== undefined && conditions.every((condition) => meets(row, condition, sortValue))) yield row;
+      if (row !== undefined && conditions.every((condition) => matches(row, condition, sortValue))) yield row;
     }
   }
   return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => writeCursor(sortKey, sortValue(row, sortKey), row.n));
 }
 
-export function countRows(shop: ShopRows, kind: Kind, { query, limit }: { query?: string | null; limit?: number | null }, unknown: (what: string) => void) {
+export function countRows(
+  shop: ShopRows,
+  kind: Kind,
+  { query, limit }: { query?: string | null; limit?: number | null },
+  unknown: (what: string) => void,
+) {
   const conditions = readSearch(query ?? "", unknown);
-  const { length } = (shop.inOrder(kind, "ID")?.rows ?? []).filter((row) => conditions.every((condition) => meets(row, condition, sortValue)));
+  const { length } = (shop.inOrder(kind, "ID")?.rows ?? []).filter((row) =>
+    conditions.every((condition) => matches(row, condition, sortValue)),
+  );
   const most = limit ?? Number.POSITIVE_INFINITY;
   return { count: Math.min(length, most), precision: length > most ? "AT_LEAST" : "EXACT" };
 }
 
-/** A page of a short list; an item keeps its key while others come and go. */
+/** A page of a short list. The key of an item stays the same when other items come and go. */
 export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (item: T) => number): Connection<T> {
   const ordered = args.reverse === true ? items.toReversed() : items;
   let from = 0;
@@ -110,10 +124,16 @@ export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (it
   return pageOf(ordered.slice(from), args, (item) => writeCursor("KEY", 0, keyOf(item)));
 }
 
-/** A page of an endless row of numbers, made as they are asked for. */
-export function numbersPage<T>(from: number, to: number, args: PageArguments, make: (index: number) => T): Connection<T> {
+/** A page of items that are made on demand, one for each number of a range that may have no end. */
+export function numbersPage<T>(
+  from: number,
+  to: number,
+  args: PageArguments,
+  make: (index: number) => T,
+): Connection<T> {
   const reverse = args.reverse === true;
-  if (reverse && to === Number.POSITIVE_INFINITY) throw new GraphQLError("the stand-in's cycles have no last one to begin from: give a range");
+  if (reverse && to === Number.POSITIVE_INFINITY)
+    throw new GraphQLError("the cycles of the stand-in have no end, so they cannot be reversed without a range");
   const after = typeof args.after === "string" ? readCursor(args.after, "KEY").n : undefined;
   const start = after === undefined ? (reverse ? to : from) : after + (reverse ? -1 : 1);
   let latest = start;

@@ -1,18 +1,18 @@
 import type { GraphQLFieldResolver } from "graphql";
 import type { PlatformShop } from "./shop.ts";
 
-/** What resolvers know of the request. */
+/** What resolvers know about the request. */
 export interface Context {
   shop: PlatformShop;
-  /** Says what was asked for that this stand-in does not have, or that makes no sense. */
+  /** Reports a part of the request that the stand-in does not have, or that is not valid. */
   unknown: (what: string) => void;
-  /** The trigger handles that are declared. */
+  /** The declared handles of triggers. */
   handles: ReadonlySet<string>;
-  /** The request as it came. */
+  /** The text of the request. */
   raw: string;
-  /** Of which type an attempt's error with this code is. */
+  /** The type of the error with this code. */
   errorType: (code: string) => string;
 }
 
-/** How a type's fields come from what stands for it in the model; fields that have the model's own name are left out. */
+/** How the fields of a type are read from the model. Fields with the same name in the model are left out. */
 export type Fields<S> = Record<string, GraphQLFieldResolver<S, Context>>;

@@ -1,15 +1,26 @@
 import { CustomerChanges } from "./customer-changes.ts";
 import { cycleOf, nextBillingAfter } from "./cycles.ts";
 import { allocate, minorUnits } from "./money.ts";
-import type { AttemptRow, ContractRow, ContractStatus, CustomerRow, DiscountKind, DiscountRow, FinancialStatus, Interval, LineRow, OrderRow } from "./rows.ts";
+import type {
+  AttemptRow,
+  ContractRow,
+  ContractStatus,
+  CustomerRow,
+  DiscountKind,
+  DiscountRow,
+  FinancialStatus,
+  Interval,
+  LineRow,
+  OrderRow,
+} from "./rows.ts";
 import { contractBody, cycleBody, orderBody } from "./webhook-bodies.ts";
 
 export interface LineInput {
   title: string;
-  /** Of one: `12.50`. */
+  /** Of one piece, like `12.50`. */
   price: string;
   quantity?: number;
-  /** Of the whole line, after its discounts. */
+  /** The price of the whole line after its discounts. */
   discounted?: string;
   variantTitle?: string | null;
   variant?: string | null;
@@ -28,13 +39,13 @@ export interface ContractInput {
   lines: LineInput[];
   interval?: Interval;
   intervalCount?: number;
-  /** Whether a first order began it. */
+  /** Whether the contract began with an order. */
   originOrder?: boolean;
-  /** Of the origin order alone. */
+  /** Of the origin order only. */
   discounts?: DiscountInput[];
 }
 
-interface OrderMaking {
+interface OrderParts {
   contract: ContractRow | null;
   customer: CustomerRow | null;
   source: string;
@@ -45,9 +56,16 @@ interface OrderMaking {
   test?: boolean;
 }
 
-/** What happens to contracts, and how orders come about. */
+/** Changes of contracts, and new orders. */
 export class ContractChanges extends CustomerChanges {
-  createContract({ customer, interval = "MONTH", intervalCount = 1, lines, originOrder = true, discounts = [] }: ContractInput): string {
+  createContract({
+    customer,
+    interval = "MONTH",
+    intervalCount = 1,
+    lines,
+    originOrder = true,
+    discounts = [],
+  }: ContractInput): string {
     const createdAt = this.now();
     const { currency } = this;
     const contract: ContractRow = {
@@ -77,7 +95,7 @@ export class ContractChanges extends CustomerChanges {
     return this.gid(contract);
   }
 
-  /** Lines of the same variant stay the lines they were. */
+  /** A line keeps its id if its variant stays. */
   updateContract(id: string, { lines, nextBillingDate }: { lines?: LineInput[]; nextBillingDate?: string }): void {
     const contract = this.need("contract", id);
     this.change(contract, (row) => {
@@ -87,20 +105,20 @@ export class ContractChanges extends CustomerChanges {
     this.emit("subscription_contracts/update", contractBody(this, contract));
   }
 
-  /** No webhook tells of it. */
+  /** Sends no webhook. */
   setNextBillingDate(id: string, date: string): void {
     this.change(this.need("contract", id), (row) => {
       row.nextBillingDate = readDate(date);
     });
   }
 
-  pause = (id: string): void => this.turn(id, "PAUSED", "pause");
-  activate = (id: string): void => this.turn(id, "ACTIVE", "activate");
-  cancel = (id: string): void => this.turn(id, "CANCELLED", "cancel");
-  expire = (id: string): void => this.turn(id, "EXPIRED", "expire");
-  fail = (id: string): void => this.turn(id, "FAILED", "fail");
+  pause = (id: string): void => this.setStatus(id, "PAUSED", "pause");
+  activate = (id: string): void => this.setStatus(id, "ACTIVE", "activate");
+  cancel = (id: string): void => this.setStatus(id, "CANCELLED", "cancel");
+  expire = (id: string): void => this.setStatus(id, "EXPIRED", "expire");
+  fail = (id: string): void => this.setStatus(id, "FAILED", "fail");
 
-  private turn(id: string, status: ContractStatus, verb: string): void {
+  private setStatus(id: string, status: ContractStatus, verb: string): void {
     const contract = this.need("contract", id);
     this.change(contract, (row) => {
       row.status = status;
@@ -123,14 +141,22 @@ export class ContractChanges extends CustomerChanges {
     this.emit(`subscription_billing_cycles/${skipped ? "skip" : "unskip"}`, cycleBody(this, cycleOf(contract, index)));
   }
 
-  /** The order that began the contract. */
+  /** The gid of the order that began the contract. */
   originOrder(contractId: string): string | null {
     const { originOrder } = this.need("contract", contractId);
     return originOrder === null ? null : this.gid(originOrder);
   }
 
-  /** An order that no contract has to do with. */
-  placeOrder(input: { customer?: string; lines?: LineInput[]; discounts?: DiscountInput[]; financialStatus?: FinancialStatus; test?: boolean } = {}): string {
+  /** Makes an order without a contract. */
+  placeOrder(
+    input: {
+      customer?: string;
+      lines?: LineInput[];
+      discounts?: DiscountInput[];
+      financialStatus?: FinancialStatus;
+      test?: boolean;
+    } = {},
+  ): string {
     const { currency } = this;
     const lines = (input.lines ?? [{ title: "Mug", price: "9.00" }]).map((line, key) => lineRow(line, key, currency));
     const order = this.makeOrder({
@@ -147,9 +173,13 @@ export class ContractChanges extends CustomerChanges {
     return this.gid(order);
   }
 
-  updateOrder(id: string, { financialStatus, test, lines }: { financialStatus?: FinancialStatus; test?: boolean; lines?: LineInput[] }): void {
+  updateOrder(
+    id: string,
+    { financialStatus, test, lines }: { financialStatus?: FinancialStatus; test?: boolean; lines?: LineInput[] },
+  ): void {
     const order = this.need("order", id);
-    if (lines !== undefined && lines.length > order.lines.length) throw new Error("the stand-in's orders get no further lines");
+    if (lines !== undefined && lines.length > order.lines.length)
+      throw new Error("an order of the stand-in cannot get more lines");
     this.change(order, (row) => {
       if (financialStatus !== undefined) row.financial = financialStatus;
       if (test !== undefined) row.test = test;
@@ -173,7 +203,16 @@ export class ContractChanges extends CustomerChanges {
     });
   }
 
-  protected makeOrder({ contract, customer, source, currency, lines, discounts = [], financial = "PAID", test = false }: OrderMaking): OrderRow {
+  protected makeOrder({
+    contract,
+    customer,
+    source,
+    currency,
+    lines,
+    discounts = [],
+    financial = "PAID",
+    test = false,
+  }: OrderParts): OrderRow {
     const now = this.now();
     this.lastOrderNumber++;
     return this.add<OrderRow>({
@@ -200,11 +239,12 @@ export class ContractChanges extends CustomerChanges {
     if (order.financial === "PAID") this.emit("orders/paid", orderBody(this, order));
   }
 
-  /** What the contract's lines are discounted comes first, as a discount of its own. */
+  /** The discounts of the contract's lines come first, as one discount of their own. */
   private discountRows(lines: readonly LineRow[], inputs: readonly DiscountInput[], currency: string): DiscountRow[] {
     const rows: DiscountRow[] = [];
     const ofLines = lines.map(({ price, quantity, discounted }) => price * quantity - discounted);
-    if (ofLines.some((amount) => amount > 0)) rows.push({ kind: "manual", title: "Subscription discount", perLine: ofLines });
+    if (ofLines.some((amount) => amount > 0))
+      rows.push({ kind: "manual", title: "Subscription discount", perLine: ofLines });
     const left = lines.map(({ discounted }) => discounted);
     for (const { title, amount, kind = "manual" } of inputs) {
       const perLine = allocate(minorUnits(amount, currency), left);
@@ -236,7 +276,9 @@ function replaceLines({ lines: before, currency }: ContractRow, inputs: readonly
   let lastKey = before.reduce((last, { key }) => Math.max(last, key), -1);
   return inputs.map((input) => {
     const row = lineRow(input, 0, currency);
-    const same = free.findIndex(({ variant, title }) => (row.variant === null ? title === row.title : variant === row.variant));
+    const same = free.findIndex(({ variant, title }) =>
+      row.variant === null ? title === row.title : variant === row.variant,
+    );
     const [kept] = same === -1 ? [] : free.splice(same, 1);
     lastKey += kept === undefined ? 1 : 0;
     return { ...row, key: kept?.key ?? lastKey };

@@ -6,8 +6,8 @@ import type { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
 import type { StandIn } from "./stand-in.ts";
 
-/** All that any change is given. The caller is a test or a bench, so it is taken at its word. */
-interface With extends CustomerInput, ContractInput, Seeding {
+/** The fields of all changes. Nothing is checked, because the caller is a test or a bench. */
+interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   id: string;
   consent: Consent;
   marketing: Consent;
@@ -21,9 +21,9 @@ interface With extends CustomerInput, ContractInput, Seeding {
   test: boolean;
 }
 
-type Change = (shop: PlatformShop, given: With) => unknown;
+type Change = (shop: PlatformShop, given: ChangeFields) => unknown;
 
-/** An explicit table: only what is here can be done from outside. */
+/** The changes that another process can make. */
 const CHANGES = new Map<string, Change>(
   Object.entries({
     issueToken: (shop) => shop.issueToken(),
@@ -68,8 +68,8 @@ export interface Command {
   with?: Record<string, unknown>;
 }
 
-/** Does as told. @returns what `/control` answers with */
-export function obey(standIn: StandIn, { do: what = "", shop: domain = "", with: given = {} }: Command): unknown {
+/** Runs a command. @returns what `/control` answers */
+export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "", with: given = {} }: Command): unknown {
   if (what === "addShop") {
     const { firstId, ...options } = given as ShopOptions & { firstId?: string };
     standIn.addShop(domain, firstId === undefined ? options : { ...options, firstId: BigInt(firstId) });
@@ -80,12 +80,12 @@ export function obey(standIn: StandIn, { do: what = "", shop: domain = "", with:
     return null;
   }
   const change = CHANGES.get(what);
-  if (change === undefined) throw new Error(`nothing is called ${what}`);
-  return change(standIn.shop(domain), given as unknown as With) ?? null;
+  if (change === undefined) throw new Error(`there is no command ${what}`);
+  return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
 }
 
-/** What may be looked at. */
-export function look(standIn: StandIn, path: string, query: URLSearchParams): unknown {
+/** Reads a part of the state that another process can see. */
+export function readState(standIn: StandIn, path: string, query: URLSearchParams): unknown {
   const shop = () => standIn.shop(query.get("shop") ?? "");
   if (path === "ids") return shop().ids((query.get("kind") ?? "contract") as Kind);
   if (path === "workflows") return shop().workflows;
@@ -95,12 +95,18 @@ export function look(standIn: StandIn, path: string, query: URLSearchParams): un
   if (path === "undelivered") return standIn.undelivered;
   if (path === "state") {
     const { invalid, throttled, tokenRequests } = standIn;
-    return { invalid, throttled, tokenRequests, requests: standIn.requests.length, undelivered: standIn.undelivered.length };
+    return {
+      invalid,
+      throttled,
+      tokenRequests,
+      requests: standIn.requests.length,
+      undelivered: standIn.undelivered.length,
+    };
   }
-  throw new Error(`nothing is called ${path}`);
+  throw new Error(`there is no state ${path}`);
 }
 
-/** What a shop's requests came to, where the list of them would be too long: points of its bucket, and how many of each operation. */
+/** The points that a shop's requests took, and the number of requests of each operation. */
 export interface Spent {
   points: number;
   operations: Record<string, number>;

@@ -10,9 +10,14 @@ export interface CustomerInput {
 
 export type Consent = "subscribed" | "unsubscribed" | "not_subscribed" | "pending";
 
-/** What happens to people. */
+/** Changes of customers. */
 export class CustomerChanges extends ShopRows {
-  createCustomer({ email = null, firstName = null, lastName = null, marketing = "not_subscribed" }: CustomerInput & { marketing?: Consent } = {}): string {
+  createCustomer({
+    email = null,
+    firstName = null,
+    lastName = null,
+    marketing = "not_subscribed",
+  }: CustomerInput & { marketing?: Consent } = {}): string {
     const now = this.now();
     const customer = this.add<CustomerRow>({
       kind: "customer",
@@ -49,7 +54,7 @@ export class CustomerChanges extends ShopRows {
     this.emit("customers_email_marketing_consent/update", consentBody(this, customer));
   }
 
-  /** The contracts stay, and have no customer any more. */
+  /** The contracts stay without a customer. */
   deleteCustomer(id: string): void {
     const customer = this.need("customer", id);
     this.change(customer, (row) => {

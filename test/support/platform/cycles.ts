@@ -1,8 +1,11 @@
 import type { AttemptRow, ContractRow, Interval } from "./rows.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
-/** Billing cycles are not stored: each follows from the contract, without end. Cycle 1 begins with the contract; a cycle is billed at its end. */
+/**
+ * A billing cycle. Cycles are not stored: they follow from the contract, without end. Cycle 1 begins with the contract,
+ * and each cycle is billed at its end.
+ */
 export interface Cycle {
   readonly kind: "cycle";
   readonly contract: ContractRow;
@@ -15,17 +18,20 @@ export interface Cycle {
   readonly attempts: readonly AttemptRow[];
 }
 
-/** Months that are too short end on their last day. */
+/** A date that a month does not have becomes the last day of the month. */
 export function addIntervals(from: number, interval: Interval, count: number): number {
-  if (interval === "DAY") return from + count * DAY;
-  if (interval === "WEEK") return from + count * 7 * DAY;
+  if (interval === "DAY") return from + count * DAY_MS;
+  if (interval === "WEEK") return from + count * 7 * DAY_MS;
   const date = new Date(from);
   const months = date.getUTCMonth() + (interval === "MONTH" ? count : count * 12);
   const lastDay = new Date(Date.UTC(date.getUTCFullYear(), months + 1, 0)).getUTCDate();
-  return Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), lastDay)) + (from % DAY);
+  return Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), lastDay)) + (from % DAY_MS);
 }
 
-function cycleEnd({ createdAt, interval, intervalCount }: Pick<ContractRow, "createdAt" | "interval" | "intervalCount">, index: number): number {
+function cycleEnd(
+  { createdAt, interval, intervalCount }: Pick<ContractRow, "createdAt" | "interval" | "intervalCount">,
+  index: number,
+): number {
   return addIntervals(createdAt, interval, index * intervalCount);
 }
 
@@ -44,22 +50,26 @@ export function cycleOf(contract: ContractRow, index: number): Cycle {
   };
 }
 
-/** The first cycle that is billed at this time or later. */
+/** The first cycle that is billed at a time or later. */
 export function firstBilledFrom(contract: ContractRow, time: number): number {
-  const length = { DAY, WEEK: 7 * DAY, MONTH: 31 * DAY, YEAR: 366 * DAY }[contract.interval] * contract.intervalCount;
-  let index = Math.max(1, Math.floor((time - contract.createdAt) / length));
+  const longestDays = { DAY: 1, WEEK: 7, MONTH: 31, YEAR: 366 }[contract.interval];
+  const lengthMs = longestDays * contract.intervalCount * DAY_MS;
+  let index = Math.max(1, Math.floor((time - contract.createdAt) / lengthMs));
   while (cycleEnd(contract, index) < time) index++;
   return index;
 }
 
-/** The cycle in which the time lies. */
+/** The cycle that a time belongs to. */
 export function cycleAt(contract: ContractRow, time: number): Cycle | null {
   if (time < contract.createdAt) return null;
   return cycleOf(contract, firstBilledFrom(contract, time + 1));
 }
 
-/** When the first cycle after this one is billed that is not skipped. */
-export function nextBillingAfter(contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips">, index: number): number {
+/** The date of the next cycle that is not skipped. */
+export function nextBillingAfter(
+  contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips">,
+  index: number,
+): number {
   let next = index + 1;
   while (contract.skips?.get(next) === true) next++;
   return cycleEnd(contract, next);

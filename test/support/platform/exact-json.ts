@@ -1,6 +1,6 @@
 export type Exact = string | number | bigint | boolean | null | readonly Exact[] | { readonly [key: string]: Exact };
 
-/** JSON as the platform writes it: ids above 2^53 are bare digits, which JSON.stringify cannot write from a number. */
+/** Writes JSON as the platform does: ids above 2^53 are numbers, which JSON.stringify cannot write. */
 export function exactJson(value: Exact): string {
   if (typeof value === "bigint") return value.toString();
   if (value === null || typeof value !== "object") return JSON.stringify(value);

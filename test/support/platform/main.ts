@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { StandIn } from "./stand-in.ts";
 
-/** The stand-in as a process of its own, for flow tests and benches: told what to do over `/control`. */
+/** The stand-in as a process of its own, for flow tests and benches. They control it through `/control`. */
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: "0" },

@@ -1,4 +1,4 @@
-/** Money of the model is an integer of minor units; the platform writes it in two ways. */
+/** The model has money in minor units. The platform writes it in two ways. */
 
 const digits = new Map<string, number>();
 
@@ -11,7 +11,7 @@ function digitsOf(currency: string): number {
   return found;
 }
 
-/** Reads `12.50`. Finer than the currency goes is an error, not rounded. */
+/** Reads an amount like `12.50`. @throws if the currency has no units that small */
 export function minorUnits(amount: string, currency: string): number {
   const [, sign = "", whole = "", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
   const places = digitsOf(currency);
@@ -19,7 +19,7 @@ export function minorUnits(amount: string, currency: string): number {
   return Number(`${sign}${whole}${fraction.slice(0, places).padEnd(places, "0")}`);
 }
 
-/** As in webhooks: `12.50`, `1250` in yen. */
+/** Writes an amount as webhooks do: `12.50`, or `1250` in yen. */
 export function fixedAmount(minor: number, currency: string): string {
   const places = digitsOf(currency);
   const text = String(Math.abs(minor)).padStart(places + 1, "0");
@@ -27,13 +27,13 @@ export function fixedAmount(minor: number, currency: string): string {
   return minor < 0 ? `-${amount}` : amount;
 }
 
-/** As over GraphQL: `12.5`, `12.0`, `1250.0` in yen. */
+/** Writes an amount as GraphQL does: `12.5`, `12.0`, or `1250.0` in yen. */
 function shortAmount(minor: number, currency: string): string {
   const [whole, fraction = ""] = fixedAmount(minor, currency).split(".");
   return `${whole}.${fraction.replace(/0+$/, "") || "0"}`;
 }
 
-/** Shares an amount among lines by what is left of each, to the last minor unit. */
+/** Splits an amount among lines in proportion to what is left of each. The parts add up to the amount. */
 export function allocate(amount: number, left: readonly number[]): number[] {
   const total = left.reduce((sum, part) => sum + part, 0);
   let toGive = Math.min(amount, total);
@@ -50,6 +50,9 @@ export function moneyV2(minor: number, currency: string): { amount: string; curr
   return { amount: shortAmount(minor, currency), currencyCode: currency };
 }
 
-export function moneyBag(minor: number, currency: string): Record<"shopMoney" | "presentmentMoney", ReturnType<typeof moneyV2>> {
+export function moneyBag(
+  minor: number,
+  currency: string,
+): Record<"shopMoney" | "presentmentMoney", ReturnType<typeof moneyV2>> {
   return { shopMoney: moneyV2(minor, currency), presentmentMoney: moneyV2(minor, currency) };
 }

@@ -22,7 +22,8 @@ function sum(parts: readonly number[]): number {
   return parts.reduce((total, part) => total + part, 0);
 }
 
-const totals = (pick: (of: ReturnType<typeof orderTotals>) => number) => (order: OrderRow) => moneyBag(pick(orderTotals(order)), order.currency);
+const totals = (pick: (of: ReturnType<typeof orderTotals>) => number) => (order: OrderRow) =>
+  moneyBag(pick(orderTotals(order)), order.currency);
 
 const order: Fields<OrderRow> = {
   id: (row, _, { shop }) => shop.gid(row),
@@ -63,13 +64,15 @@ const lineItem: Fields<OrderLine> = {
   quantity: ({ line }) => line.quantity,
   currentQuantity: ({ line }) => line.quantity,
   contract: (row) => row.order.contract,
-  sellingPlan: ({ line }) => (line.sellingPlan === null ? null : { sellingPlanId: line.sellingPlan, name: "Subscribe and save" }),
+  sellingPlan: ({ line }) =>
+    line.sellingPlan === null ? null : { sellingPlanId: line.sellingPlan, name: "Subscribe and save" },
   variant: ({ line }) => (line.variant === null ? null : { id: line.variant }),
   product: ({ line }) => (line.product === null ? null : { id: line.product }),
   originalUnitPriceSet: ({ line, order: { currency } }) => moneyBag(line.price, currency),
   originalTotalSet: ({ line, order: { currency } }) => moneyBag(line.price * line.quantity, currency),
   totalDiscountSet: ({ discount, order: { currency } }) => moneyBag(discount, currency),
-  discountedTotalSet: ({ line, discount, order: { currency } }) => moneyBag(line.price * line.quantity - discount, currency),
+  discountedTotalSet: ({ line, discount, order: { currency } }) =>
+    moneyBag(line.price * line.quantity - discount, currency),
   discountAllocations: ({ allocations, order: { currency } }) =>
     allocations.map(({ index, discount, amount }) => ({
       allocatedAmountSet: moneyBag(amount, currency),

@@ -29,8 +29,9 @@ const MUTATION_COST = 10;
 const CONNECTION_COST = 2;
 
 /**
- * What an operation costs by the platform's rules: a scalar nothing, an object 1, a connection 2 and its nodes, a mutation 10, and of several possible
- * types the dearest. Without `data` this is what is requested, with it what was returned.
+ * The cost of an operation by the rules of the platform. A scalar costs nothing, an object 1, a connection 2 plus its
+ * nodes, and a mutation 10. Of several possible types the most expensive one counts. Without `data` this is the
+ * requested cost, and with it the actual cost.
  */
 export class QueryCost {
   private readonly schema: GraphQLSchema;
@@ -40,7 +41,8 @@ export class QueryCost {
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: Readonly<Record<string, unknown>>) {
     this.schema = schema;
     this.variables = variables;
-    for (const part of document.definitions) if (part.kind === Kind.FRAGMENT_DEFINITION) this.fragments.set(part.name.value, part);
+    for (const part of document.definitions)
+      if (part.kind === Kind.FRAGMENT_DEFINITION) this.fragments.set(part.name.value, part);
   }
 
   of(operation: OperationDefinitionNode, data?: Data | null): number {
@@ -64,41 +66,64 @@ export class QueryCost {
       const value = data?.[key];
       if (data !== undefined && (value === null || value === undefined)) continue;
       const sets = selectionSets(nodes);
-      if (type.name.endsWith("Connection")) cost += CONNECTION_COST + this.connection(type, field, nodes, isData(value) ? value : undefined);
-      else if (isListType(getNullableType(field.type))) cost += this.list(type, field, nodes, Array.isArray(value) ? value : undefined);
+      if (type.name.endsWith("Connection"))
+        cost += CONNECTION_COST + this.connection(type, field, nodes, isData(value) ? value : undefined);
+      else if (isListType(getNullableType(field.type)))
+        cost += this.list(type, field, nodes, Array.isArray(value) ? value : undefined);
       else cost += 1 + this.selection(type, sets, isData(value) ? value : undefined);
     }
     return cost;
   }
 
-  /** A list counts once, as dear as its dearest part; only what is asked for by id counts one by one. */
-  private list(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: unknown[] | undefined): number {
+  /** A list costs as much as its most expensive part. Only objects that are queried by id count one by one. */
+  private list(
+    type: GraphQLCompositeType,
+    field: GraphQLField<unknown, unknown>,
+    nodes: readonly FieldNode[],
+    returned: unknown[] | undefined,
+  ): number {
     const sets = selectionSets(nodes);
     const { ids } = this.argumentsOf(field, nodes);
     const each = returned?.map((part) => (isData(part) ? 1 + this.selection(type, sets, part) : 0));
-    if (!Array.isArray(ids)) return each === undefined ? 1 + this.selection(type, sets, undefined) : Math.max(0, ...each);
-    return each === undefined ? ids.length * (1 + this.selection(type, sets, undefined)) : each.reduce((sum, part) => sum + part, 0);
+    if (!Array.isArray(ids))
+      return each === undefined ? 1 + this.selection(type, sets, undefined) : Math.max(0, ...each);
+    return each === undefined
+      ? ids.length * (1 + this.selection(type, sets, undefined))
+      : each.reduce((sum, part) => sum + part, 0);
   }
 
-  private connection(type: GraphQLCompositeType, field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[], returned: Data | undefined): number {
+  private connection(
+    type: GraphQLCompositeType,
+    field: GraphQLField<unknown, unknown>,
+    nodes: readonly FieldNode[],
+    returned: Data | undefined,
+  ): number {
     const { first, last } = this.argumentsOf(field, nodes);
     const size = Number(first ?? last ?? 0);
-    let dearest = returned === undefined ? size : 0;
+    let highest = returned === undefined ? size : 0;
     for (const [key, sub] of this.collect(type, type.name, selectionSets(nodes))) {
       const { name } = sub.field;
       const part = getNamedType(sub.field.type);
       if ((name !== "nodes" && name !== "edges") || !isCompositeType(part)) continue;
       const parts = returned?.[key];
-      const node = (value: unknown) => Math.max(1, this.node(name, part, selectionSets(sub.nodes), isData(value) ? value : undefined));
-      const cost = Array.isArray(parts) ? parts.reduce((sum: number, value) => sum + node(value), 0) : size * node(undefined);
-      dearest = Math.max(dearest, cost);
+      const node = (value: unknown) =>
+        Math.max(1, this.node(name, part, selectionSets(sub.nodes), isData(value) ? value : undefined));
+      const cost = Array.isArray(parts)
+        ? parts.reduce((sum: number, value) => sum + node(value), 0)
+        : size * node(undefined);
+      highest = Math.max(highest, cost);
     }
-    return dearest;
+    return highest;
   }
 
-  private node(name: string, type: GraphQLCompositeType, sets: readonly SelectionSetNode[], data: Data | undefined): number {
+  private node(
+    name: string,
+    type: GraphQLCompositeType,
+    sets: readonly SelectionSetNode[],
+    data: Data | undefined,
+  ): number {
     const cost = this.selection(type, sets, data);
-    // An edge is no object of its own: its node is counted as one already.
+    // An edge does not count as an object, because its node does.
     return name === "nodes" ? 1 + cost : cost;
   }
 
@@ -106,8 +131,13 @@ export class QueryCost {
     return node === undefined ? {} : getArgumentValues(field, node, this.variables);
   }
 
-  /** The fields that an object of the named type is asked for. */
-  private collect(type: GraphQLCompositeType, name: string, sets: readonly SelectionSetNode[], into: Fields = new Map()): Fields {
+  /** The fields that are selected of an object of the named type. */
+  private collect(
+    type: GraphQLCompositeType,
+    name: string,
+    sets: readonly SelectionSetNode[],
+    into: Fields = new Map(),
+  ): Fields {
     for (const selection of sets.flatMap(({ selections }) => selections)) {
       if (getDirectiveValues(GraphQLSkipDirective, selection, this.variables)?.["if"] === true) continue;
       if (getDirectiveValues(GraphQLIncludeDirective, selection, this.variables)?.["if"] === false) continue;
@@ -121,8 +151,10 @@ export class QueryCost {
       } else {
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : this.fragments.get(selection.name.value);
         if (fragment === undefined) continue;
-        const condition = fragment.typeCondition === undefined ? type : this.schema.getType(fragment.typeCondition.name.value);
-        if (isCompositeType(condition) && this.applies(condition, name)) this.collect(condition, name, [fragment.selectionSet], into);
+        const condition =
+          fragment.typeCondition === undefined ? type : this.schema.getType(fragment.typeCondition.name.value);
+        if (isCompositeType(condition) && this.applies(condition, name))
+          this.collect(condition, name, [fragment.selectionSet], into);
       }
     }
     return into;
@@ -131,7 +163,11 @@ export class QueryCost {
   private applies(condition: GraphQLCompositeType, name: string): boolean {
     if (condition.name === name) return true;
     const type = this.schema.getType(name);
-    return isAbstractType(condition) && (isObjectType(type) || isInterfaceType(type)) && this.schema.isSubType(condition, type);
+    return (
+      isAbstractType(condition) &&
+      (isObjectType(type) || isInterfaceType(type)) &&
+      this.schema.isSubType(condition, type)
+    );
   }
 
   private namedTypes(sets: readonly SelectionSetNode[]): string[] {
@@ -139,7 +175,9 @@ export class QueryCost {
       selections.flatMap((selection) => {
         if (selection.kind === Kind.FIELD) return [];
         const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : this.fragments.get(selection.name.value);
-        return fragment === undefined ? [] : [fragment.typeCondition?.name.value ?? "", ...this.namedTypes([fragment.selectionSet])];
+        return fragment === undefined
+          ? []
+          : [fragment.typeCondition?.name.value ?? "", ...this.namedTypes([fragment.selectionSet])];
       }),
     );
   }

@@ -7,7 +7,8 @@ import { type Kind, type RowOf, TYPE_NAME } from "./rows.ts";
 const PAYLOAD_LIMIT = 50_000;
 
 function find<K extends Kind>({ shop }: Context, kind: K, id: string): RowOf[K] | null {
-  if (!new RegExp(`^gid://shopify/${TYPE_NAME[kind]}/\\d+$`).test(id)) throw new GraphQLError(`Invalid global id '${id}'`);
+  if (!new RegExp(`^gid://shopify/${TYPE_NAME[kind]}/\\d+$`).test(id))
+    throw new GraphQLError(`Invalid global id '${id}'`);
   return shop.find(kind, id) ?? null;
 }
 
@@ -32,7 +33,9 @@ function cyclesPage(_: unknown, args: PageArguments & CycleRanges, context: Cont
 
 function cycleByInput(
   _: unknown,
-  { billingCycleInput: { contractId, selector } }: { billingCycleInput: { contractId: string; selector: { index?: number | null; date?: string | null } } },
+  {
+    billingCycleInput: { contractId, selector },
+  }: { billingCycleInput: { contractId: string; selector: { index?: number | null; date?: string | null } } },
   context: Context,
 ): Cycle | null {
   const contract = find(context, "contract", contractId);
@@ -47,8 +50,14 @@ function readTime(text: string): number {
   return time;
 }
 
-function receiveTrigger(_: unknown, { handle, payload }: { handle?: string | null; payload?: unknown }, { shop, handles, raw }: Context) {
-  const refuse = (field: string, message: string) => ({ userErrors: [{ field: [field], message: `Errors validating schema: ${message}` }] });
+function receiveTrigger(
+  _: unknown,
+  { handle, payload }: { handle?: string | null; payload?: unknown },
+  { shop, handles, raw }: Context,
+) {
+  const refuse = (field: string, message: string) => ({
+    userErrors: [{ field: [field], message: `Errors validating schema: ${message}` }],
+  });
   if (typeof handle !== "string" || !handles.has(handle)) return refuse("handle", `Invalid handle '${handle}'.`);
   if (Buffer.byteLength(JSON.stringify(payload ?? null)) > PAYLOAD_LIMIT)
     return refuse("payload", `Properties size exceeds the limit of ${PAYLOAD_LIMIT} bytes.`);

@@ -1,14 +1,25 @@
-/** What a shop holds. Rows are plain and small, for a bench puts a million of them into memory: ids are offsets, lines are shared. */
+/**
+ * The rows of a shop. They are small, because a bench keeps a million of them in memory: ids are offsets, and lines are
+ * shared.
+ */
 
 export type ContractStatus = "ACTIVE" | "PAUSED" | "CANCELLED" | "EXPIRED" | "FAILED";
 export type Interval = "DAY" | "WEEK" | "MONTH" | "YEAR";
-export type FinancialStatus = "AUTHORIZED" | "EXPIRED" | "PAID" | "PARTIALLY_PAID" | "PARTIALLY_REFUNDED" | "PENDING" | "REFUNDED" | "VOIDED";
+export type FinancialStatus =
+  | "AUTHORIZED"
+  | "EXPIRED"
+  | "PAID"
+  | "PARTIALLY_PAID"
+  | "PARTIALLY_REFUNDED"
+  | "PENDING"
+  | "REFUNDED"
+  | "VOIDED";
 export type MarketingState = "INVALID" | "NOT_SUBSCRIBED" | "PENDING" | "SUBSCRIBED" | "UNSUBSCRIBED";
 export type DiscountKind = "manual" | "automatic" | "code" | "script";
 
 export interface CustomerRow {
   readonly kind: "customer";
-  /** The id, counted from the shop's first. */
+  /** The id as an offset from the first id of the shop. */
   readonly n: number;
   email: string | null;
   firstName: string | null;
@@ -20,16 +31,16 @@ export interface CustomerRow {
   deleted: boolean;
 }
 
-/** Never changed once it exists: contracts and orders share it. */
+/** A line. It never changes, because contracts and orders share it. */
 export interface LineRow {
-  /** Which line of its contract this is; it stays when others come and go. */
+  /** The number of the line in its contract. It stays the same when other lines come and go. */
   readonly key: number;
   readonly title: string;
   readonly variantTitle: string | null;
   readonly quantity: number;
-  /** In minor units, as all money of the model. */
+  /** In minor units, like all money of the model. */
   readonly price: number;
-  /** The whole line after its discounts. */
+  /** The price of the whole line after its discounts. */
   readonly discounted: number;
   /** Global ids. */
   readonly variant: string | null;
@@ -40,13 +51,13 @@ export interface LineRow {
 export interface DiscountRow {
   readonly kind: DiscountKind;
   readonly title: string;
-  /** What of it each line of the order got. */
+  /** The part of each line of the order. */
   readonly perLine: readonly number[];
 }
 
 export interface OrderRow {
   readonly kind: "order";
-  /** Its line items have the ids after this one. */
+  /** The ids of its line items follow this one. */
   readonly n: number;
   readonly number: number;
   readonly contract: ContractRow | null;
@@ -80,7 +91,7 @@ export interface ContractRow {
   readonly n: number;
   readonly customer: CustomerRow;
   status: ContractStatus;
-  /** The revision, counted from the shop's first. */
+  /** The revision as an offset from the first one of the shop. */
   revision: number;
   readonly createdAt: number;
   updatedAt: number;
@@ -91,7 +102,7 @@ export interface ContractRow {
   originOrder: OrderRow | null;
   lines: readonly LineRow[];
   attempts: AttemptRow[];
-  /** Cycles that were skipped once: whether they still are. */
+  /** The cycles that were ever skipped, and whether they still are. */
   skips: Map<number, boolean> | null;
 }
 
@@ -106,7 +117,7 @@ export interface RowOf {
 
 export type Kind = keyof RowOf;
 
-/** The type's name in global ids and in the schema. */
+/** The name of the type in gids and in the schema. */
 export const TYPE_NAME: Record<Kind, string> = {
   customer: "Customer",
   order: "Order",

@@ -3,15 +3,22 @@ import type { Row } from "./rows.ts";
 type Comparison = ">" | ">=" | "<" | "<=" | "=";
 
 export interface Condition {
-  /** The sort key that has the field's values. */
+  /** The sort key with the values of the field. */
   readonly sortKey: string;
   readonly comparison: Comparison;
   readonly value: number | string;
 }
 
-const TIMES: Record<string, string> = { created_at: "CREATED_AT", updated_at: "UPDATED_AT", processed_at: "PROCESSED_AT" };
+const TIMES: Record<string, string> = {
+  created_at: "CREATED_AT",
+  updated_at: "UPDATED_AT",
+  processed_at: "PROCESSED_AT",
+};
 
-/** Reads the platform's search syntax as far as it is needed. What it does not know it ignores, and so does this; `unknown` tells of it. */
+/**
+ * Reads the part of the platform's search syntax that is needed. Like the platform it ignores unknown terms, but
+ * reports them to `unknown`.
+ */
 export function readSearch(query: string, unknown: (term: string) => void): Condition[] {
   return [...query.matchAll(/'[^']*'|"[^"]*"|[^\s:]+:(?:[<>]=?)?(?:'[^']*'|"[^"]*"|\S*)|\S+/g)].flatMap(([term]) => {
     if (term === "AND") return [];
@@ -19,14 +26,20 @@ export function readSearch(query: string, unknown: (term: string) => void): Cond
     const text = quoted.replace(/^(['"])(.*)\1$/, "$2");
     const sortKey = TIMES[field];
     const time = Date.parse(text);
-    if (sortKey !== undefined && !Number.isNaN(time)) return { sortKey, comparison: isComparison(comparison) ? comparison : "=", value: time };
-    if (field === "status" && comparison === "") return { sortKey: "STATUS", comparison: "=", value: text.toUpperCase() };
+    if (sortKey !== undefined && !Number.isNaN(time))
+      return { sortKey, comparison: isComparison(comparison) ? comparison : "=", value: time };
+    if (field === "status" && comparison === "")
+      return { sortKey: "STATUS", comparison: "=", value: text.toUpperCase() };
     unknown(term);
     return [];
   });
 }
 
-export function meets(row: Row, { sortKey, comparison, value }: Condition, readValue: (row: Row, sortKey: string) => number | string): boolean {
+export function matches(
+  row: Row,
+  { sortKey, comparison, value }: Condition,
+  readValue: (row: Row, sortKey: string) => number | string,
+): boolean {
   const own = readValue(row, sortKey);
   if (comparison === "=") return own === value;
   if (comparison.startsWith(">")) return own > value || (comparison === ">=" && own === value);

@@ -1,14 +1,14 @@
 import { addIntervals, cycleOf, nextBillingAfter } from "./cycles.ts";
 import type { AttemptRow, ContractRow, CustomerRow, LineRow, OrderRow, Row } from "./rows.ts";
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 const NAMES = ["Ada", "Bruno", "Chiara", "Dov", "Elif", "Femi", "Greta", "Hana"];
 const TITLES = ["House blend", "Decaf", "Single origin", "Filter papers", "Oat milk"];
 
 export interface Seeding {
   contracts: number;
   linesEach?: number;
-  /** Paid renewals of each contract, besides its origin order. */
+  /** Paid renewals of each contract, not counting its origin order. */
   renewals?: number;
 }
 
@@ -20,12 +20,17 @@ interface SeedShop {
 
 type Rows = (reserve: (count: number) => number, nextRevision: () => number) => Generator<Row>;
 
-/** Monthly contracts with a customer, an origin order and paid renewals each. */
-export function seededRows({ contracts, linesEach = 2, renewals = 0 }: Seeding, { now, currency, lastOrderNumber }: SeedShop): Rows {
-  // A few lists of lines for all contracts: lines are never changed, only replaced.
-  const lineLists = TITLES.map((_, first) => Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)));
-  // Begun within one month, so long ago that all renewals have been billed and the next one has not.
-  const firstStart = addIntervals(now, "MONTH", -renewals - 1) + DAY;
+/** Monthly contracts, each with a customer, an origin order and paid renewals. */
+export function seededRows(
+  { contracts, linesEach = 2, renewals = 0 }: Seeding,
+  { now, currency, lastOrderNumber }: SeedShop,
+): Rows {
+  // All contracts share a few lists of lines, because lines never change.
+  const lineLists = TITLES.map((_, first) =>
+    Array.from({ length: linesEach }, (_, key) => seededLine(first + key, key)),
+  );
+  // All contracts begin within one month, so long ago that all renewals are billed and the next one is not.
+  const firstStart = addIntervals(now, "MONTH", -renewals - 1) + DAY_MS;
   const span = addIntervals(now, "MONTH", -renewals) - firstStart;
   let number = lastOrderNumber;
 

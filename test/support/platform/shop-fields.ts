@@ -22,7 +22,13 @@ const appSubscription: Fields<AppSubscription> = {
   lineItems: ({ n, name }, _, { shop }) => {
     const price = { amount: "10.0", currencyCode: "USD" };
     const planHandle = name.toLowerCase().replaceAll(" ", "-");
-    const pricingDetails = { __typename: "AppRecurringPricing", planHandle, interval: "EVERY_30_DAYS", price, discount: null };
+    const pricingDetails = {
+      __typename: "AppRecurringPricing",
+      planHandle,
+      interval: "EVERY_30_DAYS",
+      price,
+      discount: null,
+    };
     return [{ id: `gid://shopify/AppSubscriptionLineItem/${shop.idOf(n)}?v=1&index=0`, plan: { pricingDetails } }];
   },
 };
@@ -33,7 +39,12 @@ const shopFields: Fields<PlatformShop> = {
   currencyCode: ({ currency }) => currency,
   ianaTimezone: ({ timezone }) => timezone,
   email: ({ domain }) => `owner@${domain}`,
-  plan: () => ({ publicDisplayName: "Shopify Plus", displayName: "Shopify Plus", partnerDevelopment: false, shopifyPlus: true }),
+  plan: () => ({
+    publicDisplayName: "Shopify Plus",
+    displayName: "Shopify Plus",
+    partnerDevelopment: false,
+    shopifyPlus: true,
+  }),
 };
 
 const customer: Fields<CustomerRow> = {

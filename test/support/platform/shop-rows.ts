@@ -10,15 +10,15 @@ export interface ShopOptions {
   currency?: string;
   timezone?: string;
   scopes?: string[];
-  /** What the shop pays for the app. */
+  /** The subscription of the shop to the app. */
   subscription?: { name: string; status: string };
-  /** The first id; all of the shop's count up from here. Beyond 2^53 unless said otherwise. */
+  /** The first id of the shop. By default it is above 2^53. */
   firstId?: bigint;
-  /** Whether billing-attempt webhooks name their attempt; the platform leaves it out at times. */
+  /** Whether webhooks about billing attempts have the id of the attempt. The platform sometimes leaves it out. */
   attemptIds?: boolean;
 }
 
-export interface ShopSurroundings {
+export interface ShopDependencies {
   now: () => number;
   tokenLife: number | undefined;
   firstId: bigint;
@@ -41,7 +41,7 @@ export interface AppSubscription {
   readonly createdAt: number;
 }
 
-/** A shop's rows by id and in order, its clock, its tokens, and the webhooks it sends. What changes rows is built on top. */
+/** The rows of a shop by id and in order, its clock, its tokens, and its webhooks. The subclasses change rows. */
 export class ShopRows {
   readonly domain: string;
   readonly number: number;
@@ -51,9 +51,9 @@ export class ShopRows {
   readonly attemptIds: boolean;
   readonly firstId: bigint;
   readonly tokens: Tokens;
-  /** Webhooks in the order in which they happened. */
+  /** Webhooks in their order. */
   readonly outgoing: Webhook[] = [];
-  /** Trigger calls that were taken. `raw` is the request as it came, where ids are still exact. */
+  /** Accepted triggers. `raw` is the text of the request, in which ids are exact. */
   readonly workflows: { handle: string; payload: unknown; raw: string }[] = [];
   readonly appSubscriptions: AppSubscription[] = [];
   currency: string;
@@ -61,32 +61,38 @@ export class ShopRows {
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
   private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
-  private readonly dependencies: ShopSurroundings;
+  private readonly dependencies: ShopDependencies;
   private eventId: string | undefined;
   private lastRevision = 0;
 
-  constructor(domain: string, options: ShopOptions, dependencies: ShopSurroundings) {
+  constructor(domain: string, options: ShopOptions, dependencies: ShopDependencies) {
     this.domain = domain;
     this.name = options.name ?? domain.replace(/\..*/, "");
     this.currency = options.currency ?? "USD";
-    // No daylight saving: webhooks write one offset the whole year.
+    // This zone has no daylight saving time, so webhooks have the same offset all year.
     this.timezone = options.timezone ?? "America/Bogota";
-    this.scopes = options.scopes ?? ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
+    this.scopes = options.scopes ?? [
+      "read_own_subscription_contracts",
+      "read_customers",
+      "read_orders",
+      "read_products",
+    ];
     this.attemptIds = options.attemptIds ?? true;
     this.firstId = options.firstId ?? dependencies.firstId;
     this.number = dependencies.shopNumber;
     this.dependencies = dependencies;
     const life = dependencies.tokenLife;
     this.tokens = new Tokens(dependencies.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
-    if (options.subscription !== undefined) this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
+    if (options.subscription !== undefined)
+      this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
   }
 
-  /** Whole seconds, as the platform keeps time. */
+  /** The time in whole seconds, like all times of the platform. */
   now(): number {
     return Math.floor(this.dependencies.now() / 1000) * 1000;
   }
 
-  /** A token that does not end. */
+  /** A token without an end. */
   issueToken = (): string => this.tokens.issue();
   issuePair = (): { accessToken: string; refreshToken: string } => this.tokens.issuePair();
   revokeTokens = (): void => this.tokens.revoke();
@@ -99,7 +105,7 @@ export class ShopRows {
     return `gid://shopify/${TYPE_NAME[row.kind]}/${this.idOf(row.n)}`;
   }
 
-  /** Revisions are beyond 2^53 too, and leave gaps. */
+  /** Revisions are above 2^53 too, and have gaps. */
   revisionOf(contract: ContractRow): string {
     return String(9_007_199_300_000_000n + BigInt(contract.revision));
   }
@@ -113,7 +119,7 @@ export class ShopRows {
     return `key-${this.idOf(attempt.n)}`;
   }
 
-  /** Any row by its global id. */
+  /** The row with a gid. */
   findAny(id: string): Row | undefined {
     const [, type, digits] = /^gid:\/\/shopify\/(\w+)\/(\d+)$/.exec(id) ?? [];
     const row = digits === undefined ? undefined : this.rows[Number(BigInt(digits) - this.firstId)];
@@ -125,7 +131,7 @@ export class ShopRows {
     return row !== undefined && isKind(row, kind) ? row : undefined;
   }
 
-  /** The global ids of all rows of a kind, the oldest first. */
+  /** The gids of all rows of a kind, the oldest first. */
   ids(kind: Kind): string[] {
     return (this.inOrder(kind, "ID")?.rows ?? []).map((row) => this.gid(row));
   }
@@ -148,13 +154,13 @@ export class ShopRows {
     return row;
   }
 
-  /** Adds many rows, whose order is found out when it is asked for. */
+  /** Adds many rows. They are sorted when somebody needs their order. */
   protected addAll(rows: Iterable<Row>): void {
     for (const row of rows) this.rows[row.n] = row;
     this.sorted.clear();
   }
 
-  /** Changes a row, stamps it, and moves it to where it then belongs. */
+  /** Changes a row, updates its time and revision, and moves it to its new place in each order. */
   protected change<R extends Row>(row: R, edit: (row: R) => void): void {
     const orders = [...(this.sorted.get(row.kind)?.values() ?? [])];
     for (const sorted of orders) sorted.remove(row);
@@ -164,7 +170,7 @@ export class ShopRows {
     if (!isDeleted(row)) for (const sorted of orders) sorted.add(row);
   }
 
-  /** All rows of a kind by a sort key of the schema; undefined if there is no such order here. */
+  /** All rows of a kind by a sort key of the schema; undefined for a sort key that the stand-in does not have. */
   inOrder(kind: Kind, sortKey: string): SortedRows<Row> | undefined {
     const readValue = SORT_VALUES[sortKey];
     if (readValue === undefined) return undefined;
@@ -179,7 +185,7 @@ export class ShopRows {
     return sorted;
   }
 
-  /** What happens inside is one action of the merchant. */
+  /** All webhooks of `act` belong to one action of the merchant. */
   protected together<T>(act: () => T): T {
     if (this.eventId !== undefined) return act();
     this.eventId = crypto.randomUUID();
@@ -193,13 +199,20 @@ export class ShopRows {
   protected emit(topic: string, payload: Exact): void {
     const triggeredAt = `${new Date(this.dependencies.now()).toISOString().slice(0, -1)}000000Z`;
     const eventId = this.eventId ?? crypto.randomUUID();
-    const webhook = { shop: this.domain, topic, body: exactJson(payload), id: crypto.randomUUID(), eventId, triggeredAt };
+    const webhook = {
+      shop: this.domain,
+      topic,
+      body: exactJson(payload),
+      id: crypto.randomUUID(),
+      eventId,
+      triggeredAt,
+    };
     this.outgoing.push(webhook);
     this.dependencies.onWebhook(webhook);
   }
 }
 
-/** What a row is sorted by. */
+/** The value of a row for a sort key. */
 export function sortValue(row: Row, sortKey: string): number | string {
   return SORT_VALUES[sortKey]?.(row) ?? "";
 }

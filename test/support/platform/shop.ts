@@ -3,7 +3,7 @@ import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
 import { appSubscriptionBody, personBody, shopBody } from "./webhook-bodies.ts";
 
-/** A shop of the stand-in: every change is made by a method, and is told by the webhooks that the platform would send. Ids are global ids. */
+/** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
   setAppSubscription({ name, status }: { name: string; status: string }): void {
     let subscription = this.appSubscriptions.find((known) => known.name === name);
@@ -26,7 +26,7 @@ export class PlatformShop extends BillingChanges {
     this.emit("app/uninstalled", shopBody(this));
   }
 
-  /** Installed again, it gives tokens again; none tells of that. */
+  /** After this the shop gives tokens again. Sends no webhook. */
   install(): void {
     this.installed = true;
   }
@@ -34,10 +34,13 @@ export class PlatformShop extends BillingChanges {
   requestData(customerId: string): void {
     const customer = this.need("customer", customerId);
     const request = { data_request: { id: this.idOf(this.reserve(1)) } };
-    this.emit("customers/data_request", personBody(this, customer, "orders_requested", this.ordersOf(customer), request));
+    this.emit(
+      "customers/data_request",
+      personBody(this, customer, "orders_requested", this.ordersOf(customer), request),
+    );
   }
 
-  /** Who the person was is gone here too. */
+  /** Removes the personal data here too. */
   redactCustomer(customerId: string): void {
     const customer = this.need("customer", customerId);
     this.emit("customers/redact", personBody(this, customer, "orders_to_redact", this.ordersOf(customer)));
@@ -52,9 +55,13 @@ export class PlatformShop extends BillingChanges {
     this.emit("shop/redact", { shop_id: this.number, shop_domain: this.domain });
   }
 
-  /** Fills the shop at once, and tells no one. */
+  /** Fills the shop. Sends no webhooks. */
   seed(seeding: Seeding): void {
-    const each = seededRows(seeding, { now: this.now(), currency: this.currency, lastOrderNumber: this.lastOrderNumber });
+    const each = seededRows(seeding, {
+      now: this.now(),
+      currency: this.currency,
+      lastOrderNumber: this.lastOrderNumber,
+    });
     this.lastOrderNumber += seeding.contracts * (1 + (seeding.renewals ?? 0));
     this.addAll(
       each(
@@ -65,6 +72,8 @@ export class PlatformShop extends BillingChanges {
   }
 
   private ordersOf(customer: CustomerRow): OrderRow[] {
-    return (this.inOrder("order", "ID")?.rows ?? []).filter((row): row is OrderRow => row.kind === "order" && row.customer === customer);
+    return (this.inOrder("order", "ID")?.rows ?? []).filter(
+      (row): row is OrderRow => row.kind === "order" && row.customer === customer,
+    );
   }
 }

@@ -7,7 +7,7 @@ export interface Position {
   n: number;
 }
 
-/** Rows in the order of one value, the id deciding among equals: a position between two rows stays valid while others come. */
+/** Rows sorted by one value, and by id where that is equal. A position stays valid when other rows come. */
 export class SortedRows<R extends Row> {
   readonly rows: R[];
   private readonly readValue: SortValue;
@@ -27,7 +27,7 @@ export class SortedRows<R extends Row> {
     return own < value ? -1 : 1;
   }
 
-  /** How many rows are before the position, or up to it. */
+  /** The number of rows before a position, or up to it. */
   countBefore(position: Position, inclusive = false): number {
     let low = 0;
     let high = this.rows.length;
@@ -46,7 +46,7 @@ export class SortedRows<R extends Row> {
     else this.rows.splice(at, 0, row);
   }
 
-  /** To be called before the row's value changes. */
+  /** Must be called before the value of the row changes. */
   remove(row: R): void {
     const at = this.countBefore(this.positionOf(row));
     if (this.rows[at] === row) this.rows.splice(at, 1);

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { answerGraphql, type GraphqlRequest, type Outcome, operationName } from "./admin-graphql.ts";
+import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
-import { look, obey } from "./control.ts";
+import { readState, runCommand } from "./control.ts";
+import type { Fault, FaultInfo } from "./faults.ts";
+import { type Answer, asRequest, json, readBody, write } from "./http.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
 import { API_VERSION, type SignedWebhook, signedWith, type Webhook } from "./webhook.ts";
@@ -14,11 +16,11 @@ export interface StandInOptions {
   maximumAvailable?: number;
   restoreRate?: number;
   maxQueryCost?: number;
-  /** Where webhooks are posted as they happen. */
+  /** The URL to which webhooks are posted at once. */
   webhooksTo?: string;
-  /** Seconds that access tokens live, instead of the platform's. */
+  /** The life of access tokens in seconds, if it is not that of the platform. */
   tokenLife?: number;
-  /** The trigger handles that are declared. */
+  /** The declared handles of triggers. */
   handles?: string[];
 }
 
@@ -31,39 +33,28 @@ export interface RequestLog {
   outcome: Outcome | "fault" | "unauthorized" | "not found";
 }
 
-export interface FaultInfo {
-  shop: string;
-  operation: string;
-  /** The how manieth request of this shop for this operation it is, from 1. */
-  n: number;
-}
-
-/** `reset` closes the connection before anything is done, `lost` when all is done and not answered. */
-export type Fault = undefined | "reset" | "lost" | { status: number; body?: string; headers?: Record<string, string> } | { delay: number };
-
-interface Answer {
-  status: number;
-  body: string;
-  headers?: Record<string, string>;
-}
-
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
-const HANDLES = ["subscription-created", "subscription-cancelled", "billing-attempt-failed", "streak-milestone-reached"];
+const HANDLES = [
+  "subscription-created",
+  "subscription-cancelled",
+  "billing-attempt-failed",
+  "streak-milestone-reached",
+];
 /** The platform gives a receiver five seconds. */
-const PATIENCE = 5000;
+const WEBHOOK_TIMEOUT_MS = 5000;
 const FIRST_ID = 9_007_199_254_741_001n;
-/** Ids of one shop are none of another. */
+/** Each shop has ids of its own. */
 const IDS_PER_SHOP = 1_000_000_000_000n;
 
-/** The platform, for tests: some shops, its Admin API over the real schema, and its webhooks. */
+/** The platform for tests: some shops, the Admin API with the real schema, and webhooks. */
 export class StandIn {
   readonly shops = new Map<string, PlatformShop>();
   readonly requests: RequestLog[] = [];
-  /** What was sent that the platform would not understand, or that the stand-in does not have: tests expect none. */
+  /** Requests that the platform would not understand, or that the stand-in does not have. Tests expect none. */
   readonly invalid: string[] = [];
-  /** Webhooks that were to be posted and were not taken. */
+  /** Webhooks that could not be delivered. */
   readonly undelivered: { webhook: Webhook; reason: string }[] = [];
-  /** Consulted on each request. */
+  /** Called for each request. */
   fault: (info: FaultInfo) => Fault = () => undefined;
   webhooksTo: string | undefined;
   throttled = 0;
@@ -83,11 +74,11 @@ export class StandIn {
     this.handles = new Set(handles);
     this.tokenLife = options.tokenLife;
     this.webhooksTo = options.webhooksTo;
-    // Not Bun.serve: that one cannot cut a connection.
+    // Bun.serve cannot close a connection without an answer, so this is a server of node:http.
     this.server = createServer((request, response) => {
       this.serve(request, response).catch((error: unknown) => {
         if (request.destroyed || response.destroyed) return;
-        this.invalid.push(`the stand-in broke: ${error}`);
+        this.invalid.push(`the stand-in failed: ${error}`);
         response.writeHead(500).end(JSON.stringify({ errors: String(error) }));
       });
     });
@@ -111,7 +102,7 @@ export class StandIn {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** For SDS_PLATFORM_URL, where the braces stand for a shop's domain. */
+  /** The value for SDS_PLATFORM_URL. `{shop}` is the place of the domain. */
   get url(): string {
     return `${this.address}/{shop}`;
   }
@@ -150,7 +141,7 @@ export class StandIn {
     return fetch(url, { method: "POST", ...this.signed(webhook) });
   }
 
-  /** Resolves when all webhooks so far have been posted. */
+  /** Resolves when all webhooks so far are posted. */
   async settled(): Promise<void> {
     await this.posting;
   }
@@ -160,7 +151,11 @@ export class StandIn {
     if (url === undefined) return;
     this.posting = this.posting.then(async () => {
       try {
-        const response = await fetch(url, { method: "POST", ...this.signed(webhook), signal: AbortSignal.timeout(PATIENCE) });
+        const response = await fetch(url, {
+          method: "POST",
+          ...this.signed(webhook),
+          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
+        });
         if (!response.ok) this.undelivered.push({ webhook, reason: `status ${response.status}` });
         await response.arrayBuffer();
       } catch (error) {
@@ -177,24 +172,32 @@ export class StandIn {
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
-    const log: RequestLog = { shop: domain, operation: isToken ? "token" : operationName(asRequest(body)), cost: 0, at: this.options.now(), outcome: "fault" };
+    const log: RequestLog = {
+      shop: domain,
+      operation: isToken ? "token" : operationName(asRequest(body)),
+      cost: 0,
+      at: this.options.now(),
+      outcome: "fault",
+    };
     this.requests.push(log);
     const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
-    if (typeof fault === "object") await new Promise((over) => setTimeout(over, fault.delay));
+    if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
     const shop = this.shops.get(domain);
-    const answer = isToken ? this.answerToken(shop, body, log) : await this.answerQuery(shop, path, request, raw, body, log);
+    const answer = isToken
+      ? this.answerToken(shop, body, log)
+      : await this.answerQuery(shop, path, request, raw, body, log);
     if (fault === "lost") return void request.socket.destroy();
     write(response, answer);
   }
 
-  /** For tests and benches in another process: `POST /control`, `GET /control/requests`. */
+  /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
   private answerControl(request: IncomingMessage, raw: string): Answer {
     const { pathname, searchParams } = new URL(request.url ?? "", this.address);
     try {
-      if (request.method === "POST") return json(200, { result: obey(this, JSON.parse(raw)) });
-      return json(200, look(this, pathname.slice("/control/".length), searchParams));
+      if (request.method === "POST") return json(200, { result: runCommand(this, JSON.parse(raw)) });
+      return json(200, readState(this, pathname.slice("/control/".length), searchParams));
     } catch (error) {
       return json(400, { error: error instanceof Error ? error.message : String(error) });
     }
@@ -210,7 +213,8 @@ export class StandIn {
     this.tokenRequests++;
     log.outcome = "unauthorized";
     if (shop === undefined) return json(404, { errors: "Not Found" });
-    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret) return json(401, { error: "invalid_client" });
+    if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret)
+      return json(401, { error: "invalid_client" });
     if (!shop.installed) return json(400, { error: "app_not_installed" });
     const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
     if (status === 200) log.outcome = "ok";
@@ -247,27 +251,4 @@ export class StandIn {
     if (answer.outcome === "throttled") this.throttled++;
     return json(200, answer.body);
   }
-}
-
-function readBody(raw: string, contentType = ""): Record<string, unknown> {
-  if (contentType.startsWith("application/x-www-form-urlencoded")) return Object.fromEntries(new URLSearchParams(raw));
-  try {
-    const body: unknown = JSON.parse(raw);
-    return typeof body === "object" && body !== null ? { ...body } : {};
-  } catch {
-    return {};
-  }
-}
-
-function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
-  const isNamed = typeof name === "string";
-  return { query: String(query ?? ""), variables: typeof variables === "object" ? { ...variables } : {}, operationName: isNamed ? name : null };
-}
-
-function json(status: number, body: unknown): Answer {
-  return { status, body: JSON.stringify(body), headers: { "Content-Type": "application/json; charset=utf-8" } };
-}
-
-function write(response: ServerResponse, { status, body, headers = {} }: Answer): void {
-  response.writeHead(status, headers).end(body);
 }

@@ -18,13 +18,20 @@ const contract: Fields<ContractRow> = {
   nextBillingDate: ({ nextBillingDate }) => utc(nextBillingDate),
   currencyCode: ({ currency }) => currency,
   customer: (row) => (row.customer.deleted ? null : row.customer),
-  billingPolicy: ({ interval, intervalCount }) => ({ interval, intervalCount, minCycles: null, maxCycles: null, anchors: [] }),
+  billingPolicy: ({ interval, intervalCount }) => ({
+    interval,
+    intervalCount,
+    minCycles: null,
+    maxCycles: null,
+    anchors: [],
+  }),
   deliveryPolicy: ({ interval, intervalCount }) => ({ interval, intervalCount, anchors: [] }),
   lastPaymentStatus: ({ attempts }) => {
     const state = attempts.findLast(({ completedAt }) => completedAt !== null)?.state;
     return state === undefined ? null : state.toUpperCase();
   },
-  lastBillingAttemptErrorType: ({ attempts }) => (attempts.findLast(({ completedAt }) => completedAt !== null)?.state === "failed" ? "PAYMENT_ERROR" : null),
+  lastBillingAttemptErrorType: ({ attempts }) =>
+    attempts.findLast(({ completedAt }) => completedAt !== null)?.state === "failed" ? "PAYMENT_ERROR" : null,
   note: () => null,
   lines: (row, args) =>
     listPage(
@@ -43,8 +50,9 @@ const contract: Fields<ContractRow> = {
 };
 
 const contractLine: Fields<ContractLine> = {
-  // The platform's own are UUIDs.
-  id: ({ contract: { n }, line: { key } }) => `gid://shopify/SubscriptionLine/00000000-0000-4000-8${hex(key, 3)}-${hex(n, 12)}`,
+  // The platform has UUIDs here.
+  id: ({ contract: { n }, line: { key } }) =>
+    `gid://shopify/SubscriptionLine/00000000-0000-4000-8${hex(key, 3)}-${hex(n, 12)}`,
   title: ({ line }) => line.title,
   variantTitle: ({ line }) => line.variantTitle,
   quantity: ({ line }) => line.quantity,
@@ -87,7 +95,10 @@ const attempt: Fields<AttemptRow> = {
       const error = { __typename: errorType(code ?? ""), code, message: `The attempt ended with ${code}.` };
       return { __typename: "SubscriptionBillingAttemptFailedState", error };
     }
-    const action = { __typename: "SubscriptionBillingAttemptPaymentChallenge", nextActionUrl: "https://bank.example/challenge" };
+    const action = {
+      __typename: "SubscriptionBillingAttemptPaymentChallenge",
+      nextActionUrl: "https://bank.example/challenge",
+    };
     return { __typename: "SubscriptionBillingAttemptActionRequiredState", action };
   },
 };

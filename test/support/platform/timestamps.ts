@@ -1,15 +1,15 @@
-const HOURS_5 = 5 * 3_600_000;
+const OFFSET_MS = 5 * 3_600_000;
 
-/** GraphQL writes times in UTC. */
+/** Writes a time as GraphQL does, in UTC. */
 export function utc(time: number): string;
 export function utc(time: number | null): string | null;
 export function utc(time: number | null): string | null {
   return time === null ? null : `${new Date(time).toISOString().slice(0, -5)}Z`;
 }
 
-/** Webhooks write them in the shop's zone. */
+/** Writes a time as webhooks do, in the time zone of the shop. */
 export function zoned(time: number): string;
 export function zoned(time: number | null): string | null;
 export function zoned(time: number | null): string | null {
-  return time === null ? null : `${new Date(time - HOURS_5).toISOString().slice(0, -5)}-05:00`;
+  return time === null ? null : `${new Date(time - OFFSET_MS).toISOString().slice(0, -5)}-05:00`;
 }

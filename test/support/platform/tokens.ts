@@ -1,4 +1,4 @@
-const DAYS_90 = 90 * 86_400;
+const REFRESH_TOKEN_LIFE_S = 90 * 86_400;
 
 export interface TokenAnswer {
   status: number;
@@ -10,12 +10,13 @@ interface TokenRequest {
   refresh_token?: unknown;
 }
 
+/** Seconds. */
 export interface Lifetimes {
   clientCredentials: number;
   refreshed: number;
 }
 
-/** The access tokens of one shop. What is kept of a token is when it ends; a permanent one never does. */
+/** The access tokens of one shop, with the time when each ends. A permanent token never ends. */
 export class Tokens {
   private readonly access = new Map<string, number>();
   private readonly refresh = new Map<string, number>();
@@ -35,7 +36,7 @@ export class Tokens {
 
   issuePair(): { accessToken: string; refreshToken: string } {
     const refreshToken = `shprt_${crypto.randomUUID().replaceAll("-", "")}`;
-    this.refresh.set(refreshToken, this.now() + DAYS_90 * 1000);
+    this.refresh.set(refreshToken, this.now() + REFRESH_TOKEN_LIFE_S * 1000);
     return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
   }
 
@@ -48,7 +49,7 @@ export class Tokens {
     return token !== undefined && (this.access.get(token) ?? 0) > this.now();
   }
 
-  /** Answers a request whose client is known. */
+  /** Answers a request of a known client. */
   grant({ grant_type, refresh_token }: TokenRequest, scope: string): TokenAnswer {
     if (grant_type === "client_credentials") {
       const expires_in = this.lifetimes.clientCredentials;
@@ -56,10 +57,20 @@ export class Tokens {
     }
     if (grant_type !== "refresh_token") return { status: 400, body: { error: "unsupported_grant_type" } };
     const endsAt = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
-    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now()) return { status: 400, body: { error: "invalid_grant" } };
+    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now())
+      return { status: 400, body: { error: "invalid_grant" } };
     this.refresh.delete(refresh_token);
     const { accessToken, refreshToken } = this.issuePair();
     const expires_in = this.lifetimes.refreshed;
-    return { status: 200, body: { access_token: accessToken, refresh_token: refreshToken, scope, expires_in, refresh_token_expires_in: DAYS_90 } };
+    return {
+      status: 200,
+      body: {
+        access_token: accessToken,
+        refresh_token: refreshToken,
+        scope,
+        expires_in,
+        refresh_token_expires_in: REFRESH_TOKEN_LIFE_S,
+      },
+    };
   }
 }

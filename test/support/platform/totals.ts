@@ -1,7 +1,7 @@
 import type { DiscountRow, LineRow, OrderRow } from "./rows.ts";
 
 interface Allocation {
-  /** Which of the order's discounts. */
+  /** The place among the discounts of the order. */
   readonly index: number;
   readonly discount: DiscountRow;
   readonly amount: number;
@@ -19,11 +19,11 @@ export interface OrderTotals {
   readonly lines: readonly OrderLine[];
   readonly gross: number;
   readonly discount: number;
-  /** After discounts; as there is neither shipping nor tax here, the total too. */
+  /** After discounts. This is the total too, because the stand-in has neither shipping nor tax. */
   readonly subtotal: number;
 }
 
-/** What an order comes to, from its lines and discounts; nothing of it is stored. */
+/** The totals of an order. They are not stored, but follow from its lines and discounts. */
 export function orderTotals(order: OrderRow): OrderTotals {
   const lines = order.lines.map((line, position): OrderLine => {
     const allocations = order.discounts

@@ -1,3 +1,10 @@
+import {
+  ADDRESS_CONSTANTS,
+  LINE_CONSTANTS,
+  ORDER_CONSTANTS,
+  SHOP_CONSTANTS,
+  ZERO_ORDER_AMOUNTS,
+} from "./constant-fields.ts";
 import type { Cycle } from "./cycles.ts";
 import type { Exact } from "./exact-json.ts";
 import { fixedAmount } from "./money.ts";
@@ -5,7 +12,6 @@ import type { AttemptRow, ContractRow, CustomerRow, OrderRow } from "./rows.ts";
 import type { AppSubscription, ShopRows } from "./shop-rows.ts";
 import { zoned } from "./timestamps.ts";
 import { orderTotals } from "./totals.ts";
-import { NOTHING_OF_ORDERS, SAME_OF_ADDRESSES, SAME_OF_LINES, SAME_OF_ORDERS, SAME_OF_SHOPS } from "./unvarying-fields.ts";
 
 function money(minor: number, currency: string): Exact {
   const amount = { amount: fixedAmount(minor, currency), currency_code: currency };
@@ -37,7 +43,7 @@ export function customerBody(shop: ShopRows, customer: CustomerRow): { readonly 
 function addressBody(shop: ShopRows, customer: CustomerRow): Exact {
   const { firstName: first_name, lastName: last_name } = customer;
   const name = [first_name, last_name].filter((part) => part !== null).join(" ");
-  return { id: 12_321, customer_id: shop.idOf(customer.n), ...SAME_OF_ADDRESSES, first_name, last_name, name };
+  return { id: 12_321, customer_id: shop.idOf(customer.n), ...ADDRESS_CONSTANTS, first_name, last_name, name };
 }
 
 export function deletedCustomerBody(shop: ShopRows, customer: CustomerRow): Exact {
@@ -45,7 +51,11 @@ export function deletedCustomerBody(shop: ShopRows, customer: CustomerRow): Exac
 }
 
 export function consentBody(shop: ShopRows, customer: CustomerRow): Exact {
-  const consent = { state: customer.marketing.toLowerCase(), opt_in_level: "single_opt_in", consent_updated_at: zoned(customer.marketingAt) };
+  const consent = {
+    state: customer.marketing.toLowerCase(),
+    opt_in_level: "single_opt_in",
+    consent_updated_at: zoned(customer.marketingAt),
+  };
   return { customer_id: shop.idOf(customer.n), email_address: customer.email, email_marketing_consent: consent };
 }
 
@@ -78,7 +88,7 @@ export function attemptBody(shop: ShopRows, attempt: AttemptRow): Exact {
     admin_graphql_api_subscription_contract_id: shop.gid(attempt.contract),
     ready: attempt.completedAt !== null,
     error_message: attempt.code === null ? null : `The attempt ended with ${attempt.code}.`,
-    // GraphQL writes it in capitals: receivers have to take either.
+    // GraphQL writes it in capitals. Receivers have to accept both.
     error_code: attempt.code === null ? null : attempt.code.toLowerCase(),
   };
 }
@@ -104,8 +114,8 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
   return {
     id: shop.idOf(order.n),
     admin_graphql_api_id: shop.gid(order),
-    ...SAME_OF_ORDERS,
-    ...Object.fromEntries(NOTHING_OF_ORDERS.map((key) => [key, money(0, currency)])),
+    ...ORDER_CONSTANTS,
+    ...Object.fromEntries(ZERO_ORDER_AMOUNTS.map((key) => [key, money(0, currency)])),
     app_id: null,
     cancel_reason: order.cancelledAt === null ? null : "customer",
     cancelled_at: zoned(order.cancelledAt),
@@ -121,7 +131,11 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
     current_total_price_set: money(subtotal, currency),
     discount_codes: order.discounts
       .filter(({ kind }) => kind === "code")
-      .map(({ title, perLine }) => ({ code: title, amount: fixedAmount(sum(perLine), currency), type: "fixed_amount" })),
+      .map(({ title, perLine }) => ({
+        code: title,
+        amount: fixedAmount(sum(perLine), currency),
+        type: "fixed_amount",
+      })),
     email,
     financial_status: order.financial.toLowerCase(),
     fulfillment_status: null,
@@ -148,7 +162,15 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
     discount_applications: order.discounts.map(({ kind, title, perLine }) => {
       const value = fixedAmount(sum(perLine), currency);
       const type = kind === "code" ? "discount_code" : kind;
-      return { target_type: "line_item", type, value, value_type: "fixed_amount", allocation_method: "across", target_selection: "all", title };
+      return {
+        target_type: "line_item",
+        type,
+        value,
+        value_type: "fixed_amount",
+        allocation_method: "across",
+        target_selection: "all",
+        title,
+      };
     }),
     fulfillments: [],
     billing_address: address,
@@ -156,7 +178,7 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
     line_items: lines.map(({ line, n, discount: off, allocations }) => ({
       id: shop.idOf(n),
       admin_graphql_api_id: `gid://shopify/LineItem/${shop.idOf(n)}`,
-      ...SAME_OF_LINES,
+      ...LINE_CONSTANTS,
       current_quantity: line.quantity,
       gift_card: false,
       name: line.variantTitle === null ? line.title : `${line.title} - ${line.variantTitle}`,
@@ -203,7 +225,7 @@ export function appSubscriptionBody(shop: ShopRows, { n, name, status, createdAt
 export function shopBody(shop: ShopRows): Exact {
   return {
     id: shop.number,
-    ...SAME_OF_SHOPS,
+    ...SHOP_CONSTANTS,
     name: shop.name,
     email: `owner@${shop.domain}`,
     domain: shop.domain,
@@ -221,10 +243,22 @@ export function shopBody(shop: ShopRows): Exact {
   };
 }
 
-/** The compliance topics name the person by number alone. */
-export function personBody(shop: ShopRows, customer: CustomerRow, ordersKey: string, orders: readonly OrderRow[], more: Record<string, Exact> = {}): Exact {
+/** The compliance topics name the person only by number. */
+export function personBody(
+  shop: ShopRows,
+  customer: CustomerRow,
+  ordersKey: string,
+  orders: readonly OrderRow[],
+  more: Record<string, Exact> = {},
+): Exact {
   const person = { id: shop.idOf(customer.n), email: customer.email, phone: null };
-  return { shop_id: shop.number, shop_domain: shop.domain, customer: person, [ordersKey]: orders.map(({ n }) => shop.idOf(n)), ...more };
+  return {
+    shop_id: shop.number,
+    shop_domain: shop.domain,
+    customer: person,
+    [ordersKey]: orders.map(({ n }) => shop.idOf(n)),
+    ...more,
+  };
 }
 
 function numberOf(gid: string | null): bigint | null {

@@ -5,11 +5,11 @@ export const API_VERSION = "2026-07";
 export interface Webhook {
   shop: string;
   topic: string;
-  /** As it is sent, to the byte. */
+  /** Exactly as it is sent. */
   body: string;
-  /** Deliveries are told apart by this one. */
+  /** Names one delivery. */
   id: string;
-  /** All webhooks of one action share it. */
+  /** Shared by all webhooks of one action. */
   eventId: string;
   triggeredAt: string;
 }

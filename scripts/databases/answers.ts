@@ -1,0 +1,71 @@
+import type { StoredCommand, StoredRequest } from "../../test/support/stored-database.ts";
+import type { OldProgram, Server } from "./program.ts";
+
+const RESOURCES = ["customers", "subscriptions", "orders"];
+/** Queries of the first page; the pages behind it have the same limit. */
+const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
+/** Pages of one walk, so that the walk of single rows stays short. */
+const MAX_PAGES = 12;
+const SHOWN_PER_STATUS = 2;
+
+interface Listed {
+  id: string;
+  kind: string;
+  topic: string;
+  status: string;
+}
+
+/** What the program prints of each shop. */
+export async function askCommands(program: OldProgram, domains: string[]): Promise<StoredCommand[]> {
+  const answers: StoredCommand[] = [];
+  async function ask(...args: string[]): Promise<string> {
+    const stdout = await program.run([...args, "--json"]);
+    answers.push({ args: [...args, "--json"], stdout });
+    return stdout;
+  }
+
+  await ask("shop", "list");
+  for (const domain of domains) {
+    const shop = ["--shop", domain];
+    await ask("shop", "show", domain);
+    await ask("key", "list", ...shop);
+    await ask("intake", "secret", ...shop);
+    await ask("webhook", "show", ...shop);
+    await ask("webhook", "secret", ...shop);
+    await ask("inbox", "list", "--limit", "1000", ...shop);
+    await ask("inbox", "list", "--status", "failed", ...shop);
+    for (const kind of ["webhook", "trigger"]) await ask("delivery", "list", "--kind", kind, ...shop);
+    const deliveries = JSON.parse(await ask("delivery", "list", "--limit", "1000", ...shop)) as Listed[];
+    const alike = Map.groupBy(deliveries, ({ kind, status }) => `${kind} ${status}`);
+    // All rewards: the redaction of a person changes their bodies.
+    const shown = [...alike.values()].flatMap((group) => group.slice(0, SHOWN_PER_STATUS));
+    const rewards = deliveries.filter(({ topic }) => topic === "loyalty.reward_earned");
+    for (const { id } of new Set([...shown, ...rewards])) await ask("delivery", "show", id, ...shop);
+    for (const number of ["1", "100", "103"])
+      await ask("customer", "export", `gid://shopify/Customer/${number}`, ...shop);
+  }
+  return answers;
+}
+
+/** Every page of every resource with a key, or the refusal. */
+export async function askPages(server: Server, key: string): Promise<StoredRequest[]> {
+  const walks = RESOURCES.flatMap((resource) => LIMITS.map((limit) => walk(server, key, resource, limit)));
+  return (await Promise.all(walks)).flat();
+}
+
+async function walk(server: Server, key: string, resource: string, limit: string): Promise<StoredRequest[]> {
+  const answers: StoredRequest[] = [];
+  let next: string | null = `/api/v1/${resource}${limit === "" ? "" : `?${limit}`}`;
+  while (next !== null && answers.length < MAX_PAGES) {
+    const path: string = next;
+    const response = await fetch(server.url + path, { headers: { Authorization: `Bearer ${key}` } });
+    const body = await response.text();
+    answers.push({ key, path, status: response.status, body });
+    const cursor = response.ok ? (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor : null;
+    next =
+      cursor === null
+        ? null
+        : `/api/v1/${resource}?${limit === "" ? "" : `${limit}&`}cursor=${encodeURIComponent(cursor)}`;
+  }
+  return answers;
+}

@@ -1,0 +1,271 @@
+import { eventually } from "../../test/support/eventually.ts";
+import type { PlatformShop } from "../../test/support/platform/shop.ts";
+import type { StandIn } from "../../test/support/platform/stand-in.ts";
+import type { Answers, SignedPost } from "../../test/support/stored-database.ts";
+import type { OldProgram, Server, ShiftedClock } from "./program.ts";
+import { ALPHA, BETA, history, news, occurrences } from "./shops.ts";
+
+/** Where webhooks go; the answer is chosen by what the life needs at the time. */
+export interface WebhookReceiver {
+  url: string;
+  answer: (topic: string) => Response | Promise<Response>;
+}
+
+export interface World {
+  program: OldProgram;
+  platform: StandIn;
+  clock: ShiftedClock;
+  receiver: WebhookReceiver;
+}
+
+export type Remembered = Pick<Answers, "shops" | "taken" | "sessionCookie" | "signInPath"> & { revokedKey: string };
+
+/** Attempts follow each other at once, so that a delivery is soon dead. */
+const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
+/** After so many failed attempts a webhook of the platform stays in the inbox as failed. */
+const INBOX_ATTEMPTS = 11;
+/** Longer than the longest wait between two of those attempts. */
+const SET_FORWARD_MS = 9 * 3_600_000;
+const PATIENCE_MS = 60_000;
+
+/** Lets two shops live until every table has rows in every state that a table can have. */
+export async function live(world: World): Promise<Remembered> {
+  const remembered = await begin(world);
+  await serveAndEnd(world, remembered);
+  await failInInbox(world);
+  await world.program.run(["webhook", "rotate-secret", "--shop", ALPHA]);
+  await serveAndFail(world, remembered);
+  await serveAndCrash(world, remembered);
+  await leaveWaiting(world);
+  const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
+  return { ...remembered, signInPath: pathOf(url) };
+}
+
+/** Shops, connections, keys, endpoints, and what is imported before anybody listens. */
+async function begin({ program, platform, receiver }: World): Promise<Remembered> {
+  const alpha = platform.addShop(ALPHA, { currency: "EUR" });
+  const beta = platform.addShop(BETA, { currency: "GBP" });
+  alpha.seed({ contracts: 6, linesEach: 2, renewals: 2 });
+  beta.seed({ contracts: 3, linesEach: 1, renewals: 1 });
+  await program.run(["shop", "connect", ALPHA, "--client-credentials"]);
+  await program.run(["shop", "connect", BETA, "--refresh-token-stdin"], beta.issuePair().refreshToken);
+  await program.run([
+    "shop",
+    "set",
+    ALPHA,
+    "--plan",
+    "pro",
+    "--triggers",
+    "all",
+    "--retry-days",
+    "2,4,6",
+    "--credit-title",
+    "Guthaben",
+  ]);
+  await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
+  await program.run(["sync", ALPHA]);
+  await program.run(["sync", ALPHA, "--since", "1h"]);
+  // The run that was cut off, and the connection's trouble, stay in the database.
+  platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 401 } : undefined);
+  await program.fail(["sync", BETA]);
+  platform.fault = () => undefined;
+
+  for (const [shop, count] of [
+    [ALPHA, 24],
+    [BETA, 9],
+  ] as const) {
+    await program.run(["import", "-", "--shop", shop], ndjson(history(count)));
+  }
+  // Older versions took U+0000. What they stored has to be served; later versions refuse it at the edge.
+  const nul = { type: "customer", shopifyId: "gid://shopify/Customer/900", firstName: "nul\u0000name" };
+  await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
+
+  await program.run(["webhook", "set", "--shop", ALPHA, "--url", receiver.url, "--all-topics"]);
+  await program.run([
+    "webhook",
+    "set",
+    "--shop",
+    BETA,
+    "--url",
+    receiver.url,
+    "--topics",
+    "order.failed,order.charged",
+  ]);
+  const create = async (shop: string, label: string) =>
+    (await program.json<{ key: string }>(["key", "create", "--shop", shop, "--label", label])).key;
+  const [warehouse, revokedKey, other] = [
+    await create(ALPHA, "Warehouse"),
+    await create(ALPHA, "Gone"),
+    await create(BETA, "Žlutý kůň"),
+  ];
+  await program.run(["key", "revoke", revokedKey.slice(0, 15), "--shop", ALPHA]);
+  await program.run(
+    ["key", "import", "--shop", ALPHA, "--label", "Old CRM", "--legacy"],
+    `cad_pk_${"0123456789abcdef".repeat(3)}`,
+  );
+
+  const secretOf = async (shop: string) =>
+    (await program.json<{ secret: string }>(["intake", "secret", "--shop", shop])).secret;
+  const shops = [
+    { domain: ALPHA, key: warehouse, intakeSecret: await secretOf(ALPHA) },
+    { domain: BETA, key: other, intakeSecret: await secretOf(BETA) },
+  ];
+  return { shops, taken: [], sessionCookie: "", signInPath: "", revokedKey };
+}
+
+/**
+ * Everything that is queued comes to its end: delivered, dead after five attempts, or delivered when it is sent again
+ * by hand.
+ */
+async function serveAndEnd({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
+  const server = await program.serve(QUICK);
+  receiver.answer = (topic) => new Response(null, { status: topic === "order.failed" ? 500 : 200 });
+  platform.fault = ({ operation }) => (operation === "FlowTrigger" ? { status: 503 } : undefined);
+  for (const { domain } of remembered.shops) {
+    await intake(server, remembered, domain, news(100));
+    remembered.taken.push(await intake(server, remembered, domain, occurrences(100)));
+  }
+  const alpha = platform.shop(ALPHA);
+  const [contract = "", ...contracts] = alpha.ids("contract");
+  const [person = "", another = ""] = alpha.ids("customer");
+  alpha.pause(contracts[0] ?? "");
+  alpha.cancel(contract);
+  alpha.failAttempt(alpha.startAttempt(contracts[1] ?? "", 3));
+  alpha.updateCustomer(another, { email: "another@example.com", lastName: "Changed" });
+  const known = {
+    type: "reward",
+    source: "loyalty",
+    customer: person,
+    e_mail: "customer-0@example.com",
+    said: "thank you, Ada",
+  };
+  remembered.taken.push(await intake(server, remembered, ALPHA, [{ ...known, id: "of-a-person" }]));
+  alpha.redactCustomer(person);
+  remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
+  await program.run(["webhook", "test", "--shop", ALPHA, "--topic", "order.recovered"]);
+  await ended(program);
+  await eventually(async () => (await inbox(program)).length === 0, PATIENCE_MS);
+  platform.fault = () => undefined;
+  receiver.answer = () => new Response();
+  for (const kind of ["webhook", "trigger"]) {
+    const [dead] = (await deliveries(program)).filter((each) => each.kind === kind && each.status === "dead");
+    await program.run(["delivery", "retry", dead?.id ?? "", "--shop", ALPHA]);
+  }
+  await ended(program);
+  await server.stop();
+}
+
+/** A webhook of the platform that can never be processed, from its receipt to its last attempt. */
+async function failInInbox({ program, platform, clock }: World): Promise<void> {
+  const alpha = platform.shop(ALPHA);
+  platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 500 } : undefined);
+  alpha.activate(alpha.ids("contract")[2] ?? "");
+  let server = await program.serve(QUICK);
+  await sendAll({ platform }, alpha, server);
+  for (let attempt = 1; attempt <= INBOX_ATTEMPTS; attempt += 1) {
+    await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts >= attempt), PATIENCE_MS);
+    await server.stop();
+    clock.shiftMs += SET_FORWARD_MS;
+    if (attempt < INBOX_ATTEMPTS) server = await program.serve(QUICK);
+  }
+}
+
+/**
+ * What fails once and is tried again later: a webhook, a trigger, and what waits in the inbox. And somebody signs in.
+ */
+async function serveAndFail({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
+  const server = await program.serve();
+  receiver.answer = () => new Response(null, { status: 503 });
+  platform.fault = ({ operation }) =>
+    operation === "FlowTrigger" || operation === "ContractWithCycles" ? { status: 502 } : undefined;
+  await intake(server, remembered, ALPHA, news(101));
+  remembered.taken.push(await intake(server, remembered, ALPHA, occurrences(101)));
+  const alpha = platform.shop(ALPHA);
+  alpha.activate(alpha.ids("contract")[3] ?? "");
+  remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
+  const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
+  const signedIn = await fetch(url, { redirect: "manual" });
+  remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  for (const { key } of remembered.shops)
+    await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
+  await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"), PATIENCE_MS);
+  await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0), PATIENCE_MS);
+  await server.stop();
+}
+
+/** The program is killed in the middle of an attempt, which leaves its claim, and its own address, behind. */
+async function serveAndCrash({ program, receiver }: World, remembered: Remembered): Promise<void> {
+  const server = await program.serve();
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  const { promise: never } = Promise.withResolvers<Response>();
+  receiver.answer = () => {
+    resolve();
+    return never;
+  };
+  await intake(server, remembered, BETA, news(102));
+  await asked;
+  await server.stop("SIGKILL");
+}
+
+/** Queued while nobody serves. */
+async function leaveWaiting({ program }: World): Promise<void> {
+  for (const shop of [ALPHA, BETA])
+    await program.run(["import", "-", "--events", "--shop", shop], ndjson([...news(103), ...occurrences(103)]));
+}
+
+async function intake(server: Server, { shops }: Remembered, domain: string, records: object[]): Promise<SignedPost> {
+  const body = JSON.stringify(records);
+  const secret = shops.find((shop) => shop.domain === domain)?.intakeSecret ?? "";
+  const signature = new Bun.CryptoHasher("sha256", secret).update(body).digest("hex");
+  return post(server, {
+    path: "/intake",
+    body,
+    headers: { "X-Service-Shop": domain, "X-Service-Signature": `sha256=${signature}` },
+  });
+}
+
+/** Hands over what the platform has to say. */
+async function sendAll(
+  { platform }: Pick<World, "platform">,
+  shop: PlatformShop,
+  server: Server,
+): Promise<SignedPost[]> {
+  const sent: SignedPost[] = [];
+  for (const webhook of shop.outgoing.splice(0))
+    sent.push(await post(server, { path: "/platform/webhooks", ...platform.signed(webhook) }));
+  return sent;
+}
+
+async function post(server: Server, request: SignedPost): Promise<SignedPost> {
+  const response = await fetch(server.url + request.path, {
+    method: "POST",
+    body: request.body,
+    headers: request.headers,
+  });
+  if (!response.ok) throw new Error(`${request.path} answered ${response.status}: ${await response.text()}`);
+  return request;
+}
+
+function deliveries(program: OldProgram): Promise<{ id: string; kind: string; status: string }[]> {
+  return program.json(["delivery", "list", "--limit", "1000", "--shop", ALPHA]);
+}
+
+function ended(program: OldProgram): Promise<boolean> {
+  return eventually(
+    async () => (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
+    PATIENCE_MS,
+  );
+}
+
+function inbox(program: OldProgram): Promise<{ attempts: number }[]> {
+  return program.json(["inbox", "list", "--shop", ALPHA]);
+}
+
+function ndjson(records: object[]): string {
+  return records.map((record) => JSON.stringify(record)).join("\n");
+}
+
+function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+}

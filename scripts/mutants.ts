@@ -1,0 +1,156 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { $, Glob } from "bun";
+import type { Mutant } from "./mutation/candidates.ts";
+import { measureTests, orderTests, type TestFile } from "./mutation/coverage.ts";
+import { apply, isDifferentProgram, sample } from "./mutation/sample.ts";
+import { candidatesOf } from "./mutation/sources.ts";
+import { hasRightTypes, runTests } from "./mutation/suite.ts";
+
+/** Of the changes, that many percent have to be found. */
+const WANTED_PERCENT = 90;
+/** Test files that are tried one by one, before the rest at once. */
+const TRIED_ALONE = 4;
+/** A run may take that many times as long as without a change, and some seconds. */
+const PATIENCE = 4;
+const GRACE_MS = 15_000;
+
+const { values } = parseArgs({
+  options: {
+    count: { type: "string", default: "120" },
+    seed: { type: "string", default: "1" },
+    only: { type: "string", multiple: true, default: ["src"] },
+    list: { type: "boolean", default: false },
+  },
+});
+
+const root = process.cwd();
+const paths = [...new Glob("src/**/*.{ts,tsx}").scanSync(root)].filter(
+  (path) => !path.endsWith(".d.ts") && values.only.some((only) => isIn(path, only)),
+);
+if (paths.length === 0) throw new Error(`there is no source file in ${values.only.join(", ")}`);
+const texts = new Map(
+  await Promise.all(paths.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const)),
+);
+const candidates = (await candidatesOf(root, paths.toSorted())).filter((mutant) => {
+  const text = texts.get(mutant.path) ?? "";
+  return isDifferentProgram(text, apply(text, mutant), mutant.path);
+});
+const chosen = sample(
+  candidates,
+  Number(values.count),
+  Number(values.seed),
+  ({ path, start, end }) => `${path} ${start} ${end}`,
+);
+say(`${chosen.length} of ${candidates.length} changes in ${paths.length} files, seed ${values.seed}`);
+if (values.list) for (const mutant of chosen) say(describe(mutant));
+else process.exitCode = await judge();
+
+/** @returns the exit status */
+async function judge(): Promise<number> {
+  const folder = await copyTree();
+  try {
+    const all = await measureTests(folder, join(root, "node_modules/.cache/mutants"), (done, count) => {
+      if (done % 10 === 0) say(`running the tests without a change: ${done} of ${count} files`);
+    });
+    const red = all.filter(({ passed }) => !passed).map(({ path }) => path);
+    if (red.length > 0) say(`LEFT OUT, because they fail without a change: ${red.join(", ")}`);
+    const survivors: Mutant[] = [];
+    for (const [index, mutant] of chosen.entries()) {
+      const by = await killerOf(
+        folder,
+        mutant,
+        all.filter(({ passed }) => passed),
+      );
+      say(
+        `${String(index + 1).padStart(3)}  ${by === undefined ? "SURVIVED" : "killed  "}  ${describe(mutant)}${by === undefined ? "" : `  (${by})`}`,
+      );
+      if (by === undefined) survivors.push(mutant);
+    }
+    const killed = chosen.length - survivors.length;
+    const percent = (killed / chosen.length) * 100;
+    say(
+      `\n${killed} of ${chosen.length} changes were found, ${percent.toFixed(1)} %${survivors.length === 0 ? "" : ". These were not:"}`,
+    );
+    for (const mutant of survivors) say(describe(mutant));
+    return percent >= WANTED_PERCENT ? 0 : 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The working tree without what git ignores; the tests run there. */
+async function copyTree(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "sds-mutants-"));
+  const listed = (await $`git ls-files -z --cached --others --exclude-standard`.quiet().text()).split("\0");
+  for (const path of listed.filter((path) => path !== "")) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    if (await Bun.file(join(root, path)).exists()) cpSync(join(root, path), join(folder, path));
+  }
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+/** @returns what found the change; undefined if nothing did */
+async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile[]): Promise<string | undefined> {
+  const text = texts.get(mutant.path) ?? "";
+  writeFileSync(join(folder, mutant.path), apply(text, mutant));
+  try {
+    const { likely, others } = orderTests(tests, mutant.path, mutant.line);
+    for (const file of likely.slice(0, TRIED_ALONE)) {
+      const by = await failureOf(folder, [file]);
+      if (by !== undefined) return by;
+    }
+    // Quicker than the rest of the suite.
+    if (!(await hasRightTypes(folder))) return "types";
+    return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
+  } finally {
+    writeFileSync(join(folder, mutant.path), text);
+  }
+}
+
+/**
+ * Runs the files. A failure counts if the file that failed does so again by itself: some tests fail by chance on a busy
+ * machine.
+ */
+async function failureOf(folder: string, files: readonly TestFile[]): Promise<string | undefined> {
+  if (files.length === 0) return undefined;
+  const run = (some: readonly TestFile[]) => {
+    const limitMs = some.reduce((sum, { durationMs }) => sum + durationMs, 0) * PATIENCE + GRACE_MS;
+    return runTests(
+      folder,
+      some.map(({ path }) => path),
+      limitMs,
+    );
+  };
+  const first = await run(files);
+  if (first.passed) return undefined;
+  if (first.why === "time limit") return "time limit";
+  const failed = files.filter(({ path }) => path === first.file);
+  const second = await run(failed.length === 0 ? files : failed);
+  if (!second.passed) return first.file ?? "the suite";
+  // By chance, it seems. The files behind the one that failed were not run yet.
+  return failureOf(
+    folder,
+    files.filter(({ path }) => path !== first.file),
+  );
+}
+
+function describe({ path, line, before, after }: Mutant): string {
+  return `${path}:${line}  ${short(before)}  ->  ${short(after)}`;
+}
+
+function short(text: string): string {
+  const flat = text.replaceAll(/\s+/g, " ");
+  return flat.length > 70 ? `${flat.slice(0, 67)}...` : flat;
+}
+
+function isIn(path: string, only: string): boolean {
+  return path === only || path.startsWith(`${only.replace(/\/$/, "")}/`);
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

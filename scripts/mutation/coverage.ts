@@ -1,0 +1,83 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Glob } from "bun";
+import { runTests, testFilesIn } from "./suite.ts";
+
+/** What one test file does without a mutant. */
+export interface TestFile {
+  path: string;
+  durationMs: number;
+  passed: boolean;
+  /** Lines of src that it runs in its own process, by path. What it starts as another process is not seen. */
+  lines: Record<string, number[]>;
+}
+
+/** No test file alone may take longer. */
+const LIMIT_MS = 300_000;
+
+/** Runs every test file of the folder once. The result is kept in `cache` until a file changes. */
+export async function measureTests(
+  folder: string,
+  cache: string,
+  onFile: (done: number, all: number) => void,
+): Promise<TestFile[]> {
+  const kept = join(cache, `${digestOf(folder)}.json`);
+  if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8")) as TestFile[];
+  const paths = testFilesIn(folder);
+  const files: TestFile[] = [];
+  for (const path of paths) {
+    onFile(files.length, paths.length);
+    files.push(await measure(folder, path));
+  }
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(kept, JSON.stringify(files));
+  return files;
+}
+
+async function measure(folder: string, path: string): Promise<TestFile> {
+  const coverage = join(folder, "coverage");
+  const began = performance.now();
+  const options = ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${coverage}`];
+  const { passed } = await runTests(folder, [path], LIMIT_MS, options);
+  const durationMs = Math.round(performance.now() - began);
+  const report = join(coverage, "lcov.info");
+  const lines = existsSync(report) ? readLcov(readFileSync(report, "utf8")) : {};
+  rmSync(coverage, { recursive: true, force: true });
+  return { path, durationMs, passed, lines };
+}
+
+/** Lines of src that were run, by path. */
+export function readLcov(text: string): Record<string, number[]> {
+  const lines: Record<string, number[]> = {};
+  for (const record of text.split("end_of_record")) {
+    const path = /^SF:(.*)$/m.exec(record)?.[1] ?? "";
+    if (!path.startsWith("src/")) continue;
+    lines[path] = [...record.matchAll(/^DA:(\d+),([1-9]\d*)$/gm)].map(([, line]) => Number(line));
+  }
+  return lines;
+}
+
+/**
+ * Test files in the order in which they are likely to find a change: the file's own tests, then those that run the
+ * line, the quickest first; then the others.
+ */
+export function orderTests(
+  files: readonly TestFile[],
+  path: string,
+  line: number,
+): { likely: TestFile[]; others: TestFile[] } {
+  const own = path.replace(/^src\//, "test/").replace(/\.tsx?$/, ".test.ts");
+  const rank = (file: TestFile) => (file.path === own ? 0 : 1);
+  const likely = files
+    .filter((file) => file.path === own || file.lines[path]?.includes(line))
+    .toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs);
+  return { likely, others: files.filter((file) => !likely.includes(file)) };
+}
+
+function digestOf(folder: string): string {
+  const hasher = new Bun.CryptoHasher("sha256").update(Bun.version);
+  for (const path of [...new Glob("{src,test,scripts}/**/*").scanSync({ cwd: folder })].toSorted()) {
+    hasher.update(`${path}\n`).update(readFileSync(join(folder, path)));
+  }
+  return hasher.digest("hex").slice(0, 16);
+}

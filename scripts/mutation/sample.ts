@@ -1,0 +1,41 @@
+import type { Mutant } from "./candidates.ts";
+
+/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one that `placeOf`
+ *   gives the same place
+ */
+export function sample<T>(items: readonly T[], count: number, seed: number, placeOf: (item: T) => string): T[] {
+  const random = randomFrom(seed);
+  const shuffled = items.map((item) => ({ item, at: random() })).toSorted((a, b) => a.at - b.at);
+  const chosen = new Map<string, T>();
+  for (const { item } of shuffled) {
+    if (chosen.size === count) break;
+    if (!chosen.has(placeOf(item))) chosen.set(placeOf(item), item);
+  }
+  return [...chosen.values()];
+}
+
+export function apply(text: string, { start, end, after }: Mutant): string {
+  return text.slice(0, start) + after + text.slice(end);
+}
+
+/** Whether the changed file is still a program, and another one than before. */
+export function isDifferentProgram(before: string, after: string, path: string): boolean {
+  const transpiler = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" });
+  try {
+    return transpiler.transformSync(after) !== transpiler.transformSync(before);
+  } catch {
+    return false;
+  }
+}

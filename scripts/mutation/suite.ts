@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { Glob } from "bun";
+
+export type Verdict = { passed: true } | { passed: false; file: string | undefined; why: "failed" | "time limit" };
+
+/** Runs test files of a folder until the first failure. @param limitMs after which the run counts as hanging */
+export async function runTests(
+  folder: string,
+  files: readonly string[],
+  limitMs: number,
+  options: readonly string[] = [],
+): Promise<Verdict> {
+  const { SDS_BINARY: _, ...env } = process.env;
+  const paths = files.map((file) => `./${file}`);
+  // A process group of its own: a hanging test may have started programs.
+  const child = Bun.spawn([process.execPath, "test", "--bail", ...options, ...paths], {
+    cwd: folder,
+    env: { ...env, NO_COLOR: "1" },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    detached: true,
+  });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    killGroup(child.pid);
+  }, limitMs);
+  const output = await child.stderr.text();
+  const status = await child.exited;
+  clearTimeout(timer);
+  killGroup(child.pid);
+  if (status === 0) return { passed: true };
+  return { passed: false, file: isLate ? undefined : fileIn(output), why: isLate ? "time limit" : "failed" };
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nothing of the group is left.
+  }
+}
+
+/** The test file that failed: the last one that the output names before the first failure. */
+function fileIn(output: string): string | undefined {
+  const before = output.split(/^\(fail\)|^error:/m)[0] ?? "";
+  return [...before.matchAll(/^(?:\.\/)?(\S+\.test\.tsx?):$/gm)].at(-1)?.[1];
+}
+
+export function testFilesIn(folder: string): string[] {
+  return [...new Glob("test/**/*.test.ts").scanSync(folder)].toSorted();
+}
+
+/** Whether the folder passes the type check. */
+export async function hasRightTypes(folder: string): Promise<boolean> {
+  const tsc = join(folder, "node_modules/.bin/tsc");
+  return (
+    (await Bun.spawn([process.execPath, tsc, "--project", "."], { cwd: folder, stdout: "ignore", stderr: "ignore" })
+      .exited) === 0
+  );
+}

@@ -1,0 +1,19 @@
+/**
+ * Preloaded into the program by scripts/store-database: its clock runs CLOCK_SHIFT_MS milliseconds ahead, or behind
+ * where that is negative.
+ */
+const shiftMs = Number(process.env["CLOCK_SHIFT_MS"] ?? "0");
+const RealDate = Date;
+
+class ShiftedDate extends RealDate {
+  constructor(...given: [] | ConstructorParameters<typeof Date>) {
+    if (given.length === 0) super(ShiftedDate.now());
+    else super(...given);
+  }
+
+  static override now(): number {
+    return RealDate.now() + shiftMs;
+  }
+}
+
+globalThis.Date = ShiftedDate as typeof Date;

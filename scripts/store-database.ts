@@ -1,0 +1,102 @@
+import { Database } from "bun:sqlite";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { StandIn } from "../test/support/platform/stand-in.ts";
+import { type Answers, filesOf, readDatabase, STORED_DATABASES } from "../test/support/stored-database.ts";
+import { askCommands, askPages } from "./databases/answers.ts";
+import { live, type Remembered, type WebhookReceiver } from "./databases/life.ts";
+import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
+
+const BEGINNING = "2026-02-02T09:00:00.000Z";
+const PLATFORM_SECRET = "a-made-up-client-secret";
+const ZSTD = { level: 19 };
+
+const { values } = parseArgs({
+  options: { source: { type: "string", default: "." }, to: { type: "string", default: STORED_DATABASES } },
+});
+
+const folder = mkdtempSync(join(tmpdir(), "sds-store-database-"));
+const clock = clockAt(BEGINNING);
+const platform = await StandIn.start({
+  clientSecret: PLATFORM_SECRET,
+  restoreRate: 100_000,
+  maximumAvailable: 100_000,
+  now: () => clock.now(),
+});
+const receiver: WebhookReceiver = { url: "", answer: () => new Response() };
+const listener = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  idleTimeout: 255,
+  fetch: (request) => receiver.answer(request.headers.get("x-service-topic") ?? ""),
+});
+receiver.url = `http://127.0.0.1:${listener.port}/hooks`;
+
+try {
+  const secretFile = join(folder, "client-secret");
+  writeFileSync(secretFile, PLATFORM_SECRET);
+  const program = oldProgram(
+    resolve(values.source),
+    join(folder, "data"),
+    {
+      SDS_EGRESS_ALLOW: "127.0.0.0/8",
+      SDS_PLATFORM_URL: platform.url,
+      SDS_PLATFORM_CLIENT_ID: "client",
+      SDS_PLATFORM_SECRET_FILE: secretFile,
+    },
+    clock,
+  );
+  const remembered = await live({ program, platform, clock, receiver });
+  checkFilled(program.data);
+  const version = readDatabase(program.data).schemaVersion;
+  const files = filesOf(version, values.to);
+  const answers = JSON.stringify(await ask(program, remembered));
+  writeFileSync(files.database, Bun.zstdCompressSync(readFileSync(join(program.data, "sds.db")), ZSTD));
+  writeFileSync(files.masterKey, readFileSync(join(program.data, "master.key")));
+  writeFileSync(files.answers, Bun.zstdCompressSync(Buffer.from(answers), ZSTD));
+  for (const file of Object.values(files)) process.stdout.write(`${file}: ${Bun.file(file).size} bytes\n`);
+} finally {
+  await listener.stop(true);
+  await platform.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** A table without a row would not be tested. @throws Error that names the tables */
+function checkFilled(data: string): void {
+  if (existsSync(join(data, "sds.db-wal")))
+    throw new Error("the database has a write-ahead log: a program has it open still");
+  const db = new Database(join(data, "sds.db"), { readonly: true });
+  const tables = db
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    .all();
+  const empty = tables.filter(({ name }) => db.query(`SELECT 1 FROM "${name}" LIMIT 1`).get() === null);
+  db.close();
+  if (empty.length > 0)
+    throw new Error(
+      `nothing is in ${empty.map(({ name }) => name).join(", ")}: let scripts/databases/life.ts fill them`,
+    );
+}
+
+/** Asks a copy, so that the asking leaves no trace in what is stored, and nothing that is queued there is sent. */
+async function ask(program: OldProgram, { revokedKey, ...remembered }: Remembered): Promise<Answers> {
+  const data = join(folder, "copy");
+  cpSync(program.data, data, { recursive: true });
+  const copy = program.on(data);
+  const domains = remembered.shops.map(({ domain }) => domain);
+  const commands = await askCommands(copy, domains);
+  const server = await copy.serve();
+  const keys = [...remembered.shops.map(({ key }) => key), `cad_pk_${"0123456789abcdef".repeat(3)}`, revokedKey];
+  const requests = (await Promise.all(keys.map((key) => askPages(server, key)))).flat();
+  await server.stop();
+  const storedAt = new Date(clock.now()).toISOString();
+  return {
+    program: await copy.run(["version", "--json"]),
+    storedAt,
+    ...remembered,
+    commands,
+    requests,
+    platformSecret: PLATFORM_SECRET,
+  };
+}

@@ -1,0 +1,63 @@
+import { acceptEndpoint, type Resolve } from "../delivery/address.ts";
+import type { EgressAllow } from "../domain/endpoint.ts";
+import { SdsError } from "../domain/error.ts";
+import { parseTopics } from "../domain/event.ts";
+import type { Shop } from "../domain/shop.ts";
+import type { Store } from "../store/store.ts";
+import { type Actor, checkAccess } from "./access.ts";
+
+interface EndpointDependencies {
+  store: Pick<Store, "webhooks">;
+  resolve: Resolve;
+  allow: EgressAllow;
+}
+
+interface EndpointRequest {
+  shop: Shop;
+  /** The topics replace those that are stored. */
+  change: { url?: string; topics?: readonly string[] };
+  actor: Actor;
+}
+
+type Settings = Awaited<ReturnType<Store["webhooks"]["settings"]>>;
+
+/**
+ * Saves the URL, the topics, or both. A URL whose name does not resolve is saved with a warning.
+ * @throws SdsError `plan_required` for a merchant, `invalid` for the URL or a topic; then nothing is saved
+ */
+export async function saveEndpoint(
+  { store, resolve, allow }: EndpointDependencies,
+  { shop, change, actor }: EndpointRequest,
+  now: number,
+): Promise<{ settings: Settings; warnings: string[] }> {
+  const warnings = checkAccess(shop, "webhooks", actor);
+  const { url } = change;
+  const topics = change.topics === undefined ? undefined : parseTopics(change.topics);
+  if (url === "") throw new SdsError("invalid", "enter the URL of the endpoint");
+  const unresolved = url === undefined ? undefined : await acceptEndpoint(url, resolve, allow);
+  const settings = await store.webhooks.set(
+    shop.id,
+    { ...(url !== undefined && { url }), ...(topics !== undefined && { topics }) },
+    now,
+  );
+  return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
+}
+
+/** Removes the URL and all topics: nothing is queued any more. The delivery log and the signing secrets stay. */
+export async function clearEndpoint({ webhooks }: Pick<Store, "webhooks">, shop: Shop): Promise<void> {
+  await webhooks.clear(shop.id);
+}
+
+/** The secret that signs what is queued from now on; made on first use. */
+export async function signingSecret({ webhooks }: Pick<Store, "webhooks">, shop: Shop, now: number): Promise<string> {
+  return webhooks.secret(shop.id, now);
+}
+
+/** Makes a new signing secret for what is queued from now on; older deliveries keep theirs. @returns the new secret */
+export async function rotateSigningSecret(
+  { webhooks }: Pick<Store, "webhooks">,
+  shop: Shop,
+  now: number,
+): Promise<string> {
+  return webhooks.rotateSecret(shop.id, now);
+}

@@ -1,0 +1,59 @@
+import type { Shop, ShopSettings } from "../domain/shop.ts";
+import type { Store } from "../store/store.ts";
+import { type Actor, checkAccess } from "./access.ts";
+
+/** How a shop stands with the platform. Times in epoch milliseconds; null for what never happened. */
+export interface ShopStatus extends ShopSettings {
+  /** Whether there are tokens for the platform, be they refused or not. */
+  hasConnection: boolean;
+  /** Why the platform refuses the tokens; null while it does not. */
+  trouble: string | null;
+  loadedAt: number | null;
+  reconciledAt: number | null;
+  /** How many rows the last reconciliation changed. */
+  reconciledRows: number | null;
+  /** Platform webhooks that wait to be processed, and those that could not be processed. */
+  inbox: { waiting: number; failed: number };
+}
+
+export async function shopStatus(
+  { connections, inbox, shops, syncs }: Pick<Store, "connections" | "inbox" | "shops" | "syncs">,
+  shop: Shop,
+): Promise<ShopStatus> {
+  const [settings, connection, counts, load, reconciliation] = await Promise.all([
+    shops.settings(shop.id),
+    connections.find(shop.id),
+    inbox.count(shop.id),
+    syncs.lastComplete(shop.id, "full"),
+    syncs.lastComplete(shop.id, "changes"),
+  ]);
+  return {
+    ...settings,
+    hasConnection: connection !== undefined,
+    trouble: connection?.trouble ?? null,
+    loadedAt: load?.endedAt ?? null,
+    reconciledAt: reconciliation?.endedAt ?? null,
+    reconciledRows: reconciliation?.changed ?? null,
+    inbox: counts,
+  };
+}
+
+/** The connection in words. */
+export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "hasConnection" | "trouble">): string {
+  return trouble ?? (hasConnection ? "connected" : "not connected");
+}
+
+type ShopChange = Parameters<Store["shops"]["set"]>[1];
+
+/**
+ * Changes what is set of a shop.
+ * @throws SdsError `plan_required` for a merchant who changes triggers that the plan does not include, `not_found`
+ */
+export async function changeShop(
+  { shops }: Pick<Store, "shops">,
+  { shop, change, actor }: { shop: Shop; change: ShopChange; actor: Actor },
+): Promise<{ shop: Shop; warnings: string[] }> {
+  const { plan = shop.plan, triggers } = change;
+  const warnings = triggers === undefined ? [] : checkAccess({ plan }, "workflow triggers", actor);
+  return { shop: await shops.set(shop.domain, change), warnings };
+}

@@ -1,0 +1,41 @@
+import { hashToken, LINK_LIFE, newToken } from "../domain/session.ts";
+import type { Shop } from "../domain/shop.ts";
+import type { Store } from "../store/store.ts";
+
+interface LinkDependencies {
+  store: Pick<Store, "sessions">;
+  random: (bytes: number) => Uint8Array;
+}
+
+interface LinkRequest {
+  shop: Shop;
+  /** Where people reach the program; null where that is not set. */
+  publicUrl: string | null;
+  /** Where `serve` listens by its settings. */
+  configuredUrl: string;
+}
+
+/**
+ * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else
+ * with the address of a running `serve`, else with the configured one.
+ * @returns the link, and until when it works, epoch milliseconds
+ */
+export async function createSignInLink(
+  { store: { sessions }, random }: LinkDependencies,
+  { shop, publicUrl, configuredUrl }: LinkRequest,
+  now: number,
+): Promise<{ url: string; expiresAt: number }> {
+  const token = newToken(random);
+  const expiresAt = now + LINK_LIFE;
+  const base = publicUrl ?? (await sessions.address()) ?? configuredUrl;
+  await sessions.addLink(shop.id, hashToken(token), now, expiresAt);
+  return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
+}
+
+/**
+ * A server on 0.0.0.0 or [::] listens on every address of the machine. A browser on the same machine has to use
+ * loopback.
+ */
+function browsable(url: string): string {
+  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
+}

@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import type { Config } from "../config.ts";
+import { SdsError } from "../domain/error.ts";
+import { parseDomain } from "../domain/shop.ts";
+import { createLog } from "../log.ts";
+import { createRecordWriter } from "../mirror/record-writer.ts";
+import type { Credentials } from "../shopify/install/connect.ts";
+import { openPlatform, type Platform } from "../shopify/open-platform.ts";
+import type { Store } from "../store/store.ts";
+import { configOf, findShop, readSecret, withStore } from "./context.ts";
+import { dependencies } from "./dependencies.ts";
+import { example, JSON_OPTION } from "./options.ts";
+import { printJson, tell } from "./print.ts";
+
+interface Options {
+  clientCredentials?: boolean;
+  tokenStdin?: boolean;
+  refreshTokenStdin?: boolean;
+  json?: boolean;
+}
+
+/** Adds `connect` and `disconnect` to the commands of shops. */
+export function addConnectionCommands(shop: Command): void {
+  shop
+    .command("connect <domain>")
+    .description("connect a shop to the platform; adds the shop if it does not exist")
+    .option(
+      "--client-credentials",
+      "use the app's own client id (SDS_PLATFORM_CLIENT_ID) and secret (SDS_PLATFORM_SECRET_FILE)",
+    )
+    .option("--token-stdin", "use an access token that does not expire, read from stdin")
+    .option(
+      "--refresh-token-stdin",
+      "use a refresh token, read from stdin; it is exchanged for an access token and a new refresh token",
+    )
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      example(
+        "sds shop connect alpha.myshopify.com --client-credentials",
+        "sds shop connect alpha.myshopify.com --token-stdin < token.txt",
+      ),
+    )
+    .action(connectShop);
+
+  shop
+    .command("disconnect <domain>")
+    .description("delete a shop's tokens for the platform; its mirror stays")
+    .addHelpText("after", example("sds shop disconnect alpha.myshopify.com"))
+    .action(async (domain: string, _options: object, command: Command) => {
+      const hadTokens = await withStore(command, async (store) =>
+        store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER),
+      );
+      if (!hadTokens) throw new SdsError("not_found", `${domain} is not connected`);
+      tell(`Disconnected ${domain}.`);
+    });
+}
+
+async function connectShop(text: string, options: Options, command: Command): Promise<void> {
+  const domain = parseDomain(text);
+  const credentials = await readCredentials(options);
+  const config = configOf(command);
+  const { shop, scopes, kind } = await withStore(command, (store) =>
+    platformOf(config, store).connect(domain, credentials),
+  );
+  if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
+  else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
+}
+
+/**
+ * The platform's side of the program, for one command. It logs no more than warnings, unless SDS_LOG asks for more or
+ * less.
+ */
+export function platformOf(config: Config, store: Store): Platform {
+  const log = createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now);
+  return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
+}
+
+async function readCredentials({
+  clientCredentials = false,
+  tokenStdin = false,
+  refreshTokenStdin = false,
+}: Options): Promise<Credentials> {
+  if (Number(clientCredentials) + Number(tokenStdin) + Number(refreshTokenStdin) !== 1) {
+    throw new SdsError(
+      "invalid",
+      "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
+    );
+  }
+  if (clientCredentials) return { kind: "client_credentials" };
+  return tokenStdin
+    ? { kind: "token", token: await readSecret("token") }
+    : { kind: "refresh", refreshToken: await readSecret("refresh token") };
+}

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { saveEndpoint } from "../../actions/endpoint.ts";
+import { createKey } from "../../actions/key.ts";
+import { type App, openApp } from "../../app.ts";
+import { type Config, readConfig } from "../../config.ts";
+import { messageOf, SdsError } from "../../domain/error.ts";
+import { TOPIC_NAMES } from "../../domain/event.ts";
+import { importSecret, signBody } from "../../domain/signature.ts";
+import { dependencies, randomBytes, resolveName } from "../dependencies.ts";
+import { example } from "../options.ts";
+import { printLine, tell } from "../print.ts";
+import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
+import { untilSignal } from "../signal.ts";
+import { createShopSimulation } from "./shop-simulation.ts";
+
+const SHOP = "demo.myshopify.com";
+const CUSTOMERS = 150;
+/** Milliseconds between two events of the demo shop. */
+const EVENT_INTERVAL_MS = 3_000;
+const ACTOR = "operator";
+
+export function addDemoCommand(program: Command): void {
+  program
+    .command("demo")
+    .description(
+      "run a shop with sample data in a temporary folder; every few seconds something happens in it, until you stop it",
+    )
+    .option(
+      "--port <port>",
+      "port to listen on; 0 means any free port (default 8080, or any free port if that is taken)",
+    )
+    .addHelpText("after", example("sds demo"))
+    .action(async ({ port }: { port?: string }) => {
+      const folder = mkdtempSync(join(tmpdir(), "sds-demo-"));
+      try {
+        await runDemo(folder, port);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+}
+
+async function runDemo(folder: string, port: string | undefined): Promise<void> {
+  const stop = untilSignal();
+  const { app, config, address } = await startApp(folder, port);
+  const { store } = app;
+  try {
+    const shop = await store.shops.add({ domain: SHOP, plan: "pro", currency: "USD" }, Date.now());
+    const { plaintext: key } = await createKey(
+      { store, random: randomBytes },
+      { shop, label: "Demo", actor: ACTOR },
+      Date.now(),
+    );
+    const post = await intakeClient(app, address);
+    const simulation = createShopSimulation(Date.now());
+    await post(simulation.past(CUSTOMERS));
+    // The endpoint comes after the past, so that only new events are sent.
+    const receiver = startReceiver({
+      port: 0,
+      secrets: () => store.webhooks.secrets(shop.id),
+      onReceived: printReceived,
+    });
+    const change = { url: receiver.url, topics: TOPIC_NAMES };
+    await saveEndpoint(
+      { store, resolve: resolveName, allow: config.egressAllow },
+      { shop, change, actor: ACTOR },
+      Date.now(),
+    );
+    printLine(introduction(folder, address, key, receiver.url));
+
+    const timer = setInterval(async () => {
+      const { title, records } = simulation.next(Date.now());
+      const failure = await post(records).then(
+        () => "",
+        (thrown: unknown) => `, but ${messageOf(thrown)}`,
+      );
+      tell(`${new Date().toLocaleTimeString()}  ${title}${failure}`);
+    }, EVENT_INTERVAL_MS);
+    await stop;
+    clearInterval(timer);
+    await receiver.stop();
+    tell("The demo has stopped. Its folder is removed.");
+  } finally {
+    await app.stop();
+  }
+}
+
+async function startApp(
+  folder: string,
+  port: string | undefined,
+): Promise<{ app: App; config: Config; address: string }> {
+  // The demo's receiver is on this machine, so deliveries to it are allowed. The variables of the environment are
+  // ignored.
+  const config = readConfig(
+    { data: folder, host: "127.0.0.1", port: port ?? "8080" },
+    { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
+  );
+  const open = (each: Config) => openApp(each, dependencies(each));
+  const app = await open(config);
+  try {
+    return { app, config, address: await app.start() };
+  } catch (thrown) {
+    await app.stop();
+    if (port !== undefined) throw thrown;
+    const onFreePort = await open({ ...config, port: 0 });
+    return { app: onFreePort, config, address: await onFreePort.start() };
+  }
+}
+
+/** Posts the demo's records like any billing system: over HTTP, signed with the intake secret. */
+async function intakeClient(app: App, address: string): Promise<(records: unknown[]) => Promise<void>> {
+  const found = await app.store.shops.intakeSecret(SHOP);
+  const secret = await importSecret(found?.secret ?? "");
+  return async (records) => {
+    const body = Uint8Array.from(Buffer.from(JSON.stringify(records)));
+    const headers = { "X-Service-Shop": SHOP, "X-Service-Signature": await signBody(secret, body) };
+    const response = await fetch(`${address}/intake`, { method: "POST", body, headers, proxy: false });
+    if (!response.ok) throw new SdsError("failed", `the intake answered ${response.status}: ${await response.text()}`);
+  };
+}
+
+function printReceived({ genuine, topic, id }: ReceivedWebhook): void {
+  tell(`          → received ${topic}, ${genuine ? "signature verified" : "SIGNATURE WRONG"} (${id})`);
+}
+
+function introduction(folder: string, address: string, key: string, receiver: string): string {
+  return `
+A demo shop, ${SHOP}, is at ${address} with ${CUSTOMERS} customers and their subscriptions and orders.
+API key: ${key}
+
+Try this in another terminal:
+
+  curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/customers?limit=3'
+  curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/subscriptions?limit=3'
+  curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/orders?limit=3'
+
+Its data is in ${folder}. Every command works on it, for instance: sds --data ${folder} key list
+To open its settings page, run this and open the link that it prints: sds --data ${folder} admin link
+Every few seconds something happens in the shop. The signed webhooks go to a receiver at ${receiver}.
+Press Ctrl-C to stop the demo and remove its data.
+`;
+}

@@ -1,0 +1,62 @@
+import { counted } from "../lib/text.ts";
+
+const WIDTH = 24;
+const REDRAW_MS = 100;
+
+interface ProgressBar {
+  /**
+   * Draws, at most every 100 ms.
+   * @param done the part that is done, from 0 to 1; undefined if the whole is not known, as for a pipe
+   * @param text what was done so far
+   */
+  update(done: number | undefined, text: string): void;
+  /** Removes the bar. */
+  end(): void;
+}
+
+/** A bar with the time that is left, on a terminal; nothing elsewhere. */
+export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
+  let drawnAt = 0;
+  let last = 0;
+  /**
+   * Where the time that is left is measured from: a continued run starts in the middle, and each new stage starts anew.
+   */
+  let from = { done: 0, at: performance.now() };
+  return {
+    update(done, text) {
+      const now = performance.now();
+      if (!stream.isTTY || now - drawnAt < REDRAW_MS) return;
+      drawnAt = now;
+      if (done !== undefined && (done < last || last === 0)) from = { done, at: now };
+      last = done ?? 0;
+      stream.write(`\r\x1b[K${progressLine(done, text, (now - from.at) / 1000, from.done)}`);
+    },
+    end() {
+      if (stream.isTTY) stream.write("\r\x1b[K");
+    },
+  };
+}
+
+/**
+ * @param elapsed seconds since the measuring began
+ * @param from the part that was done then
+ */
+export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
+  if (done === undefined || !(done > 0)) return text;
+  const part = Math.min(done, 1);
+  if (part <= from) return `${bar(part)}  ${text}`;
+  const left = Math.ceil((elapsed / (part - from)) * (1 - part));
+  const time = left >= 60 ? `${Math.floor(left / 60)}m ${left % 60}s` : `${left}s`;
+  return `${bar(part)}  ${text}, ${time} left`;
+}
+
+function bar(part: number): string {
+  const filled = Math.round(part * WIDTH);
+  return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${Math.floor(part * 100)}%`;
+}
+
+/** @param elapsed seconds */
+export function rateText(records: number, elapsed: number): string {
+  const perSecond = Math.round(records / Math.max(elapsed, 0.001));
+  return `${counted(records, "record", "records")}, ${perSecond.toLocaleString("en")}/s`;
+}

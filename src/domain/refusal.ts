@@ -1,0 +1,72 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { TypeCheck } from "@sinclair/typebox/compiler";
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import { distance } from "fastest-levenshtein";
+
+/** Why a record is refused: the field, as a path from the top of the record, and what it must be. */
+export interface Refusal {
+  field: string;
+  reason: string;
+}
+
+export function refuse(field: string, reason: string): { refused: Refusal } {
+  return { refused: { field, reason } };
+}
+
+/**
+ * Says why a value does not fit the schema of a record.
+ * @param lineFields the fields that a line item may have
+ */
+export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: readonly string[]): Refusal {
+  const first = check.Errors(value).First();
+  if (first === undefined) return { field: "", reason: "is not valid" };
+  const keys = first.path.slice(1).split("/");
+  const name = keys.pop() ?? "";
+  const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], value) as object;
+  if (first.value === undefined) {
+    // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The wrong one is more to
+    // the point.
+    const known = fieldsOf(check, keys, lineFields);
+    const misspelt = Object.keys(parent).find((given) => !known.includes(given) && isLike(given, name));
+    return misspelt === undefined
+      ? { field: pathOf([...keys, name]), reason: "is missing" }
+      : unknownField([...keys, misspelt], name);
+  }
+  if (first.type === ValueErrorType.ObjectAdditionalProperties) {
+    const meant = fieldsOf(check, keys, lineFields).find((known) => isLike(name, known));
+    return unknownField([...keys, name], meant);
+  }
+  return { field: pathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
+}
+
+function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
+  return {
+    field: pathOf(keys),
+    reason: `is not a field of this record${meant === undefined ? "" : `: did you mean ${meant}?`}`,
+  };
+}
+
+/** From `["lines", "0", "title"]` to `lines[0].title`. */
+function pathOf(keys: readonly string[]): string {
+  return keys
+    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
+    .join("")
+    .replace(/^\./, "")
+    .slice(0, 100);
+}
+
+/** The fields that the record, or a line item in it, may have. */
+function fieldsOf(
+  check: TypeCheck<TSchema>,
+  keys: readonly string[],
+  lineFields: readonly string[],
+): readonly string[] {
+  return keys[0] === "lines" ? lineFields : Object.keys(check.Schema()["properties"] ?? {});
+}
+
+/** Whether a name is another spelling of a field: another case, `_` or `-` in it, or one or two letters wrong. */
+function isLike(given: string, field: string): boolean {
+  const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
+  const mistakes = Math.min(2, Math.ceil(field.length / 3));
+  return given.length <= 2 * field.length && distance(plain(given), plain(field)) <= mistakes;
+}

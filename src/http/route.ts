@@ -1,0 +1,47 @@
+/** What a handler gets beside the request. */
+interface RouteContext {
+  /** What the path has in the place of `:id`; empty in a path without one. */
+  id: string;
+  /** The address at the other end of the socket; undefined for a request that this process makes itself. */
+  peer: () => string | undefined;
+}
+
+export type RouteHandler = (request: Request, context: RouteContext) => Response | Promise<Response>;
+
+/** The methods that a route can take. */
+export type Method = "GET" | "HEAD" | "POST";
+
+/** One row of the table of routes: a path and what answers there. */
+export interface Route {
+  /** Exact, byte for byte. `:id` stands for ASCII letters, digits and underscores, a final `*` for anything. */
+  path: string;
+  /** Every other method is 405 here, with these in `Allow`. */
+  methods: Partial<Record<Method, RouteHandler>>;
+}
+
+/** Whether the path is one and the same in every request. */
+export function isFixed({ path }: Route): boolean {
+  return !/[:*]/.test(path);
+}
+
+/** @returns a function that finds the row of a path: one without `:id` and `*` first, then in the order of the table */
+export function createRouteFinder(table: readonly Route[]): (path: string) => Route | undefined {
+  const fixed = new Map(table.filter(isFixed).map((route) => [route.path, route]));
+  const patterns = table
+    .filter((route) => !isFixed(route))
+    .map((route) => ({ route, form: new RegExp(`^${route.path.replace(":id", "\\w+").replace("*", ".*")}$`) }));
+  return (path) => fixed.get(path) ?? patterns.find(({ form }) => form.test(path))?.route;
+}
+
+/** The path of a request's URL. Bun gives the target alone as URL where it can't make one with the Host header. */
+export function pathOf(url: string): string {
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return url.slice(start, end === -1 ? undefined : end);
+}
+
+/** What follows the `?` of a request's URL; empty without one. */
+export function queryOf(url: string): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start + 1);
+}

@@ -1,0 +1,40 @@
+import { SdsError } from "../domain/error.ts";
+import { RESOURCES, type Resource } from "../domain/resources.ts";
+import { respond, respondError, respondNotFound } from "./respond.ts";
+import type { Route, RouteHandler } from "./route.ts";
+
+export interface RouteHandlers {
+  list: (resource: Resource) => RouteHandler;
+  intake: RouteHandler;
+  platformWebhook: RouteHandler;
+  /** The pages and forms below /admin. */
+  admin: readonly Route[];
+  /** Resolves to why the program can't take work now, or to undefined if it can. */
+  notReady: () => Promise<string | undefined>;
+}
+
+/**
+ * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
+ * is 405. A new page or route is a row.
+ */
+export function createRoutes({ list, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
+  const ready = async () => {
+    const reason = await notReady();
+    return reason === undefined ? health() : respondError(new SdsError("unavailable", reason));
+  };
+  return [
+    ...RESOURCES.map((resource) => ({ path: `/api/v1/${resource}`, methods: { GET: list(resource) } })),
+    // Below /api the method is refused before the path (docs/api.md, Errors).
+    { path: "/api", methods: { GET: respondNotFound } },
+    { path: "/api/*", methods: { GET: respondNotFound } },
+    { path: "/intake", methods: { POST: intake } },
+    { path: "/platform/webhooks", methods: { POST: platformWebhook } },
+    ...admin,
+    { path: "/healthz", methods: { GET: health, HEAD: health } },
+    { path: "/readyz", methods: { GET: ready, HEAD: ready } },
+  ];
+}
+
+function health(): Response {
+  return respond(200, '{"status":"ok"}', { "Cache-Control": "no-store" });
+}

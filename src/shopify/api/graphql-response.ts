@@ -1,0 +1,121 @@
+import { asObject } from "../../lib/exact-json.ts";
+import type { ThrottleStatus } from "../../lib/rate-limiter.ts";
+import { PlatformError } from "./platform-error.ts";
+import type { JsonResponse } from "./post-json.ts";
+
+interface GraphqlError {
+  message: string;
+  path?: (string | number)[];
+  extensions?: { code?: string };
+}
+
+/** Points that an operation was estimated to cost, and the points that the shop has now. */
+export interface QueryCost {
+  requestedQueryCost: number;
+  throttleStatus?: ThrottleStatus;
+}
+
+/** A field that the app has no access to, and the platform's message. */
+export interface DeniedField {
+  name: string;
+  message: string;
+}
+
+export interface GraphqlData {
+  data: object;
+  /** The first field without access; undefined if all fields are there. */
+  denied: DeniedField | undefined;
+}
+
+/** Fields that need a grant of their own: personal data and products. All else can be mirrored without them. */
+const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
+
+/** The wait after THROTTLED if the response does not say how fast points come back. */
+const THROTTLED_WAIT_MS = 1_000;
+
+/**
+ * Reads the data of a response. Optional fields without access are removed, so that nobody takes them for empty.
+ * @throws PlatformError for any other error
+ */
+export function readGraphqlData(response: JsonResponse): GraphqlData {
+  const body = readBody(response);
+  const errors = Array.isArray(body["errors"]) ? (body["errors"] as GraphqlError[]) : [];
+  const data = asObject(body["data"]);
+  if (data === undefined || !errors.every(isOptional)) throw graphqlError(errors, response);
+  for (const { path = [] } of errors) removeDenied(data, path);
+  const [first] = errors;
+  return { data, denied: first && { name: fieldName(first), message: String(first.message) } };
+}
+
+function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, unknown> {
+  const message = `the platform answered HTTP ${status}`;
+  if (status === 401) {
+    throw new PlatformError("unauthorized", "the platform refuses the shop's token (HTTP 401)", { status });
+  }
+  if (status === 429 || status >= 500) throw new PlatformError("unavailable", message, { status, retryAfterMs });
+  if (status === 402 || status === 403) throw new PlatformError("unauthorized", message, { status });
+  if (status !== 200) throw new PlatformError("refused", message, { status });
+  if (body === undefined) throw new PlatformError("unavailable", "the platform's answer is not JSON", { status });
+  return body;
+}
+
+function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): PlatformError {
+  const { status } = response;
+  const codes = errors.map(codeOf);
+  if (codes.includes("THROTTLED")) {
+    const message = "the platform's limit of requests is reached";
+    return new PlatformError("unavailable", message, { status, retryAfterMs: throttledWait(readCost(response)) });
+  }
+  const message = `the platform answered: ${String(errors[0]?.message ?? "no data").slice(0, 300)}`;
+  const isTemporary = codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT");
+  const reason = isTemporary ? "unavailable" : codes.includes("ACCESS_DENIED") ? "unauthorized" : "refused";
+  return new PlatformError(reason, message, { status });
+}
+
+/** How long until the missing points are back, in milliseconds. */
+function throttledWait(cost: QueryCost | undefined): number {
+  const { currentlyAvailable = 0, restoreRate = 0 } = cost?.throttleStatus ?? {};
+  const missing = (cost?.requestedQueryCost ?? 0) - currentlyAvailable;
+  return restoreRate > 0 ? Math.max(0, (missing / restoreRate) * 1000) : THROTTLED_WAIT_MS;
+}
+
+function isOptional(error: GraphqlError): boolean {
+  return codeOf(error) === "ACCESS_DENIED" && OPTIONAL_FIELDS.has(fieldName(error));
+}
+
+function codeOf({ extensions }: GraphqlError): string {
+  return extensions?.code ?? "";
+}
+
+function fieldName({ path }: GraphqlError): string {
+  return String(path?.at(-1));
+}
+
+/** Removes the denied field, or the ancestor nulled in its place. */
+function removeDenied(data: object, path: readonly (string | number)[]): void {
+  let parent = data as Record<string | number, unknown>;
+  for (const step of path) {
+    const child = parent[step];
+    if (typeof child !== "object" || child === null) {
+      delete parent[step];
+      return;
+    }
+    parent = child as Record<string | number, unknown>;
+  }
+}
+
+/** Reads the cost that the platform reports. @returns undefined if it reports none */
+export function readCost({ body }: JsonResponse): QueryCost | undefined {
+  const cost = asObject(asObject(body?.["extensions"])?.["cost"]);
+  const requestedQueryCost = cost?.["requestedQueryCost"];
+  if (!isAmount(requestedQueryCost)) return undefined;
+  const { maximumAvailable, currentlyAvailable, restoreRate } = asObject(cost?.["throttleStatus"]) ?? {};
+  if (!isAmount(maximumAvailable) || !isAmount(currentlyAvailable) || !isAmount(restoreRate)) {
+    return { requestedQueryCost };
+  }
+  return { requestedQueryCost, throttleStatus: { maximumAvailable, currentlyAvailable, restoreRate } };
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}

@@ -1,0 +1,70 @@
+import type { Page } from "../paging.ts";
+import { CUSTOMER_FIELDS, type CustomerNode } from "./customers.ts";
+import { type Gid, type Money, type NoVariables, operation, type PageVariables, pageOf } from "./operation.ts";
+
+export interface ContractLineNode {
+  title: string;
+  quantity: number;
+  productId: string | null;
+  variantId: string | null;
+  sellingPlanId: string | null;
+  currentPrice: Money;
+  lineDiscountedPrice: Money;
+}
+
+const LINE_FIELDS = `title quantity productId variantId sellingPlanId
+  currentPrice { amount currencyCode } lineDiscountedPrice { amount currencyCode }`;
+
+export interface ContractNode {
+  id: string;
+  status: string;
+  revisionId: string;
+  createdAt: string;
+  updatedAt: string;
+  nextBillingDate: string | null;
+  customer: CustomerNode | null;
+  billingPolicy: { interval: string; intervalCount: number };
+  originOrder: Gid | null;
+  lines: Page<ContractLineNode>;
+}
+
+export const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDate
+  customer { ${CUSTOMER_FIELDS} } billingPolicy { interval intervalCount } originOrder { id }
+  lines(first: 10) { ${pageOf(LINE_FIELDS)} }`;
+
+/** Contracts by the time of their last change. */
+export const CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<ContractNode> }>(
+  `query Contracts($after: String, $query: String) {
+    subscriptionContracts(first: 15, after: $after, query: $query, sortKey: UPDATED_AT) {
+      ${pageOf(CONTRACT_FIELDS)} } }`,
+);
+
+/** Contracts in an order that no change disturbs. */
+export const ALL_CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<ContractNode> }>(
+  `query AllContracts($after: String, $query: String) {
+    subscriptionContracts(first: 15, after: $after, query: $query, sortKey: CREATED_AT) {
+      ${pageOf(CONTRACT_FIELDS)} } }`,
+);
+
+/** When the newest contract was made: it shows how far a load in the order of creation is. */
+export const NEWEST_CONTRACT = operation<NoVariables, { subscriptionContracts: { nodes: { createdAt: string }[] } }>(
+  `query NewestContract {
+    subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
+);
+
+interface LinesVariables {
+  id: string;
+  after: string | null;
+}
+
+export const CONTRACT_LINES = operation<
+  LinesVariables,
+  { subscriptionContract: { lines: Page<ContractLineNode> } | null }
+>(
+  `query ContractLines($id: ID!, $after: String) {
+    subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
+);
+
+export const CONTRACT_EXISTS = operation<{ id: string }, { subscriptionContract: Gid | null }>(
+  "query ContractExists($id: ID!) { subscriptionContract(id: $id) { id } }",
+);

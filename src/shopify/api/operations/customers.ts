@@ -1,0 +1,34 @@
+import type { Page } from "../paging.ts";
+import { type NoVariables, operation, type PageVariables, pageOf } from "./operation.ts";
+
+export interface CustomerNode {
+  id: string;
+  // The optional fields are absent where the app has no access to them.
+  firstName?: string | null;
+  lastName?: string | null;
+  updatedAt: string;
+  defaultEmailAddress?: { emailAddress: string; marketingState: string; marketingUpdatedAt: string | null } | null;
+}
+
+export const CUSTOMER_FIELDS = `id firstName lastName updatedAt
+  defaultEmailAddress { emailAddress marketingState marketingUpdatedAt }`;
+
+/** Customers by the time of their last change. */
+export const CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
+  `query Customers($after: String, $query: String) {
+    customers(first: 100, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(CUSTOMER_FIELDS)} } }`,
+);
+
+/** Customers in an order that no change disturbs. */
+export const ALL_CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
+  `query AllCustomers($after: String, $query: String) {
+    customers(first: 100, after: $after, query: $query, sortKey: ID) { ${pageOf(CUSTOMER_FIELDS)} } }`,
+);
+
+export const CUSTOMER_BY_ID = operation<{ id: string }, { customer: CustomerNode | null }>(
+  `query Customer($id: ID!) { customer(id: $id) { ${CUSTOMER_FIELDS} } }`,
+);
+
+export const CUSTOMERS_COUNT = operation<NoVariables, { customersCount: { count: number } | null }>(
+  "query CustomersCount { customersCount(limit: null) { count } }",
+);

@@ -1,0 +1,32 @@
+import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
+import type { QueryCost } from "./graphql-response.ts";
+
+export interface RateLimits {
+  /**
+   * Waits until the shop should have the points of an operation.
+   * @returns to be called with the cost that the response reports, or with undefined if there is none
+   */
+  reserve(shopId: number, operationName: string): Promise<(cost: QueryCost | undefined) => void>;
+}
+
+/** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
+export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
+  const limiters = new Map<number, RateLimiter>();
+  const costs = new Map<string, number>();
+
+  function limiterOf(shopId: number): RateLimiter {
+    const limiter = limiters.get(shopId) ?? createRateLimiter(clock, sleep);
+    limiters.set(shopId, limiter);
+    return limiter;
+  }
+
+  return {
+    async reserve(shopId, operationName) {
+      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0);
+      return (cost) => {
+        if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
+        release(cost?.throttleStatus);
+      };
+    },
+  };
+}

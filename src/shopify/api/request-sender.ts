@@ -1,0 +1,50 @@
+import { apiUrls, type ShopAddress } from "./address.ts";
+import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
+import { PlatformError } from "./platform-error.ts";
+import { postJson } from "./post-json.ts";
+import type { RateLimits } from "./rate-limits.ts";
+import type { AccessTokens } from "./tokens.ts";
+
+interface GraphqlRequest {
+  operationName: string;
+  body: string;
+}
+
+/** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
+export type RequestSender = (shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal) => Promise<GraphqlData>;
+
+interface Dependencies {
+  fetch: typeof globalThis.fetch;
+  /** With `{shop}` in the place of the domain. */
+  baseUrl: string;
+  tokens: Pick<AccessTokens, "get">;
+  limits: RateLimits;
+}
+
+export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependencies): RequestSender {
+  async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
+    const { operationName, body } = request;
+    const release = await limits.reserve(shop.id, operationName);
+    let cost: QueryCost | undefined;
+    try {
+      const url = apiUrls(baseUrl, shop.domain).graphql;
+      const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
+      const response = await postJson(fetch, { url, body, headers, signal });
+      cost = readCost(response);
+      return readGraphqlData(response);
+    } finally {
+      release(cost);
+    }
+  }
+
+  return async (shop, request, signal) => {
+    const token = await tokens.get(shop, { signal });
+    try {
+      return await send(shop, request, token, signal);
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
+      // The token may have ended early: repeat once with another token.
+      return await send(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
+    }
+  };
+}

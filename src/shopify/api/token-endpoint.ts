@@ -1,0 +1,80 @@
+import type { Tokens } from "../../domain/connection.ts";
+import { messageOf } from "../../domain/error.ts";
+import { apiUrls } from "./address.ts";
+import { PlatformError } from "./platform-error.ts";
+import { type JsonResponse, postJson } from "./post-json.ts";
+
+/** Requests tokens from the platform. */
+export interface TokenEndpoint {
+  /** A token for the app's own credentials. @throws PlatformError */
+  byClientCredentials(domain: string): Promise<Tokens>;
+  /** The next pair of tokens. The old refresh token is spent. @throws PlatformError */
+  byRefreshToken(domain: string, refreshToken: string): Promise<Tokens>;
+}
+
+interface Dependencies {
+  fetch: typeof globalThis.fetch;
+  /** With `{shop}` in the place of the domain. */
+  baseUrl: string;
+  clientId: string | null;
+  /** The newest secret of the app. @throws if there is none */
+  clientSecret: () => string;
+  now: () => number;
+}
+
+/** The upper limit of a token's life, in seconds. */
+const MAX_LIFE_S = 366 * 86_400;
+
+export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now }: Dependencies): TokenEndpoint {
+  async function request(domain: string, grant: Record<string, string>, refreshToken: string | null): Promise<Tokens> {
+    if (clientId === null) throw new PlatformError("unauthorized", "SDS_PLATFORM_CLIENT_ID is not set");
+    const form = { client_id: clientId, client_secret: readSecret(clientSecret), ...grant };
+    const response = await postJson(fetch, {
+      url: apiUrls(baseUrl, domain).tokens,
+      body: new URLSearchParams(form).toString(),
+      headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    });
+    const { access_token, refresh_token, expires_in } = response.body ?? {};
+    if (response.status !== 200 || !isToken(access_token)) throw refusal(response);
+    const lifeS = readLife(expires_in);
+    return {
+      accessToken: access_token,
+      refreshToken: isToken(refresh_token) ? refresh_token : refreshToken,
+      expiresAt: lifeS === null ? null : now() + lifeS * 1000,
+    };
+  }
+
+  return {
+    byClientCredentials: (domain) => request(domain, { grant_type: "client_credentials" }, null),
+    byRefreshToken: (domain, refreshToken) =>
+      request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, refreshToken),
+  };
+}
+
+/** A missing secret file is trouble of the connection, not a defect of the program. */
+function readSecret(read: () => string): string {
+  try {
+    return read();
+  } catch (thrown) {
+    throw new PlatformError("unauthorized", messageOf(thrown));
+  }
+}
+
+/** @returns seconds; null for a token without an end */
+function readLife(expiresIn: unknown): number | null {
+  return typeof expiresIn === "number" && expiresIn > 0 ? Math.min(Math.floor(expiresIn), MAX_LIFE_S) : null;
+}
+
+/** Only visible ASCII can stand in a header. */
+function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
+}
+
+function refusal({ status, body, retryAfterMs }: JsonResponse): PlatformError {
+  if (status === 429 || status >= 500) {
+    const message = `the platform answered HTTP ${status} to a request for a token`;
+    return new PlatformError("unavailable", message, { status, retryAfterMs });
+  }
+  const error = typeof body?.["error"] === "string" ? `: ${body["error"].slice(0, 100)}` : "";
+  return new PlatformError("unauthorized", `the platform gave no token, HTTP ${status}${error}`, { status });
+}

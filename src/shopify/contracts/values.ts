@@ -1,0 +1,23 @@
+import { SdsError } from "../../domain/error.ts";
+import { MAX_STRING } from "../../domain/record-schemas.ts";
+import { isoUtc } from "../../lib/time.ts";
+
+/** Data that cannot be mirrored. Reading it again does not help. */
+export function badRecord(message: string): SdsError {
+  return new SdsError("bad_record", message);
+}
+
+/** The last second whose year has four digits in ISO 8601. */
+const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59);
+
+/** @throws SdsError `bad_record` */
+export function dateFrom(text: string): string {
+  const ms = Date.parse(text);
+  if (!(ms >= 0 && ms <= MAX_DATE)) throw badRecord(`the platform sent an invalid date: ${text.slice(0, 40)}`);
+  return isoUtc(ms);
+}
+
+/** Cuts a text that is too long for the mirror, so that the rest of its record can be kept. */
+export function clipText<T>(value: T): T | string {
+  return typeof value === "string" ? value.slice(0, MAX_STRING).toWellFormed() : value;
+}

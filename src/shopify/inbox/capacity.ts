@@ -1,0 +1,82 @@
+import type { InboxQueue } from "../../store/inbox.ts";
+
+/** The most subjects at once for which the platform is asked: of all shops, and of one shop. */
+const MAX_ASKING = 128;
+const MAX_ASKING_PER_SHOP = 8;
+/** The most of one shop whose platform is slow or failed. */
+const MAX_ASKING_PER_SLOW_SHOP = 1;
+/** The most subjects at once that need no platform, of all shops. They end soon, so no shop needs a limit. */
+const MAX_WITHOUT_PLATFORM = 64;
+/** A platform that takes longer than this for one subject is slow. */
+const SLOW_MS = 5_000;
+/** How long a shop whose platform failed has to wait. Each further failure doubles it. */
+const FIRST_REST_MS = 5_000;
+const LONGEST_REST_MS = 60_000;
+
+/** Limits how many subjects are processed at once. A shop whose platform is slow or down must not hold up others. */
+export interface InboxCapacity {
+  /** Whether another subject of the queue may start now. */
+  allows(queue: InboxQueue): boolean;
+  /** Counts a subject that starts. @returns a function to call at its end, once */
+  start(queue: InboxQueue): () => void;
+  /** How long a subject took for which the platform was asked. */
+  noteDuration(shopId: number, durationMs: number): void;
+  /** The shop's platform answered. */
+  noteSuccess(shopId: number): void;
+  /** The shop's platform failed. After a rest it gets one subject at a time, until it answers. */
+  noteFailure(shopId: number): void;
+}
+
+export function createInboxCapacity(now: () => number): InboxCapacity {
+  const withoutPlatform = createCounter();
+  const asking = createCounter();
+  /** Shops whose platform failed lately. */
+  const rests = new Map<number, { endsAt: number; durationMs: number }>();
+  const slowShops = new Set<number>();
+
+  return {
+    allows({ shopId, needsPlatform }) {
+      if (!needsPlatform) return withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
+      const rest = rests.get(shopId);
+      if (rest !== undefined && now() < rest.endsAt) return false;
+      const maxOfShop = rest !== undefined || slowShops.has(shopId) ? MAX_ASKING_PER_SLOW_SHOP : MAX_ASKING_PER_SHOP;
+      return asking.total() < MAX_ASKING && asking.of(shopId) < maxOfShop;
+    },
+    start({ shopId, needsPlatform }) {
+      return (needsPlatform ? asking : withoutPlatform).add(shopId);
+    },
+    noteDuration(shopId, durationMs) {
+      if (durationMs > SLOW_MS) slowShops.add(shopId);
+      else slowShops.delete(shopId);
+    },
+    noteSuccess(shopId) {
+      rests.delete(shopId);
+    },
+    noteFailure(shopId) {
+      const before = rests.get(shopId);
+      const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
+      rests.set(shopId, { endsAt: now() + durationMs, durationMs });
+    },
+  };
+}
+
+/** Counts what is under way, by shop and of all shops. */
+function createCounter() {
+  const byShop = new Map<number, number>();
+  let total = 0;
+  return {
+    total: () => total,
+    of: (shopId: number) => byShop.get(shopId) ?? 0,
+    /** @returns a function that takes it off again */
+    add(shopId: number): () => void {
+      total += 1;
+      byShop.set(shopId, (byShop.get(shopId) ?? 0) + 1);
+      return () => {
+        total -= 1;
+        const left = (byShop.get(shopId) ?? 1) - 1;
+        if (left === 0) byShop.delete(shopId);
+        else byShop.set(shopId, left);
+      };
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { messageOf, SdsError } from "../../domain/error.ts";
+import type { CustomerRecord } from "../../domain/record-schemas.ts";
+import type { Shop } from "../../domain/shop.ts";
+import { NO_COUNTS, type SyncCounts } from "../../domain/sync.ts";
+import type { Log } from "../../log.ts";
+import type { InboxStore } from "../../store/inbox.ts";
+import type { ContractNode } from "../api/operations/contracts.ts";
+import type { CustomerNode } from "../api/operations/customers.ts";
+import { isPlatformError } from "../api/platform-error.ts";
+import type { ContractMirror, EventScope } from "../contracts/mirror.ts";
+import { customerRecord } from "../contracts/translate.ts";
+import { contractWebhook } from "../inbox/payload.ts";
+import { addCounts } from "./progress.ts";
+
+/** Brings pages of a sync into the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
+export interface Loader {
+  loadCustomers(shop: Shop, nodes: readonly CustomerNode[]): Promise<Partial<SyncCounts>>;
+  /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
+  loadContracts(
+    shop: Shop,
+    nodes: readonly ContractNode[],
+    eventsOf: (node: ContractNode) => EventScope,
+  ): Promise<Partial<SyncCounts>>;
+  /** Reads a contract and its orders again. */
+  refreshContract(shop: Shop, contractGid: string, changedOrders: readonly string[]): Promise<Partial<SyncCounts>>;
+}
+
+interface Dependencies {
+  contracts: ContractMirror;
+  inbox: Pick<InboxStore, "receive">;
+  now: () => number;
+  log: Log;
+}
+
+export function createLoader({ contracts, inbox, now, log }: Dependencies): Loader {
+  /** Leaves a contract to the inbox, where it is retried, counted and listed. */
+  async function skipContract(shop: Shop, contractGid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
+    const fields = { shop: shop.domain, id: contractGid, error: messageOf(thrown) };
+    log.warn("a contract of the platform cannot be mirrored now; the inbox will retry it", fields);
+    const webhook = { ...contractWebhook(contractGid), webhookId: null, triggeredAt: now() };
+    await inbox.receive([{ shopId: shop.id, subject: contractGid, needsPlatform: true, ...webhook }], now());
+    return { skipped: 1 };
+  }
+
+  return {
+    async loadCustomers(shop, nodes) {
+      const records: CustomerRecord[] = [];
+      for (const node of nodes) {
+        try {
+          records.push(customerRecord(node));
+        } catch (thrown) {
+          const fields = { shop: shop.domain, id: node.id, error: messageOf(thrown) };
+          log.warn("a customer of the platform cannot be mirrored", fields);
+        }
+      }
+      const counts = { customers: records.length, skipped: nodes.length - records.length };
+      return { ...counts, ...(await contracts.submit(shop, records)) };
+    },
+
+    async loadContracts(shop, nodes, eventsOf) {
+      const results = await Promise.allSettled(nodes.map((node) => contracts.load(shop, node, eventsOf(node))));
+      const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+      const allFailed = nodes.length > 1 && failures.length === nodes.length;
+      const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));
+      if (fatal !== undefined) throw fatal;
+      let counts = NO_COUNTS;
+      for (const [index, result] of results.entries()) {
+        const id = nodes[index]?.id ?? "";
+        const isLoaded = result.status === "fulfilled";
+        const more = isLoaded ? { subscriptions: 1, ...result.value } : await skipContract(shop, id, result.reason);
+        counts = addCounts(counts, more);
+      }
+      return counts;
+    },
+
+    async refreshContract(shop, contractGid, changedOrders) {
+      try {
+        return await contracts.refresh(shop, contractGid, changedOrders);
+      } catch (thrown) {
+        if (!isBadData(thrown)) throw thrown;
+        return skipContract(shop, contractGid, thrown);
+      }
+    },
+  };
+}
+
+/** Whether the cause is the data of one item, such as a missing part, and not the request or the database. */
+function isBadData(thrown: unknown): boolean {
+  if (thrown instanceof SdsError) return thrown.code === "bad_record";
+  return thrown instanceof TypeError || isPlatformError(thrown, "refused");
+}

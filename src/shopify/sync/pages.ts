@@ -1,0 +1,40 @@
+import type { ShopAddress } from "../api/address.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import type { Operation, PageVariables } from "../api/operations/operation.ts";
+import { nextCursor, type Page } from "../api/paging.ts";
+
+/** A page, and the cursor to continue after it. */
+export interface ReadPage<T> {
+  nodes: T[];
+  endCursor: string | null;
+}
+
+/**
+ * Reads all pages of a connection. The next page is requested while the caller works on the current one.
+ * @param field the connection in the data of the operation
+ * @param start `after`: the cursor to continue after; `query`: a filter in the platform's search syntax
+ * @throws PlatformError
+ */
+export async function* readPages<T, F extends string>(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  operation: Operation<PageVariables, Record<F, Page<T>>>,
+  field: F,
+  { after = null, query = null }: Partial<PageVariables>,
+): AsyncGenerator<ReadPage<T>> {
+  async function request(cursor: string | null): Promise<Page<T>> {
+    return (await client.query(shop, operation, { after: cursor, query }))[field];
+  }
+
+  let current = after;
+  let pending: Promise<Page<T>> | undefined = request(current);
+  while (pending !== undefined) {
+    const page: Page<T> = await pending;
+    const next = nextCursor(page, current);
+    pending = next === undefined ? undefined : request(next);
+    // The next round awaits it. If the caller fails before that, nobody handles its rejection.
+    pending?.catch(() => undefined);
+    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor };
+    current = next ?? null;
+  }
+}

@@ -1,0 +1,23 @@
+import type { SyncCounts, SyncRun } from "../../domain/sync.ts";
+
+/** How far a sync is. */
+export interface SyncProgress {
+  counts: SyncCounts;
+  stage: SyncRun["stage"];
+  /** The done part of the stage, 0 to 1; undefined if it is not known. */
+  done: number | undefined;
+}
+
+export type OnProgress = (progress: SyncProgress) => void;
+
+export function addCounts(counts: SyncCounts, more: Partial<SyncCounts>): SyncCounts {
+  const { customers = 0, subscriptions = 0, orders = 0, changed = 0, events = 0, skipped = 0 } = more;
+  return {
+    customers: counts.customers + customers,
+    subscriptions: counts.subscriptions + subscriptions,
+    orders: counts.orders + orders,
+    changed: counts.changed + changed,
+    events: counts.events + events,
+    skipped: counts.skipped + skipped,
+  };
+}

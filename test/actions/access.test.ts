@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { checkAccess, noAccess, requireAccess } from "../../src/actions/access.ts";
+
+const NO_WEBHOOKS =
+  "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+
+test.each([
+  [
+    "API access",
+    "this shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on",
+  ],
+  ["webhooks", NO_WEBHOOKS],
+] as const)("a plan without %s says which plans have it", (feature, words) => {
+  expect(noAccess(feature)).toBe(words);
+});
+
+test.each(["pro", "free+addon"] as const)("the plan %s includes everything, for merchants and operators", (plan) => {
+  expect(() => requireAccess({ plan }, "webhooks")).not.toThrow();
+  expect([checkAccess({ plan }, "webhooks", "merchant"), checkAccess({ plan }, "webhooks", "operator")]).toEqual([
+    [],
+    [],
+  ]);
+});
+
+test("on a plan without access a merchant is refused, and the operator gets a warning with the same words", () => {
+  const refusal = expect.objectContaining({ code: "plan_required", message: NO_WEBHOOKS });
+  expect(() => requireAccess({ plan: "free" }, "webhooks")).toThrow(refusal);
+  expect(() => checkAccess({ plan: "free" }, "webhooks", "merchant")).toThrow(refusal);
+  expect(checkAccess({ plan: "free" }, "webhooks", "operator")).toEqual([NO_WEBHOOKS]);
+});

@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import {
+  countDeadDeliveries,
+  findDelivery,
+  retryDeadDeliveries,
+  retryDelivery,
+  sentAgain,
+} from "../../src/actions/delivery.ts";
+import { verify } from "../../src/domain/signature.ts";
+import { apply, START, testApp } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
+import { subscription } from "../support/records.ts";
+
+async function opened() {
+  const all = await testApp();
+  const { store } = all.app;
+  const { shop } = await all.addShop();
+  const { shop: other } = await all.addShop("beta.myshopify.com");
+  return { ...all, store, shop, other };
+}
+
+test("a delivery is found with its attempts and the signature that every attempt has", async () => {
+  const { store, shop, other } = await opened();
+  const id = await deadDelivery(store, shop);
+  const { delivery, signature } = await findDelivery(store, shop, id);
+  expect(delivery).toMatchObject({ id, status: "dead", attempts: 1, history: [{ statusCode: 500 }] });
+  expect(await verify(await store.webhooks.secret(shop.id, START), delivery.body, signature)).toBe(true);
+  await expect(findDelivery(store, other, id)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a workflow start has no signature", async () => {
+  const { app, store, shop } = await opened();
+  await store.shops.set(shop.domain, { triggers: ["subscription-created"] });
+  await store.connections.connect(
+    shop.id,
+    "token",
+    { accessToken: "t", refreshToken: null, expiresAt: null },
+    [],
+    START,
+  );
+  await apply(app, shop, [subscription(1)]);
+  const [queued] = await store.deliveries.list(shop.id, { limit: 1 });
+  const { delivery, signature } = await findDelivery(store, shop, queued?.id ?? "");
+  expect([delivery.kind, signature]).toEqual(["trigger", null]);
+});
+
+test("a retried delivery is due now, with the same body and signature", async () => {
+  const { store, shop, other } = await opened();
+  const id = await deadDelivery(store, shop);
+  const before = await findDelivery(store, shop, id);
+  await expect(retryDelivery(store, other, id, START)).rejects.toMatchObject({ code: "not_found" });
+  const { delivery, signature } = await retryDelivery(store, shop, id, START + 5);
+  expect(delivery).toMatchObject({
+    status: "pending",
+    attempts: 1,
+    nextAttemptAt: START + 5,
+    body: before.delivery.body,
+  });
+  expect(signature).toBe(before.signature);
+});
+
+test("dead deliveries are counted and sent again by age and kind, and another shop's stay dead", async () => {
+  const { store, shop, other } = await opened();
+  const old = await deadDelivery(store, shop);
+  const young = await deadDelivery(store, shop, { queuedAt: START + 1_000 });
+  const theirs = await deadDelivery(store, other);
+  const status = async (id: string, of = shop) => (await store.deliveries.show(of.id, id)).status;
+  expect(await countDeadDeliveries(store, shop, { since: 0 })).toBe(2);
+  expect(await countDeadDeliveries(store, shop, { since: 0, kind: "trigger" })).toBe(0);
+  expect(await countDeadDeliveries(store, shop, { since: START + 1 })).toBe(1);
+  expect(await retryDeadDeliveries(store, shop, { since: 0, kind: "trigger" }, START + 2_000)).toBe(0);
+  expect(await retryDeadDeliveries(store, shop, { since: START + 1, kind: "webhook" }, START + 2_000)).toBe(1);
+  expect([await status(old), await status(young)]).toEqual(["dead", "pending"]);
+  expect(await retryDeadDeliveries(store, shop, { since: 0 }, START + 2_000)).toBe(1);
+  expect([await status(old), await status(theirs, other)]).toEqual(["pending", "dead"]);
+});
+
+test.each([
+  [0, "0 deliveries are sent again now."],
+  [1, "1 delivery is sent again now."],
+  [2, "2 deliveries are sent again now."],
+  [1_000, "1,000 deliveries are sent again now."],
+])("the message about %d deliveries agrees with their number", (count, text) => {
+  expect(sentAgain(count)).toBe(text);
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from "bun:test";
+import { createKey, findKey, importLegacyKey, revokeKey } from "../../src/actions/key.ts";
+import { hashKey } from "../../src/domain/key.ts";
+import { randomBytes, START, testApp } from "../support/app.ts";
+
+async function opened(plan: "pro" | "free" = "pro") {
+  const all = await testApp();
+  const { store } = all.app;
+  const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan, currency: "USD" }, START);
+  const dependencies = { store, random: randomBytes };
+  const importKey = (plaintext: string) =>
+    importLegacyKey(dependencies, { shop, label: "Old", actor: "operator", plaintext }, START);
+  return { store, shop, dependencies, importKey };
+}
+
+const LEGACY = `cad_pk_${"ab".repeat(24)}`;
+const NO_ACCESS =
+  "this shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on";
+
+describe("a new key", () => {
+  test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {
+    const { store, shop, dependencies } = await opened();
+    const { entry, plaintext, warnings } = await createKey(
+      dependencies,
+      { shop, label: " Warehouse ", actor: "merchant" },
+      START,
+    );
+    expect(plaintext).toMatch(/^cad_pk_[0-9a-f]{48}$/);
+    expect(entry).toEqual({
+      id: expect.stringMatching(/^key_[a-z2-7]{24}$/),
+      label: "Warehouse",
+      fingerprint: plaintext.slice(0, 15),
+      createdAt: START,
+      lastUsedAt: null,
+      legacy: false,
+    });
+    expect(warnings).toEqual([]);
+    expect(await store.keys.list(shop.id)).toEqual([entry]);
+    expect(await store.keys.find(hashKey(plaintext))).toMatchObject({ keyId: entry.id, shopId: shop.id });
+  });
+
+  test("is refused for its label, and nothing is stored", async () => {
+    const { store, shop, dependencies } = await opened();
+    const message = "the label must have 1 to 200 characters and no control or invisible characters";
+    await expect(createKey(dependencies, { shop, label: " ", actor: "operator" }, START)).rejects.toMatchObject({
+      code: "invalid",
+      message,
+    });
+    expect(await store.keys.list(shop.id)).toEqual([]);
+  });
+
+  test("is refused to a merchant whose plan has no API access; the operator gets it with a warning", async () => {
+    const { store, shop, dependencies } = await opened("free");
+    const refused = createKey(dependencies, { shop, label: "A", actor: "merchant" }, START);
+    await expect(refused).rejects.toMatchObject({ code: "plan_required", message: NO_ACCESS });
+    expect(await store.keys.list(shop.id)).toEqual([]);
+    const { entry, warnings } = await createKey(dependencies, { shop, label: "A", actor: "operator" }, START);
+    expect(warnings).toEqual([NO_ACCESS]);
+    expect(await store.keys.list(shop.id)).toEqual([entry]);
+  });
+});
+
+describe("a legacy key", () => {
+  test("opens the shop and is marked", async () => {
+    const { store, shop, importKey } = await opened();
+    const { entry, warnings } = await importKey(LEGACY);
+    expect(entry).toMatchObject({ label: "Old", fingerprint: "cad_pk_abababab", legacy: true });
+    expect(warnings).toEqual([]);
+    expect(await store.keys.find(hashKey(LEGACY))).toMatchObject({ keyId: entry.id, shopId: shop.id });
+  });
+
+  test("is refused if it is not an API key", async () => {
+    const { store, shop, importKey } = await opened();
+    const message = "the key must be cad_pk_ and 48 lower-case hexadecimal digits";
+    for (const text of ["", LEGACY.toUpperCase(), `${LEGACY}\n`])
+      await expect(importKey(text)).rejects.toMatchObject({ code: "invalid", message });
+    expect(await store.keys.list(shop.id)).toEqual([]);
+  });
+
+  test("is not stored twice, and does not come back after it was revoked", async () => {
+    const { store, shop, importKey } = await opened();
+    const { entry } = await importKey(LEGACY);
+    await expect(importKey(LEGACY)).rejects.toMatchObject({ code: "conflict" });
+    await revokeKey({ keys: store.keys }, shop, entry.id, START);
+    await expect(importKey(LEGACY)).rejects.toMatchObject({ code: "conflict" });
+  });
+});
+
+describe("revoking", () => {
+  test("a key is found by its id or its fingerprint, and opens nothing any more", async () => {
+    const { store, shop, importKey } = await opened();
+    const { entry: first } = await importKey(LEGACY);
+    const other = LEGACY.replaceAll("ab", "cd");
+    const { entry: second } = await importKey(other);
+    expect(await revokeKey(store, shop, first.id, START + 1)).toEqual({ entry: first, revokedAt: START + 1 });
+    expect(await store.keys.find(hashKey(LEGACY))).toBeUndefined();
+    expect(await findKey(store, shop, second.fingerprint)).toEqual(second);
+    expect(await revokeKey(store, shop, second.fingerprint, START + 2)).toEqual({
+      entry: second,
+      revokedAt: START + 2,
+    });
+    expect(await store.keys.find(hashKey(other))).toBeUndefined();
+  });
+
+  test("an unknown key, a revoked one and another shop's key do not exist", async () => {
+    const { store, shop, importKey } = await opened();
+    const { entry } = await importKey(LEGACY);
+    const beta = await store.shops.add({ domain: "beta.myshopify.com", plan: "pro", currency: "USD" }, START);
+    const missing = (id: string) => ({ code: "not_found", message: `there is no key ${id}, or it is revoked already` });
+    await expect(revokeKey(store, shop, "key_x", START)).rejects.toMatchObject(missing("key_x"));
+    await expect(revokeKey(store, beta, entry.id, START)).rejects.toMatchObject(missing(entry.id));
+    await revokeKey(store, shop, entry.id, START);
+    await expect(revokeKey(store, shop, entry.id, START)).rejects.toMatchObject(missing(entry.id));
+  });
+
+  test("a fingerprint that two keys share revokes neither, and the message names both", async () => {
+    const { store, shop, importKey } = await opened();
+    const ids = [];
+    for (const end of ["00", "11"]) ids.push((await importKey(LEGACY.slice(0, -2) + end)).entry.id);
+    const message = `several keys begin with cad_pk_abababab: name one by its id (${ids.toSorted().join(", ")})`;
+    await expect(revokeKey(store, shop, "cad_pk_abababab", START)).rejects.toMatchObject({ code: "invalid", message });
+    expect(await store.keys.list(shop.id)).toHaveLength(2);
+  });
+});

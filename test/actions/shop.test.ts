@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
+import type { Plan } from "../../src/domain/shop.ts";
+import { START, testApp } from "../support/app.ts";
+
+const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
+const NO_TRIGGERS =
+  "this shop's plan has no workflow triggers: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+
+async function opened(plan: Plan = "pro") {
+  const { app, addShop } = await testApp();
+  const { store } = app;
+  const { shop } = await addShop("alpha.myshopify.com", plan);
+  return { store, shop, status: () => shopStatus(store, shop) };
+}
+
+describe("the status of a shop", () => {
+  test("says of a new shop that nothing happened yet", async () => {
+    const { status } = await opened();
+    expect(await status()).toEqual({
+      planFixed: false,
+      retryDays: [1, 3, 5],
+      creditTitle: "Loyalty credit",
+      triggers: [],
+      hasConnection: false,
+      trouble: null,
+      loadedAt: null,
+      reconciledAt: null,
+      reconciledRows: null,
+      inbox: { waiting: 0, failed: 0 },
+    });
+  });
+
+  test("tells the last load from the last reconciliation, and counts the inbox", async () => {
+    const { store, shop, status } = await opened();
+    await store.syncs.complete(shop.id, "full", START, 9, START + 1);
+    await store.syncs.complete(shop.id, "changes", START, 7, START + 2);
+    const receipt = {
+      shopId: shop.id,
+      topic: "orders/paid",
+      subject: "s",
+      needsPlatform: true,
+      body: "{}",
+      triggeredAt: START,
+    };
+    await store.inbox.receive(
+      ["1", "2", "3"].map((webhookId) => ({ ...receipt, webhookId })),
+      START,
+    );
+    const [entry] = await store.inbox.list(shop.id, { limit: 1 });
+    await store.inbox.postpone(shop.id, [entry?.number ?? 0], "It failed.", null);
+    expect(await status()).toMatchObject({
+      loadedAt: START + 1,
+      reconciledAt: START + 2,
+      reconciledRows: 7,
+      inbox: { waiting: 2, failed: 1 },
+    });
+  });
+
+  test("says in words whether the connection works", async () => {
+    const { store, shop, status } = await opened();
+    expect(connectionText(await status())).toBe("not connected");
+    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    expect(await status()).toMatchObject({ hasConnection: true, trouble: null });
+    expect(connectionText(await status())).toBe("connected");
+    await store.connections.setTrouble(shop.id, "the token is refused");
+    expect(await status()).toMatchObject({ hasConnection: true, trouble: "the token is refused" });
+    expect(connectionText(await status())).toBe("the token is refused");
+  });
+});
+
+describe("changing a shop", () => {
+  test("stores what is given, and says nothing of access where triggers stay as they are", async () => {
+    const { store, shop, status } = await opened("free");
+    const { shop: changed, warnings } = await changeShop(store, {
+      shop,
+      change: { currency: "EUR", retryDays: [2] },
+      actor: "merchant",
+    });
+    expect([changed, warnings]).toEqual([{ ...shop, currency: "EUR" }, []]);
+    expect(await status()).toMatchObject({ retryDays: [2] });
+  });
+
+  test("refuses triggers to a merchant whose plan has none; the operator gets a warning", async () => {
+    const { store, shop, status } = await opened("free");
+    const change = { triggers: ["subscription-created" as const] };
+    await expect(changeShop(store, { shop, change, actor: "merchant" })).rejects.toMatchObject({
+      code: "plan_required",
+      message: NO_TRIGGERS,
+    });
+    expect((await status()).triggers).toEqual([]);
+    expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([NO_TRIGGERS]);
+    expect((await status()).triggers).toEqual(["subscription-created"]);
+  });
+
+  test("judges triggers by the plan that is set with them", async () => {
+    const { store, shop } = await opened("free");
+    const change = { plan: "pro" as const, triggers: [] };
+    expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([]);
+    const back = { shop: { ...shop, plan: "pro" as const }, change: { plan: "free" as const, triggers: [] } };
+    expect((await changeShop(store, { ...back, actor: "operator" })).warnings).toEqual([NO_TRIGGERS]);
+  });
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { queueTestEvent } from "../../src/actions/test-event.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { START, testApp } from "../support/app.ts";
+
+async function opened(plan: "pro" | "free" = "pro") {
+  const { app, addShop } = await testApp();
+  const { store } = app;
+  const { shop } = await addShop("alpha.myshopify.com", plan);
+  return { store, shop, queue: (topic: string) => queueTestEvent(store, { shop, topic }, START) };
+}
+
+test.each(TOPIC_NAMES)(
+  "a test event of %s is queued once, marked as a test, though no topic is chosen",
+  async (topic) => {
+    const { store, shop, queue } = await opened();
+    await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: [] }, START);
+    const id = await queue(topic);
+    expect(await store.deliveries.list(shop.id, { limit: 10 })).toMatchObject([
+      { id, topic, test: true, status: "pending", createdAt: START },
+    ]);
+    expect(JSON.parse((await store.deliveries.show(shop.id, id)).body)).toMatchObject({ id, topic, shop: shop.domain });
+  },
+);
+
+test("a test event is refused for an unknown topic, then for the plan, then for a missing endpoint", async () => {
+  const free = await opened("free");
+  await expect(free.queue("order.paid")).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining('"order.paid" is not a topic'),
+  });
+  await expect(free.queue("order.failed")).rejects.toMatchObject({
+    code: "plan_required",
+    message:
+      "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on",
+  });
+  const pro = await opened();
+  await expect(pro.queue("order.failed")).rejects.toMatchObject({
+    code: "failed",
+    message: "there is no endpoint yet: set its URL first",
+  });
+  expect(await pro.store.deliveries.list(pro.shop.id, { limit: 10 })).toEqual([]);
+});

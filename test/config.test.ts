@@ -1,0 +1,124 @@
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { httpAddress, readConfig } from "../src/config.ts";
+import { temporaryFolder } from "./support/app.ts";
+
+function fileWith(text: string): string {
+  const path = join(temporaryFolder(), "secret");
+  writeFileSync(path, text);
+  return path;
+}
+
+test("without flags and environment, the documented defaults hold", () => {
+  expect(readConfig({}, {})).toEqual({
+    data: resolve("data"),
+    host: "127.0.0.1",
+    port: 8080,
+    publicUrl: null,
+    masterKeyFile: resolve("data/master.key"),
+    platformUrl: "https://{shop}",
+    platformClientId: null,
+    platformSecretFile: null,
+    retryWaitsMs: [120_000, 240_000, 480_000, 960_000],
+    deliveryTimeoutMs: 10_000,
+    deliveryConcurrency: 512,
+    deliveryPerShop: 4,
+    egressAllow: [],
+    logLevel: "info",
+  });
+});
+
+test("a flag wins over the environment", () => {
+  const env = { SDS_DATA: "/env", SDS_HOST: "0.0.0.0", SDS_PORT: "1" };
+  expect(readConfig({}, env)).toMatchObject({
+    data: "/env",
+    masterKeyFile: "/env/master.key",
+    host: "0.0.0.0",
+    port: 1,
+  });
+  expect(readConfig({ data: "/flag", host: "::1", port: "2" }, env)).toMatchObject({
+    data: "/flag",
+    masterKeyFile: "/flag/master.key",
+    host: "::1",
+    port: 2,
+  });
+});
+
+test("the least and the largest value of each setting are taken", () => {
+  expect(readConfig({ port: "0" }, {}).port).toBe(0);
+  expect(readConfig({ port: "65535" }, {}).port).toBe(65_535);
+  expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({
+    deliveryPerShop: 1,
+    deliveryConcurrency: 99_999,
+  });
+  expect(readConfig({}, { SDS_DELIVERY_TIMEOUT: "1ms", SDS_RETRY_WAITS: "24h, 1s" })).toMatchObject({
+    deliveryTimeoutMs: 1,
+    retryWaitsMs: [86_400_000, 1_000],
+  });
+});
+
+test("addresses, files and the log level are read", () => {
+  const secretFile = fileWith("new\nold\n");
+  const config = readConfig(
+    {},
+    {
+      SDS_PUBLIC_URL: "https://SDS.example.com/",
+      SDS_MASTER_KEY_FILE: "/keys/master",
+      SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}",
+      SDS_PLATFORM_CLIENT_ID: "client",
+      SDS_PLATFORM_SECRET_FILE: secretFile,
+      SDS_EGRESS_ALLOW: "10.0.0.0/8, ::1/128",
+      SDS_LOG: "debug",
+    },
+  );
+  expect(config).toMatchObject({
+    publicUrl: "https://sds.example.com",
+    masterKeyFile: "/keys/master",
+    platformUrl: "http://127.0.0.1:9/{shop}",
+    platformClientId: "client",
+    platformSecretFile: secretFile,
+    logLevel: "debug",
+  });
+  expect(config.egressAllow.map(([network, bits]) => `${network}/${bits}`)).toEqual(["10.0.0.0/8", "::1/128"]);
+});
+
+test.each<[Record<string, string>, string]>([
+  [{ SDS_DATA: " " }, "SDS_DATA is empty"],
+  [{ SDS_HOST: "" }, "SDS_HOST is empty"],
+  [{ SDS_PORT: "65536" }, 'SDS_PORT is "65536"'],
+  [{ SDS_PORT: "-1" }, 'SDS_PORT is "-1"'],
+  [{ SDS_PUBLIC_URL: "https://sds.example.com/path" }, "SDS_PUBLIC_URL is"],
+  [{ SDS_PUBLIC_URL: "ftp://sds.example.com" }, "SDS_PUBLIC_URL is"],
+  [{ SDS_RETRY_WAITS: "2m,,4m" }, 'SDS_RETRY_WAITS contains ""'],
+  [{ SDS_DELIVERY_TIMEOUT: "0s" }, 'SDS_DELIVERY_TIMEOUT contains "0s"'],
+  [{ SDS_DELIVERY_TIMEOUT: "25h" }, 'SDS_DELIVERY_TIMEOUT contains "25h"'],
+  [{ SDS_DELIVERY_CONCURRENCY: "0" }, 'SDS_DELIVERY_CONCURRENCY is "0"'],
+  [{ SDS_DELIVERY_CONCURRENCY: "100000" }, 'SDS_DELIVERY_CONCURRENCY is "100000"'],
+  [{ SDS_DELIVERY_PER_SHOP: "many" }, 'SDS_DELIVERY_PER_SHOP is "many"'],
+  [{ SDS_EGRESS_ALLOW: "10.0.0.0" }, 'SDS_EGRESS_ALLOW is "10.0.0.0"'],
+  [{ SDS_LOG: "loud" }, 'SDS_LOG is "loud"'],
+  [{ SDS_PLATFORM_URL: "https://{shop}?a" }, "SDS_PLATFORM_URL must be"],
+  [{ SDS_PLATFORM_URL: "ftp://{shop}" }, "SDS_PLATFORM_URL must be"],
+  [{ SDS_PLATFORM_CLIENT_ID: "" }, "SDS_PLATFORM_CLIENT_ID is empty"],
+  [{ SDS_PLATFORM_SECRET_FILE: "/nowhere/secret" }, "SDS_PLATFORM_SECRET_FILE cannot be read"],
+])("%o is refused by name", (env, message) => {
+  expect(() => readConfig({}, env)).toThrow(message);
+});
+
+test("a platform address with a password is refused without repeating it", () => {
+  const read = () => readConfig({}, { SDS_PLATFORM_URL: "https://user:hidden@{shop}" });
+  expect(read).toThrow("SDS_PLATFORM_URL must be");
+  expect(read).not.toThrow("hidden");
+});
+
+test("an empty secret file is refused", () => {
+  expect(() => readConfig({}, { SDS_PLATFORM_SECRET_FILE: fileWith("\n") })).toThrow(
+    "is empty: it must hold the app's client secret",
+  );
+});
+
+test("an IPv6 host stands in brackets in an address", () => {
+  expect(httpAddress("::1", 80)).toBe("http://[::1]:80");
+  expect(httpAddress("127.0.0.1", 8080)).toBe("http://127.0.0.1:8080");
+});

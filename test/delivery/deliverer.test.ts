@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
+import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import type { Claim } from "../../src/store/deliveries.ts";
+import { START, testApp } from "../support/app.ts";
+import { Receiver } from "../support/receiver.ts";
+import { subscription } from "../support/records.ts";
+
+/** A deliverer with a real database, and a claimed delivery to an endpoint on this machine. */
+async function delivering() {
+  const { app, addShop } = await testApp();
+  const { shop } = await addShop();
+  const { webhooks, deliveries, mirror } = app.store;
+  const receiver = new Receiver();
+  await webhooks.set(shop.id, { url: receiver.url, topics: ["subscription.created"] }, START);
+  const secret = await webhooks.secret(shop.id, START);
+  await mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
+  const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  if (claim === undefined) throw new Error("nothing was claimed");
+  const reads: number[] = [];
+  const { secretOf } = webhooks;
+  webhooks.secretOf = (shopId, version) => {
+    reads.push(version);
+    return secretOf(shopId, version);
+  };
+  const started: Claim[] = [];
+  const settings = { fetch, resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
+  const deliver = createDeliverer(webhooks, settings, async (trigger) => {
+    started.push(trigger);
+    return { statusCode: 200, error: null, timedOut: false };
+  });
+  return { deliver, claim, receiver, secret, shop, addShop, webhooks, deliveries, reads, started };
+}
+
+test("a webhook is sent with its topic and a signature of its body", async () => {
+  const { deliver, claim, receiver, secret } = await delivering();
+  expect(await deliver(claim)).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(receiver.received).toMatchObject([{ topic: "subscription.created", body: claim.body }]);
+  expect(await receiver.allGenuine(secret)).toBe(true);
+});
+
+test("the signature of a delivery, shown by itself, is the one that is sent", async () => {
+  const { deliver, claim, receiver, shop, webhooks, deliveries } = await delivering();
+  await deliver(claim);
+  const signature = await signatureOf(webhooks, shop.id, await deliveries.show(shop.id, claim.id));
+  expect(receiver.received.map((each) => each.signature)).toEqual([signature ?? "missing"]);
+});
+
+test("a secret is read once for many deliveries, and each version by itself", async () => {
+  const { deliver, claim, webhooks, shop, receiver, reads } = await delivering();
+  await deliver(claim);
+  await deliver(claim);
+  expect(reads).toEqual([1]);
+  const rotated = await webhooks.rotateSecret(shop.id, START);
+  receiver.received.splice(0);
+  await deliver({ ...claim, secretVersion: 2 });
+  expect(reads).toEqual([1, 2]);
+  expect(await receiver.allGenuine(rotated)).toBe(true);
+});
+
+test("each shop's webhooks are signed with its own secret", async () => {
+  const { deliver, claim, webhooks, addShop, receiver } = await delivering();
+  await deliver(claim);
+  const { shop: other } = await addShop("beta.myshopify.com");
+  const secret = await webhooks.secret(other.id, START);
+  receiver.received.splice(0);
+  await deliver({ ...claim, shopId: other.id });
+  expect(await receiver.allGenuine(secret)).toBe(true);
+});
+
+test("a secret that cannot be read is read again for the next delivery", async () => {
+  const { deliver, claim, webhooks } = await delivering();
+  const { secretOf } = webhooks;
+  webhooks.secretOf = () => Promise.reject(new Error("disk I/O error"));
+  await expect(deliver(claim)).rejects.toThrow("disk I/O error");
+  webhooks.secretOf = secretOf;
+  expect(await deliver(claim)).toMatchObject({ statusCode: 200 });
+});
+
+test("without an endpoint the attempt fails", async () => {
+  const { deliver, claim } = await delivering();
+  expect(await deliver({ ...claim, url: null })).toEqual({
+    statusCode: null,
+    error: "The shop has no endpoint.",
+    timedOut: false,
+  });
+});
+
+test("a trigger starts a workflow, and has no signature", async () => {
+  const { deliver, claim, receiver, shop, webhooks, deliveries, started } = await delivering();
+  const trigger: Claim = { ...claim, kind: "trigger", url: null };
+  expect(await deliver(trigger)).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect([started, receiver.received]).toEqual([[trigger], []]);
+  const details = await deliveries.show(shop.id, claim.id);
+  expect(await signatureOf(webhooks, shop.id, { ...details, kind: "trigger" })).toBeNull();
+});

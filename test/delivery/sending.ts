@@ -1,0 +1,34 @@
+import { TOPIC_NAMES, type Topic } from "../../src/domain/event.ts";
+import { START, type TestApp, testApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { Receiver } from "../support/receiver.ts";
+
+/** The program with one shop, and the shop's endpoint on this machine. */
+export async function sending(topics: Topic[] = TOPIC_NAMES, env: Record<string, string> = {}) {
+  const test = await testApp({ SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_TIMEOUT: "500ms", ...env });
+  const shop = await test.addShop();
+  const receiver = new Receiver();
+  await test.app.store.webhooks.set(shop.shop.id, { url: receiver.url, topics }, START);
+  const secret = await test.app.store.webhooks.secret(shop.shop.id, START);
+  return { test, ...shop, receiver, secret, log: deliveryLog(test, shop.shop.id) };
+}
+
+/** Reads a shop's deliveries, newest first. */
+export function deliveryLog({ app }: TestApp, shopId: number) {
+  return async () => app.store.deliveries.list(shopId, { limit: 20 });
+}
+
+/** Waits until the newest delivery has this status, after this many attempts. */
+export async function settled(log: ReturnType<typeof deliveryLog>, status: string, attempts: number) {
+  return eventually(async () => {
+    const [newest] = await log();
+    return newest?.status === status && newest.attempts === attempts ? newest : undefined;
+  });
+}
+
+/** The id of the newest delivery. */
+export async function newestId(log: ReturnType<typeof deliveryLog>): Promise<string> {
+  const [newest] = await log();
+  if (newest === undefined) throw new Error("there is no delivery");
+  return newest.id;
+}

@@ -1,0 +1,292 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { Glob } from "bun";
+import { TOPIC_NAMES } from "../src/domain/event.ts";
+import { parseRecord } from "../src/domain/records.ts";
+import { Customer, Order, Subscription } from "../src/domain/resources.ts";
+import { sampleEvent } from "../src/domain/sample.ts";
+import { TRIGGER_HANDLES, TRIGGERS } from "../src/domain/trigger.ts";
+import { temporaryFolder } from "./support/app.ts";
+import { Program } from "./support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const TOP = join(import.meta.dir, "..");
+
+function read(path: string): Promise<string> {
+  return Bun.file(join(TOP, path)).text();
+}
+
+/** Every page of documentation, by its path. */
+const PAGES = new Map(
+  await Promise.all(
+    ["README.md", ...new Glob("{src,scripts,test}/**/*.md").scanSync(TOP)]
+      .filter((path) => !path.includes("node_modules/"))
+      .sort()
+      .map(async (path) => [path, await read(path)] as const),
+  ),
+);
+const ALL = [...PAGES.values()].join("\n");
+
+function page(path: string): string {
+  const text = PAGES.get(path);
+  if (text === undefined) throw new Error(`there is no ${path}`);
+  return text;
+}
+
+/** A page's text between a heading and the next one of the same or a higher level. */
+function section(path: string, heading: string): string {
+  const [marks = ""] = heading.split(" ");
+  const [, rest = ""] = page(path).split(`\n${heading}\n`);
+  return rest.split(new RegExp(`^#{1,${marks.length}} `, "m"))[0] ?? "";
+}
+
+/** The cells of a section's table rows, without their heading; code marks are taken off. */
+function rows(text: string): string[][] {
+  const cells = (line: string) =>
+    line
+      .split(/(?<!\\)\|/)
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll("`", ""));
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("|"))
+    .map(cells)
+    .filter((row, index) => index > 0 && !/^-+$/.test(row[0] ?? ""));
+}
+
+/** A heading's address in its page, as Markdown viewers make it. */
+function slug(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .trim()
+    .replaceAll(/\s/g, "-");
+}
+
+function anchors(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => slug(heading));
+}
+
+/** What a page says outside of code blocks, where a # is no heading and brackets are no links. */
+function prose(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```/gm, "");
+}
+
+test("every relative link leads to a file that exists, and to a heading in it", () => {
+  const broken = [...PAGES].flatMap(([path, text]) =>
+    [...prose(text).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+      .filter(([, to = "", anchor]) => {
+        const target = to === "" ? path : join(dirname(path), to);
+        if (!existsSync(join(TOP, target))) return true;
+        return anchor !== undefined && !anchors(prose(PAGES.get(target) ?? "")).includes(anchor);
+      })
+      .map(([link]) => `${path}: ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+/** Where the program's own files are named without `src/` in front. */
+const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+);
+const FILES = new Set([...new Glob("{src,test,scripts}/**/*").scanSync(TOP)].map((path) => basename(path)));
+
+/** The paths that a page names, from the top of the repository; code marks stand around those without `src/`. */
+function namedPaths(text: string): string[] {
+  const whole = [...text.matchAll(/(?<![\w./-])(?:src|test|scripts)\/[\w./*-]*[\w/*]/g)].map(([path]) => path);
+  const short = [...text.matchAll(/`([\w-]+)\/[\w./*-]*`/g)]
+    .filter(([, folder = ""]) => FOLDERS.includes(folder))
+    .map(([path]) => `src/${path.slice(1, -1)}`);
+  return [...whole, ...short];
+}
+
+test("every path of the repository that a page names exists", () => {
+  const exists = (path: string) =>
+    path.includes("*") ? !new Glob(path).scanSync(TOP).next().done : existsSync(join(TOP, path));
+  const missing = [...PAGES].flatMap(([path, text]) =>
+    namedPaths(text)
+      .filter((named) => !exists(named))
+      .map((named) => `${path}: ${named}`),
+  );
+  const missingFiles = [...PAGES].flatMap(([path, text]) =>
+    [...text.matchAll(/`([\w-]+\.(?:tsx?|sql))`/g)]
+      .filter(([, name = ""]) => !FILES.has(name))
+      .map(([name]) => `${path}: ${name}`),
+  );
+  expect([...missing, ...missingFiles]).toEqual([]);
+});
+
+test("nothing cites a document that is not in the repository", async () => {
+  // Put together, so that this file does not cite them.
+  const outside = new RegExp(
+    [...["contract", "service"].map((name) => `\\b${name}\\.md`), `\\.\\./${"shared"}`].join("|"),
+  );
+  const top = readdirSync(TOP).filter((name) => !["node_modules", "dist", "data", "coverage", ".git"].includes(name));
+  const files = top
+    .flatMap((name) =>
+      statSync(join(TOP, name)).isDirectory()
+        ? [...new Glob(`${name}/**/*`).scanSync({ cwd: TOP, dot: true })]
+        : [name],
+    )
+    .filter((path) => !path.includes("/node_modules/"));
+  const citing = await Promise.all(files.map(async (path) => (outside.test(await read(path)) ? [path] : [])));
+  expect(citing.flat().sort()).toEqual([]);
+});
+
+test("the pages and headings that the code cites exist", async () => {
+  const sources = ["src", "test", "scripts"].flatMap((folder) => [
+    ...new Glob(`${folder}/**/*.{ts,tsx,sql}`).scanSync(TOP),
+  ]);
+  const wrong = sources
+    .filter((path) => !path.includes("/node_modules/"))
+    .map(async (path) => {
+      // A citation can go on in the comment's next line.
+      const text = (await read(path)).replaceAll(/\n\s*(?:\*|\/\/|--)\s+/g, " ");
+      return [...text.matchAll(/\bdocs\/(\w+\.md)(?:, "?([^")]+)"?\))?/g)]
+        .filter(([, name = "", heading]) => {
+          const cited = PAGES.get(`src/docs/${name}`);
+          return cited === undefined || (heading !== undefined && !anchors(prose(cited)).includes(slug(heading)));
+        })
+        .map(([citation]) => `${path}: ${citation}`);
+    });
+  expect((await Promise.all(wrong)).flat()).toEqual([]);
+});
+
+test("the settings in docs/operating.md are those that the program reads", async () => {
+  const names = (text: string) => [...new Set(text.match(/\bSDS_[A-Z_]+/g))].sort();
+  const config = names(await read("src/config.ts"));
+  expect(config).not.toBeEmpty();
+  expect(names(page("src/docs/operating.md"))).toEqual(config);
+});
+
+/** What a help text lists under "Commands". */
+function listed(help: string): string[] {
+  const [list = ""] = help.split("\nCommands:\n")[1]?.split("\n\n") ?? [];
+  return [...list.matchAll(/^ {2}(\w[\w-]*)/gm)].map(([, name = ""]) => name).filter((name) => name !== "help");
+}
+
+/** Every command, by its words. A command that lists others is a noun. */
+async function allCommands(): Promise<string[]> {
+  const program = new Program();
+  const help = async (...words: string[]) => listed((await program.run([...words, "--help"])).stdout);
+  const verbs = async (noun: string) => (await help(noun)).map((verb) => `${noun} ${verb}`);
+  const commands = await Promise.all((await help()).map(async (noun) => [noun, await verbs(noun)] as const));
+  return commands.flatMap(([noun, ofNoun]) => (ofNoun.length === 0 ? [noun] : ofNoun));
+}
+
+test("every command is in docs/operating.md", async () => {
+  const commands = await allCommands();
+  expect(commands.length).toBeGreaterThan(30);
+  const table = section("src/docs/operating.md", "## Commands");
+  expect(commands.filter((command) => !new RegExp(`\`sds ${command}\\b`).test(table))).toEqual([]);
+});
+
+/** These are refusals of the settings page and of commands, and never an answer in JSON. */
+const NOT_ANSWERED = ["invalid", "conflict", "failed"];
+
+test("every error that the API and the intake can answer with is in docs/api.md, with its status", async () => {
+  const table = /STATUS: Record<ErrorCode, number> = \{([^}]*)\}/.exec(await read("src/http/respond.ts"))?.[1] ?? "";
+  const statuses = [...table.matchAll(/(\w+): (\d+)/g)].map(([, code = "", status = ""]) => [status, code]);
+  expect(statuses).not.toBeEmpty();
+  const documented = rows(section("src/docs/api.md", "### Errors")).map(([status, code]) => [status, code]);
+  expect(documented.toSorted()).toEqual(
+    expect.arrayContaining(statuses.filter(([, code = ""]) => !NOT_ANSWERED.includes(code)).toSorted()),
+  );
+});
+
+describe("docs/api.md", () => {
+  const line = Subscription.properties.lines.items;
+  test.each([
+    ["### Subscription", Subscription.properties],
+    ["### Line item", line.properties],
+    ["### Customer", Customer.properties],
+    ["### Order", Order.properties],
+  ])("%s has the fields that are served, in their order", (heading, properties) => {
+    expect(rows(section("src/docs/api.md", heading)).map(([field]) => field)).toEqual(Object.keys(properties));
+  });
+});
+
+describe("docs/webhooks.md", () => {
+  test("has every topic with the keys of its data, in their order", () => {
+    const [topics = ""] = section("src/docs/webhooks.md", "## Topics").split("\n| field |");
+    const documented = rows(topics).map(([topic, _when, data = ""]) => ({
+      topic,
+      keys: data.replace(/, and the reward.*/, "").split(", "),
+    }));
+    const sent = TOPIC_NAMES.map((topic) => {
+      const keys = Object.keys(sampleEvent(topic).data);
+      return { topic, keys: topic === "loyalty.reward_earned" ? keys.slice(0, 2) : keys };
+    });
+    expect(documented as unknown).toEqual(sent);
+  });
+
+  test("has every workflow trigger with its fields", () => {
+    const documented = rows(section("src/docs/webhooks.md", "## Workflow triggers")).map(
+      ([name, handle, _when, fields]) => ({ name, handle, fields }),
+    );
+    const known = TRIGGER_HANDLES.map((handle) => ({
+      name: TRIGGERS[handle].name,
+      handle,
+      fields: Object.keys(TRIGGERS[handle].fields).join(", "),
+    }));
+    expect(documented as unknown).toEqual(known);
+  });
+});
+
+describe("docs/records.md", () => {
+  const shown = [...ALL.matchAll(/^\{"type":.*\}$/gm)].map(([text]) => JSON.parse(text) as Record<string, unknown>);
+
+  test("shows a record of every type, and they are taken, here and in the other pages", () => {
+    expect(new Set(shown.map(({ type }) => type))).toEqual(
+      new Set(["customer", "subscription", "order", "reward", "cancel_flow"]),
+    );
+    expect(shown.map(parseRecord).filter((result) => "refused" in result)).toEqual([]);
+  });
+
+  test.each(["customer", "subscription", "order", "reward", "cancel_flow"])(
+    "has the fields of %s, and says which are optional",
+    (type) => {
+      const example = shown.find((record) => record["type"] === type) ?? {};
+      const fields = rows(section("src/docs/records.md", `### ${type}`)).filter(([field = ""]) => !field.includes(" "));
+      for (const [field = "", kind] of fields) {
+        const { [field]: _, ...without } = example;
+        expect({ field, result: parseRecord(kind === "optional" ? { ...without, [field]: null } : without) }).toEqual({
+          field,
+          result: kind === "optional" ? { record: expect.anything() } : { refused: { field, reason: "is missing" } },
+        });
+      }
+    },
+  );
+});
+
+test.skipIf(Bun.which("sqlite3") === null)(
+  "the backup in docs/operating.md makes a new copy each night, for its owner alone, that can be restored",
+  async () => {
+    const script = /```sh\n([\s\S]*?VACUUM INTO[\s\S]*?)```/.exec(page("src/docs/operating.md"))?.[1] ?? "";
+    const folder = join(temporaryFolder(), "home");
+    const program = new Program(join(folder, "data"));
+    await program.json(["shop", "add", "alpha.myshopify.com"]);
+    // In the place of the system's clock.
+    writeFileSync(join(folder, "date"), "#!/bin/sh\necho $NIGHT\n", { mode: 0o700 });
+    for (const night of ["first", "second"]) {
+      const env = { PATH: `${folder}:${process.env["PATH"]}`, NIGHT: night };
+      const child = Bun.spawn(["sh", "-c", script], { cwd: folder, env, stdout: "ignore", stderr: "pipe" });
+      expect({ status: await child.exited, stderr: await child.stderr.text() }).toEqual({ status: 0, stderr: "" });
+    }
+    const copies = readdirSync(join(folder, "backups"));
+    expect(copies.toSorted()).toEqual(["sds-first.db", "sds-second.db"]);
+    for (const copy of copies) {
+      expect(statSync(join(folder, "backups", copy)).mode & 0o777).toBe(0o600);
+      const restored = join(folder, `restored-${copy}`);
+      mkdirSync(restored);
+      copyFileSync(join(folder, "backups", copy), join(restored, "sds.db"));
+      copyFileSync(join(program.data, "master.key"), join(restored, "master.key"));
+      expect(await new Program(restored).json<unknown[]>(["shop", "list"])).toMatchObject([
+        { domain: "alpha.myshopify.com" },
+      ]);
+    }
+  },
+);

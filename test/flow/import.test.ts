@@ -1,0 +1,95 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { Program } from "../support/program.ts";
+import { customer, order, subscription } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DOMAIN = "alpha.myshopify.com";
+
+describe("import", () => {
+  async function prepared(lines: (object | string)[]) {
+    const program = new Program();
+    await program.json(["shop", "add", DOMAIN]);
+    const file = join(temporaryFolder(), "records.ndjson");
+    writeFileSync(file, lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
+    return { program, file };
+  }
+  const customers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => customer(from + n));
+
+  test("reads a file, counts what changed, and changes nothing the second time", async () => {
+    const { program, file } = await prepared([subscription(1), "", order(1, 1), customer(1)]);
+    expect(await program.json(["import", file])).toEqual({ read: 3, changed: 2, events: 0 });
+    expect(await program.run(["import", file])).toEqual({
+      status: 0,
+      stdout: "read 3, changed 0, events 0\n",
+      stderr: "",
+    });
+  });
+
+  test("applies 1,000 lines or none of them, and stops at a bad line with its number", async () => {
+    const { program, file } = await prepared([
+      ...customers(1, 1499),
+      '{"type":"customer","shopifyId":',
+      ...customers(1501, 1600),
+    ]);
+    const { status, stdout, stderr } = await program.run(["import", file]);
+    expect({ status, stdout, stderr }).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: "sds: line 1500: the record is not valid JSON; lines 1 to 1000 were imported, the rest was not\n",
+    });
+    const db = new Database(join(program.data, "sds.db"), { readonly: true });
+    expect(db.query("SELECT count(*) AS n FROM customers").get()).toEqual({ n: 1000 });
+    db.close();
+  });
+
+  test.each([
+    [
+      "a wrong value",
+      [customer(1), { ...customer(2), email: 5 }],
+      "line 2: field email must be a string of at most 1024 characters, without U+0000, or null; nothing was imported",
+    ],
+    [
+      "an order for no contract",
+      [customer(1), "", order(7, 1)],
+      "line 3: field subscription names a contract that is not in the mirror: gid://shopify/SubscriptionContract/7; nothing was imported",
+    ],
+  ])("names line and field of %s", async (_name, lines, message) => {
+    const { program, file } = await prepared(lines);
+    expect(await program.run(["import", file])).toEqual({ status: 2, stdout: "", stderr: `sds: ${message}\n` });
+  });
+
+  test("refuses a line that is not UTF-8, with its number", async () => {
+    const { program } = await prepared([]);
+    const stdin = Uint8Array.from(
+      Buffer.concat([Buffer.from(`${JSON.stringify(customer(1))}\n`), Uint8Array.of(0x22, 0xff, 0x22, 0x0a)]),
+    );
+    expect(await program.run(["import", "-"], { stdin })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: "sds: line 2: the record is not UTF-8; nothing was imported\n",
+    });
+  });
+
+  test("says which lines before such a line were imported", async () => {
+    const { program } = await prepared([]);
+    const good = customers(1, 2399).map((record) => JSON.stringify(record));
+    const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${good.join("\n")}\n`), Uint8Array.of(0xff, 0x0a)]));
+    expect(await program.run(["import", "-"], { stdin })).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: "sds: line 2400: the record is not UTF-8; lines 1 to 2000 were imported, the rest was not\n",
+    });
+  });
+
+  test("ends with 3 for a missing file, and with 2 for a folder", async () => {
+    const { program } = await prepared([]);
+    expect((await program.run(["import", "missing.ndjson"])).status).toBe(3);
+    expect((await program.run(["import", temporaryFolder()])).status).toBe(2);
+  });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { randomBytes, START } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
+import { Program } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DOMAIN = "alpha.myshopify.com";
+const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+/** Works on the database of a program, beside its commands. */
+async function onStore(program: Program, run: (store: Store) => Promise<void>): Promise<void> {
+  const masterKeyFile = join(program.data, "master.key");
+  const store = await openStore({ folder: program.data, masterKeyFile, busyTimeoutMs: 30_000, random: randomBytes });
+  await run(store);
+  await store.close();
+}
+
+describe("the plan", () => {
+  const words = (feature: string) =>
+    `this shop's plan has no ${feature} with the Pro plan, and with the Free plan through the API and webhooks add-on\n`;
+
+  test.each([
+    [["key", "create", "--label", "A"], "API access: it comes"],
+    [["webhook", "set", "--all-topics"], "webhooks: they come"],
+    [["shop", "set", DOMAIN, "--triggers", "all"], "workflow triggers: they come"],
+  ])("%j warns if it does not include that, and does it", async (args, feature) => {
+    const program = new Program();
+    await program.json(["shop", "add", DOMAIN, "--plan", "free"]);
+    const { status, stderr } = await program.run([...args, "--json"]);
+    expect(status).toBe(0);
+    expect(stderr).toStartWith(`sds: warning: ${words(feature)}`);
+  });
+
+  test("webhook test is refused if it does not include webhooks", async () => {
+    const program = new Program();
+    await program.json(["shop", "add", DOMAIN, "--plan", "free"]);
+    expect(await program.run(["webhook", "test"])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `sds: ${words("webhooks: they come")}`,
+    });
+  });
+});
+
+test("a plan that the operator sets stays, until the operator sets it to follow the platform", async () => {
+  const program = new Program();
+  const isFixed = async () => {
+    let fixed: boolean | undefined;
+    await onStore(program, async ({ shops }) => {
+      fixed = (await shops.settings((await shops.find(DOMAIN))?.id ?? 0)).planFixed;
+    });
+    return fixed;
+  };
+  await program.json(["shop", "add", DOMAIN]);
+  expect(await isFixed()).toBe(false);
+  await program.json(["shop", "set", DOMAIN, "--plan", "pro"]);
+  expect(await isFixed()).toBe(true);
+  expect(await program.json(["shop", "set", DOMAIN, "--plan", "platform"])).toMatchObject({ plan: "pro" });
+  expect(await isFixed()).toBe(false);
+  await program.run(["shop", "remove", DOMAIN, "--yes"]);
+  await program.json(["shop", "add", DOMAIN, "--plan", "pro"]);
+  expect(await isFixed()).toBe(true);
+});
+
+test("webhook set says what is still missing before anything is sent", async () => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const set = async (...args: string[]) => (await program.run(["webhook", "set", ...args])).stderr;
+  expect(await set("--all-topics")).toBe("Nothing is sent yet: set a URL with `sds webhook set --url ...`.\n");
+  expect(await set("--url", "https://93.184.215.14/")).toBe("");
+  expect(await program.run(["webhook", "clear"])).toEqual({ status: 0, stdout: "", stderr: "Webhooks are off.\n" });
+  expect(await set("--url", "https://93.184.215.14/")).toBe(
+    "Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.\n",
+  );
+});
+
+describe("messages agree with their numbers", () => {
+  test("delivery retry --dead counts, and with --yes sends", async () => {
+    const program = new Program();
+    await program.json(["shop", "add", DOMAIN]);
+    const die = () =>
+      onStore(program, async (store) => {
+        const shop = await store.shops.find(DOMAIN);
+        if (shop !== undefined) await deadDelivery(store, shop);
+      });
+    const retry = async (...args: string[]) => {
+      const { stdout, stderr } = await program.run(["delivery", "retry", "--dead", ...args]);
+      return stdout + stderr;
+    };
+    expect(await retry()).toBe("There are no dead deliveries.\n");
+    await die();
+    expect(await retry()).toBe("1 delivery is dead. Add --yes to send it again.\n");
+    await die();
+    expect(await retry()).toBe("2 deliveries are dead. Add --yes to send them again.\n");
+    expect(await retry("--since", "2026-02-01T00:00:00Z", "--yes")).toBe("2 deliveries are sent again now.\n");
+    await die();
+    expect(await retry("--yes")).toBe("1 delivery is sent again now.\n");
+  });
+
+  test("inbox retry --failed counts what it processes again", async () => {
+    const program = new Program();
+    await program.json(["shop", "add", DOMAIN]);
+    const fail = (count: number) =>
+      onStore(program, async ({ shops, inbox }) => {
+        const shopId = (await shops.find(DOMAIN))?.id ?? 0;
+        const receipt = {
+          shopId,
+          webhookId: null,
+          topic: "orders/paid",
+          subject: "s",
+          needsPlatform: true,
+          body: "{}",
+          triggeredAt: START,
+        };
+        await inbox.receive(Array(count).fill(receipt), START);
+        const entries = await inbox.list(shopId, { limit: 10, status: "waiting" });
+        const numbers = entries.map(({ number }) => number);
+        await inbox.postpone(shopId, numbers, "It failed.", null);
+      });
+    const run = async (...args: string[]) => (await program.run(["inbox", ...args])).stderr;
+    expect(await run("list")).toBe("There are no waiting or failed platform webhooks.\n");
+    expect(await run("retry", "--failed")).toBe("There are no failed platform webhooks.\n");
+    await fail(1);
+    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 1 platform webhook again now.\n");
+    await fail(1);
+    expect(await run("retry", "--failed")).toBe("A running `sds serve` processes 2 platform webhooks again now.\n");
+    expect(await run("list", "--status", "failed")).toBe("There are no failed platform webhooks.\n");
+  });
+});
+
+test("shop connect, sync and shop show tell people how a shop stands with the platform", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", { currency: "EUR" });
+  const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
+  const line = {
+    title: "House blend",
+    price: "12.50",
+    quantity: 2,
+    variant: "gid://shopify/ProductVariant/11",
+    product: "gid://shopify/Product/12",
+  };
+  await platform.tell("createContract", { customer, lines: [line] });
+  const program = new Program(undefined, platform.env);
+  await program.json(["shop", "add", DOMAIN]);
+  const shown = async () =>
+    Object.fromEntries(
+      (await program.run(["shop", "show", DOMAIN])).stdout.split("\n").map((each) => each.split(/ {2,}/)),
+    );
+  expect(await shown()).toMatchObject({ domain: DOMAIN, plan: "pro", platform: "not connected" });
+  expect(await shown()).not.toHaveProperty("inbox");
+  expect(await program.run(["shop", "connect", DOMAIN, "--client-credentials"])).toEqual({
+    status: 0,
+    stdout: "",
+    stderr: `Connected ${DOMAIN} (EUR, plan pro). Load it with \`sds sync ${DOMAIN}\`.\n`,
+  });
+  expect(await program.run(["sync"])).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^read 1 customer, 1 subscription, 1 order in \d+ s; changed \d, events 0\n$/),
+    stderr: "",
+  });
+  const { platform: entry } = await program.json<{ platform: object }>(["shop", "show", DOMAIN]);
+  expect(Object.keys(entry)).toEqual([
+    "connected",
+    "trouble",
+    "syncedAt",
+    "reconciledAt",
+    "repairs",
+    "inbox",
+    "retryDays",
+    "creditTitle",
+    "triggers",
+  ]);
+  expect(entry).toMatchObject({
+    connected: true,
+    trouble: null,
+    syncedAt: expect.stringMatching(ISO),
+    reconciledAt: null,
+    repairs: null,
+    inbox: { waiting: 0, failed: 0 },
+    retryDays: [1, 3, 5],
+    creditTitle: "Loyalty credit",
+    triggers: [],
+  });
+  expect(await shown()).toMatchObject({
+    platform: "connected",
+    syncedAt: expect.stringMatching(ISO),
+    reconciledAt: "never",
+    repairs: "never",
+    inbox: "0 waiting, 0 failed",
+    retryDays: "1,3,5",
+    triggers: "none",
+  });
+  await onStore(program, async ({ shops, connections }) => {
+    await connections.setTrouble((await shops.find(DOMAIN))?.id ?? 0, "the platform refuses the token");
+  });
+  expect((await program.json<{ platform: object }>(["shop", "show", DOMAIN])).platform).toMatchObject({
+    connected: false,
+    trouble: "the platform refuses the token",
+  });
+  expect(await shown()).toMatchObject({ platform: "the platform refuses the token" });
+  expect((await program.run(["shop", "disconnect", DOMAIN])).stderr).toBe(`Disconnected ${DOMAIN}.\n`);
+  expect(await shown()).toMatchObject({ platform: "not connected", syncedAt: expect.stringMatching(ISO) });
+  expect(await program.run(["shop", "disconnect", DOMAIN])).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: `sds: ${DOMAIN} is not connected\n`,
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+import { customer, gid } from "../support/records.ts";
+import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(120_000);
+
+/** Programs at once. */
+const AT_ONCE = 3;
+
+interface Delivery {
+  id: string;
+  kind: string;
+  status: string;
+}
+
+interface ShownDelivery extends Delivery {
+  body: string;
+  signature: string | null;
+}
+
+async function old(version: number): Promise<{ program: Program; answers: Answers }> {
+  const data = join(temporaryFolder(), "data");
+  const answers = await unpack(version, data);
+  // No server of the platform is there.
+  return {
+    answers,
+    program: new Program(data, { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" }),
+  };
+}
+
+/** What the commands printed of which the arguments begin so. */
+function printed<T>({ commands }: Answers, ...args: string[]): T[] {
+  return commands
+    .filter((command) => args.every((arg, index) => command.args[index] === arg))
+    .map(({ stdout }) => JSON.parse(stdout) as T);
+}
+
+describe.each(storedVersions())("a database of schema version %d", (version) => {
+  test("is shown by every command as it was before", async () => {
+    const { program, answers } = await old(version);
+    // The first few programs race for the upgrade.
+    for (let first = 0; first < answers.commands.length; first += AT_ONCE) {
+      const some = answers.commands.slice(first, first + AT_ONCE);
+      const results = await Promise.all(some.map(async ({ args }) => ({ args, ...(await program.run(args)) })));
+      for (const [index, { args, status, stdout, stderr }] of results.entries()) {
+        expect({ args, status, stderr }).toEqual({ args, status: 0, stderr: "" });
+        // A later version may print more fields.
+        expect({ args, printed: JSON.parse(stdout) as unknown }).toMatchObject({
+          args,
+          printed: JSON.parse(some[index]?.stdout ?? "") as object,
+        });
+      }
+    }
+  });
+
+  test("sends what waited in it, with the bodies and signatures that were fixed when it was queued", async () => {
+    const { program, answers } = await old(version);
+    const receiver = new Receiver();
+    for (const { domain } of answers.shops)
+      await program.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
+    await program.serve();
+    const waiting = printed<Delivery[]>(answers, "delivery", "list", "--limit").flat();
+    const due = waiting
+      .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
+      .map(({ id }) => id);
+    expect(due.length).toBeGreaterThan(10);
+    const received = await receiver.gets(due.length, 60_000);
+    expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
+    const shown = printed<ShownDelivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
+    expect(shown.length).toBeGreaterThan(4);
+    for (const { id, body, signature } of shown) {
+      expect(received.find((each) => each.id === id)).toMatchObject({ id, body, signature: signature ?? "none" });
+    }
+  });
+
+  test("takes new records and keys, which are there for the next program", async () => {
+    const { program, answers } = await old(version);
+    const [shop] = answers.shops;
+    const choice = ["--shop", shop?.domain ?? ""];
+    const { id, key } = await program.json<{ id: string; key: string }>(["key", "create", "--label", "New", ...choice]);
+    const record = JSON.stringify(customer(8_000, { email: "new@example.com" }));
+    expect(await program.json(["import", "-", ...choice], { stdin: record })).toEqual({
+      read: 1,
+      changed: 1,
+      events: 0,
+    });
+    expect((await program.json<{ id: string }[]>(["key", "list", ...choice])).map((each) => each.id)).toContain(id);
+    const { url } = await program.serve();
+    const rows = async (bearer: string) => {
+      const response = await fetch(`${url}/api/v1/customers?limit=250`, {
+        headers: { Authorization: `Bearer ${bearer}` },
+      });
+      return ((await response.json()) as { data: { shopifyId: string }[] }).data;
+    };
+    expect((await rows(key)).map(({ shopifyId }) => shopifyId)).toContain(gid.customer(8_000));
+    expect(await rows(shop?.key ?? "")).toEqual(await rows(key));
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "bun:test";
+import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
+import { createLog } from "../../src/log.ts";
+import { START, testApp } from "../support/app.ts";
+
+/** An authenticator over a real store. `writes` has the time of each write of last uses. */
+async function openAuthenticator() {
+  const { app, addShop, clock } = await testApp();
+  const { shop, key } = await addShop();
+  const header = `Bearer ${key}`;
+  const writes: number[] = [];
+  const logged: string[] = [];
+  const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
+  const keys = { ...app.store.keys };
+  const store = {
+    ...keys,
+    touch: async (uses: ReadonlyMap<string, number>) => {
+      await keys.touch(uses);
+      writes.push(clock.ms - START);
+    },
+  };
+  const open = () => createApiKeyAuthenticator(store, clock.now, log);
+  const lastUsedAt = async () => ((await keys.list(shop.id))[0]?.lastUsedAt ?? START - 1) - START;
+  return { header, clock, logged, open, store, writes, lastUsedAt, authenticator: open() };
+}
+
+describe("the last use of a key", () => {
+  test("is written at the first use before the answer, then at most once a minute, and at shutdown", async () => {
+    const { authenticator, header, clock, writes, lastUsedAt } = await openAuthenticator();
+    const use = async (after: number) => {
+      clock.ms = START + after;
+      await authenticator.authenticate(header);
+    };
+    await use(0);
+    expect(writes).toEqual([0]);
+    for (const after of [30_000, 59_999, 60_000, 61_500, 119_999, 120_000]) {
+      await use(after);
+      await authenticator.writeUses();
+    }
+    expect(writes).toEqual([0, 60_000, 120_000]);
+    await use(130_000);
+    clock.ms = START + 140_000;
+    await authenticator.writeUses({ all: true });
+    expect(writes).toEqual([0, 60_000, 120_000, 140_000]);
+    expect(await lastUsedAt()).toBe(130_000);
+  });
+
+  test("is written once a minute, even if the written use is older than the write", async () => {
+    const { authenticator, header, clock, writes } = await openAuthenticator();
+    const at = (after: number) => {
+      clock.ms = START + after;
+    };
+    await authenticator.authenticate(header);
+    at(30_000);
+    await authenticator.authenticate(header);
+    at(60_000);
+    await authenticator.writeUses();
+    at(100_000);
+    await authenticator.authenticate(header);
+    await authenticator.writeUses();
+    expect(writes).toEqual([0, 60_000]);
+  });
+
+  test("is not written again without another use", async () => {
+    const { authenticator, header, clock, writes } = await openAuthenticator();
+    await authenticator.authenticate(header);
+    clock.ms += 120_000;
+    await authenticator.writeUses();
+    await authenticator.writeUses({ all: true });
+    expect(writes).toEqual([0]);
+  });
+
+  test("during a write is kept for the next one", async () => {
+    const { authenticator, header, clock, store, lastUsedAt } = await openAuthenticator();
+    const { touch } = store;
+    await authenticator.authenticate(header);
+    clock.ms += 60_000;
+    await authenticator.authenticate(header);
+    store.touch = async (uses) => {
+      clock.ms += 1;
+      await authenticator.authenticate(header);
+      await touch(uses);
+    };
+    await authenticator.writeUses();
+    expect(await lastUsedAt()).toBe(60_000);
+    store.touch = touch;
+    await authenticator.writeUses({ all: true });
+    expect(await lastUsedAt()).toBe(60_001);
+  });
+
+  test("counts from what is stored, after a restart", async () => {
+    const { authenticator, open, header, clock, writes } = await openAuthenticator();
+    await authenticator.authenticate(header);
+    const restarted = open();
+    clock.ms += 30_000;
+    await restarted.authenticate(header);
+    await restarted.writeUses();
+    expect(writes).toEqual([0]);
+    clock.ms += 30_000;
+    await restarted.writeUses();
+    expect(writes).toEqual([0, 60_000]);
+  });
+
+  test("that cannot be written is logged, does not fail the request, and is written later", async () => {
+    const { authenticator, header, clock, store, logged, writes, lastUsedAt } = await openAuthenticator();
+    const { touch } = store;
+    store.touch = async () => {
+      throw new Error("database is locked");
+    };
+    await authenticator.authenticate(header);
+    expect(logged.map((text) => JSON.parse(text))).toMatchObject([
+      { level: "warn", message: "cannot write when keys were last used", error: "database is locked" },
+    ]);
+    store.touch = touch;
+    clock.ms += 1_000;
+    await authenticator.writeUses();
+    expect([writes, await lastUsedAt()]).toEqual([[1_000], 0]);
+  });
+});

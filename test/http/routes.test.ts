@@ -1,0 +1,130 @@
+import { expect, test } from "bun:test";
+import { answerOf, NOT_FOUND, notAllowed, refusal, success } from "../support/answer.ts";
+import { testApp } from "../support/app.ts";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/** Every path that is served, with the methods it takes. */
+const SERVED = {
+  "/api/v1/subscriptions": "GET",
+  "/api/v1/customers?limit=1": "GET",
+  "/api/v1/orders?cursor=x": "GET",
+  "/intake": "POST",
+  "/platform/webhooks": "POST",
+  "/healthz": "GET, HEAD",
+  "/readyz?x": "GET, HEAD",
+  "/admin": "GET",
+  "/admin/sign-in": "GET",
+  "/admin/sign-out": "GET, POST",
+  "/admin/pico.css": "GET",
+  "/admin/admin.css": "GET",
+  "/admin/admin.js?v=1": "GET",
+  "/admin/keys": "GET, POST",
+  "/admin/keys/key_a/revoke": "GET, POST",
+  "/admin/webhooks": "GET, POST",
+  "/admin/webhooks/secret": "GET, POST",
+  "/admin/webhooks/rotate": "GET, POST",
+  "/admin/webhooks/clear": "GET, POST",
+  "/admin/webhooks/test": "GET, POST",
+  "/admin/deliveries": "GET",
+  "/admin/deliveries/retry-dead": "GET, POST",
+  "/admin/deliveries/whd_a": "GET",
+  "/admin/deliveries/whd_a/retry": "GET, POST",
+  "/admin/triggers": "GET, POST",
+  "/admin/triggers/retry-dead": "GET, POST",
+  "/admin/plan": "GET",
+};
+
+test("a path takes its methods and no others, without a key or a session", async () => {
+  const { request } = await testApp();
+  for (const [path, allow] of Object.entries(SERVED)) {
+    for (const method of METHODS) {
+      const response = await request(path, { method });
+      if (allow.split(", ").includes(method))
+        expect([method, path, [404, 405, 500].includes(response.status)]).toEqual([method, path, false]);
+      else expect([method, path, await answerOf(response)]).toEqual([method, path, notAllowed(allow)]);
+    }
+  }
+});
+
+test("below /api a path that nothing serves is 404 for GET, with or without a key, and 405 for every other method", async () => {
+  const { addShop, request } = await testApp();
+  const { get } = await addShop();
+  for (const path of [
+    "/api",
+    "/api/",
+    "/api/v1",
+    "/api/v1/",
+    "/api/v2/orders",
+    "/api/v1/subscriptions/",
+    "/api/v1/Orders",
+    "/api/v1/%6frders",
+    "/api//v1/orders",
+    "/api/v1/orders/1",
+    "/api/v1/orders;x",
+    "/api/v9/nothing?cursor=x",
+  ]) {
+    expect([path, await answerOf(await request(path)), await answerOf(await get(path))]).toEqual([
+      path,
+      NOT_FOUND,
+      NOT_FOUND,
+    ]);
+    for (const method of METHODS.slice(1))
+      expect([method, path, await answerOf(await request(path, { method }))]).toEqual([
+        method,
+        path,
+        notAllowed("GET"),
+      ]);
+  }
+});
+
+test("elsewhere a path that nothing serves is 404 for every method", async () => {
+  const { request } = await testApp();
+  for (const path of [
+    "/",
+    "/nothing",
+    "/apis",
+    "//api/v1/orders",
+    "/healthz/",
+    "/intake/x",
+    "/admin/",
+    "/admin/nothing",
+    "/admin/deliveries/a-b",
+    "/administrator",
+  ]) {
+    for (const method of METHODS)
+      expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, NOT_FOUND]);
+  }
+});
+
+test.each(["x", "sds", "[::1]", "a.example", "sds:8080"])("the API answers under the host %s", async (host) => {
+  const { app, addShop } = await testApp();
+  const { key } = await addShop();
+  const response = await app.handle(
+    new Request(`http://${host}/api/v1/orders`, { headers: { Authorization: `Bearer ${key}` } }),
+  );
+  expect(response.status).toBe(200);
+});
+
+test("healthz is 200, whatever the database does", async () => {
+  const { app, request } = await testApp();
+  app.store.check = async () => {
+    throw new Error("disk full");
+  };
+  expect(await answerOf(await request("/healthz"))).toEqual(success(200, { status: "ok" }));
+});
+
+test("readyz is 503 while the database cannot be written, and while the program stops", async () => {
+  const { app, request, clock } = await testApp();
+  const ready = async () => answerOf(await request("/readyz"));
+  const { check } = app.store;
+  app.store.check = async () => {
+    throw new Error("disk full");
+  };
+  expect(await ready()).toEqual(refusal(503, "unavailable", "The database cannot be written."));
+  app.store.check = check;
+  clock.ms += 1_000;
+  expect(await ready()).toEqual(success(200, { status: "ok" }));
+  await app.stop();
+  expect(await ready()).toEqual(refusal(503, "unavailable", "The program is stopping."));
+});

@@ -1,0 +1,400 @@
+import { describe, expect, test } from "bun:test";
+import type { Sleep } from "../../src/lib/sleep.ts";
+import { createTurnLoop } from "../../src/lib/turn-loop.ts";
+
+interface Pause {
+  ms: number;
+  end(): void;
+}
+
+/** A loop whose turns and pauses end when the test says so. */
+function loopWith(turn: () => Promise<void>) {
+  const pauses: Pause[] = [];
+  const failures: unknown[] = [];
+  const sleep: Sleep = (ms, signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve());
+    pauses.push({ ms, end: resolve });
+    return promise;
+  };
+  const loop = createTurnLoop({ turn, sleep, onFailure: (thrown) => failures.push(thrown), pauseMs: 50 });
+  return { loop, pauses, failures };
+}
+
+/** A loop that counts its turns. Each turn waits for its end if `held` is set, and throws what `error` holds. */
+function countingLoop() {
+  const state = { begun: 0, ended: 0, atOnce: 0, most: 0, error: undefined as Error | undefined };
+  let held: PromiseWithResolvers<void> | undefined;
+  const turn = async () => {
+    state.begun += 1;
+    state.atOnce += 1;
+    state.most = Math.max(state.most, state.atOnce);
+    const { error } = state;
+    await held?.promise;
+    state.atOnce -= 1;
+    state.ended += 1;
+    if (error !== undefined) throw error;
+  };
+  return {
+    ...loopWith(turn),
+    state,
+    hold() {
+      held = Promise.withResolvers<void>();
+    },
+    release() {
+      held?.resolve();
+      held = undefined;
+    },
+  };
+}
+
+/** Lets the event loop go round often enough for every turn that is wanted and neither held nor paused. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));
+}
+
+function eventOf(work: Promise<unknown>): { happened: boolean } {
+  const event = { happened: false };
+  work.then(() => {
+    event.happened = true;
+  });
+  return event;
+}
+
+describe("wake", () => {
+  test("makes no turn at once, but a turn soon", async () => {
+    const { loop, state } = countingLoop();
+    loop.wake();
+    expect(state.begun).toBe(0);
+    await settle();
+    expect(state).toMatchObject({ begun: 1, ended: 1 });
+  });
+
+  test("makes one turn for many calls at once", async () => {
+    const { loop, state } = countingLoop();
+    for (let n = 0; n < 100; n += 1) loop.wake();
+    await settle();
+    expect(state.begun).toBe(1);
+  });
+
+  test("lets what happens in the same round of the event loop share the turn", async () => {
+    const happened: string[] = [];
+    const seen: string[][] = [];
+    const { loop } = loopWith(async () => {
+      seen.push(happened.splice(0));
+    });
+    for (const name of ["a", "b", "c"]) {
+      setImmediate(() => {
+        happened.push(name);
+        loop.wake();
+      });
+    }
+    await settle();
+    expect(seen).toEqual([["a", "b", "c"]]);
+  });
+
+  test("during a turn makes one more, after it", async () => {
+    const { loop, state, hold, release } = countingLoop();
+    hold();
+    loop.wake();
+    await settle();
+    loop.wake();
+    loop.wake();
+    await settle();
+    expect(state.begun).toBe(1);
+    release();
+    await settle();
+    expect(state).toMatchObject({ begun: 2, ended: 2, most: 1 });
+  });
+
+  test("makes a turn each time, when the turns have ended", async () => {
+    const { loop, state } = countingLoop();
+    for (let n = 1; n <= 3; n += 1) {
+      loop.wake();
+      await settle();
+      expect(state.begun).toBe(n);
+    }
+  });
+});
+
+describe("a turn that fails", () => {
+  async function failed() {
+    const all = countingLoop();
+    all.state.error = new Error("disk is full");
+    all.loop.wake();
+    await settle();
+    return all;
+  }
+
+  test("is reported, and made again after a pause, without a wake", async () => {
+    const { loop, state, pauses, failures } = await failed();
+    expect(state.begun).toBe(1);
+    expect(failures).toEqual([new Error("disk is full")]);
+    expect(pauses.map(({ ms }) => ms)).toEqual([50]);
+    pauses[0]?.end();
+    await settle();
+    expect(state.begun).toBe(2);
+    expect(failures).toHaveLength(2);
+    expect(pauses).toHaveLength(2);
+    state.error = undefined;
+    pauses[1]?.end();
+    await settle();
+    expect(state.begun).toBe(3);
+    expect([loop.busy, pauses.length]).toEqual([false, 2]);
+  });
+
+  test("makes wakes wait for the end of the pause", async () => {
+    const { loop, state, pauses } = await failed();
+    state.error = undefined;
+    loop.wake();
+    loop.wake();
+    await settle();
+    expect(state.begun).toBe(1);
+    pauses[0]?.end();
+    await settle();
+    expect(state.begun).toBe(2);
+  });
+
+  test("makes a wake wait that came during the turn", async () => {
+    const { loop, state, hold, release, pauses } = countingLoop();
+    state.error = new Error("disk is full");
+    hold();
+    loop.wake();
+    await settle();
+    loop.wake();
+    release();
+    await settle();
+    expect([state.begun, pauses.length]).toEqual([1, 1]);
+  });
+
+  test("makes the loop failing, until a turn succeeds", async () => {
+    const { loop, state, pauses } = await failed();
+    expect(loop.failing).toBe(true);
+    state.error = undefined;
+    expect(loop.failing).toBe(true);
+    pauses[0]?.end();
+    await settle();
+    expect(loop.failing).toBe(false);
+  });
+
+  test("pauses for a little less than a second by default", async () => {
+    const waits: number[] = [];
+    const sleep: Sleep = (ms) => {
+      waits.push(ms);
+      return new Promise(() => undefined);
+    };
+    const loop = createTurnLoop({
+      turn: () => Promise.reject(new Error("disk is full")),
+      sleep,
+      onFailure: () => undefined,
+    });
+    loop.wake();
+    await settle();
+    expect(waits).toEqual([900]);
+  });
+});
+
+describe("tracked work", () => {
+  test("makes a turn when it ends", async () => {
+    const { loop, state } = countingLoop();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    loop.track(promise);
+    await settle();
+    expect(state.begun).toBe(0);
+    resolve();
+    await settle();
+    expect(state.begun).toBe(1);
+  });
+
+  test("that fails is reported, and its turn waits for a pause", async () => {
+    const { loop, state, pauses, failures } = countingLoop();
+    loop.track(Promise.reject(new Error("disk is full")));
+    await settle();
+    expect(failures).toEqual([new Error("disk is full")]);
+    expect([loop.failing, state.begun]).toEqual([true, 0]);
+    pauses[0]?.end();
+    await settle();
+    expect([loop.failing, state.begun]).toEqual([false, 1]);
+  });
+
+  test("that fails during a pause does not lengthen it", async () => {
+    const { loop, state, pauses, failures } = countingLoop();
+    for (const name of ["a", "b", "c"]) loop.track(Promise.reject(new Error(name)));
+    await settle();
+    expect([failures.length, pauses.length]).toEqual([3, 1]);
+    pauses[0]?.end();
+    await settle();
+    expect(state.begun).toBe(1);
+  });
+
+  test("that fails after a pause makes a new one", async () => {
+    const { loop, pauses } = countingLoop();
+    loop.track(Promise.reject(new Error("a")));
+    await settle();
+    pauses[0]?.end();
+    await settle();
+    loop.track(Promise.reject(new Error("b")));
+    await settle();
+    expect(pauses).toHaveLength(2);
+  });
+});
+
+test("a loop is busy from a wake to the end of its turn, and while work runs", async () => {
+  const { loop, hold, release } = countingLoop();
+  expect(loop.busy).toBe(false);
+  hold();
+  loop.wake();
+  expect(loop.busy).toBe(true);
+  await settle();
+  expect(loop.busy).toBe(true);
+  release();
+  await settle();
+  expect(loop.busy).toBe(false);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  loop.track(promise);
+  expect(loop.busy).toBe(true);
+  resolve();
+  await settle();
+  expect(loop.busy).toBe(false);
+});
+
+describe("stop", () => {
+  test("of an idle loop makes no turn", async () => {
+    const { loop, state } = countingLoop();
+    await loop.stop();
+    expect(state.begun).toBe(0);
+  });
+
+  test("waits for the turn that is being made", async () => {
+    const { loop, state, hold, release } = countingLoop();
+    hold();
+    loop.wake();
+    await settle();
+    const stopped = eventOf(loop.stop());
+    await settle();
+    expect(stopped.happened).toBe(false);
+    release();
+    await settle();
+    expect(stopped.happened).toBe(true);
+    expect(state.begun).toBe(1);
+  });
+
+  test("makes the turn that is wanted, before it ends", async () => {
+    const { loop, state } = countingLoop();
+    loop.wake();
+    await loop.stop();
+    expect(state).toMatchObject({ begun: 1, ended: 1 });
+    await settle();
+    expect(state.begun).toBe(1);
+  });
+
+  test("waits for all work", async () => {
+    const { loop } = countingLoop();
+    const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    for (const { promise } of works) loop.track(promise);
+    const stopped = eventOf(loop.stop());
+    works[0].resolve();
+    await settle();
+    expect(stopped.happened).toBe(false);
+    works[1].resolve();
+    await settle();
+    expect(stopped.happened).toBe(true);
+  });
+
+  test("waits for work that a turn under way still starts", async () => {
+    const begun = Promise.withResolvers<void>();
+    const work = Promise.withResolvers<void>();
+    const { loop } = loopWith(async () => {
+      if (loop.stopping) return;
+      await begun.promise;
+      loop.track(work.promise);
+    });
+    loop.wake();
+    await settle();
+    const stopped = eventOf(loop.stop());
+    begun.resolve();
+    await settle();
+    expect(stopped.happened).toBe(false);
+    work.resolve();
+    await settle();
+    expect(stopped.happened).toBe(true);
+  });
+
+  test("still makes turns for work that ends, which see that the loop is stopping", async () => {
+    const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    const turns: boolean[] = [];
+    const { loop } = loopWith(async () => {
+      turns.push(loop.stopping);
+    });
+    for (const { promise } of works) loop.track(promise);
+    loop.wake();
+    await settle();
+    expect(turns).toEqual([false]);
+    const stopping = loop.stop();
+    works[0].resolve();
+    await settle();
+    expect(turns).toEqual([false, true]);
+    works[1].resolve();
+    await stopping;
+    expect(turns).toEqual([false, true, true]);
+  });
+
+  test("pauses between failed turns as long as work runs", async () => {
+    const { loop, state, pauses } = countingLoop();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    loop.track(promise);
+    const stopping = loop.stop();
+    state.error = new Error("disk is full");
+    loop.track(Promise.resolve());
+    await settle();
+    expect([state.begun, pauses.length]).toEqual([1, 1]);
+    pauses[0]?.end();
+    await settle();
+    expect([state.begun, pauses.length]).toEqual([2, 2]);
+    resolve();
+    await stopping;
+  });
+
+  test("ends a pause, and tries the failed turn once more", async () => {
+    const { loop, state, failures } = countingLoop();
+    state.error = new Error("disk is full");
+    loop.wake();
+    await settle();
+    await loop.stop();
+    await loop.stop();
+    expect([state.begun, failures.length]).toEqual([2, 2]);
+    await settle();
+    expect([state.begun, loop.busy]).toEqual([2, false]);
+  });
+
+  test("may be called twice: both calls wait, and nothing is done twice", async () => {
+    const { loop, state, hold, release } = countingLoop();
+    hold();
+    loop.wake();
+    await settle();
+    const stopped = [eventOf(loop.stop()), eventOf(loop.stop())];
+    await settle();
+    expect(stopped.map(({ happened }) => happened)).toEqual([false, false]);
+    release();
+    await settle();
+    expect(stopped.map(({ happened }) => happened)).toEqual([true, true]);
+    await loop.stop();
+    expect(state.begun).toBe(1);
+  });
+
+  test("makes wakes do nothing from then on", async () => {
+    const { loop, state, hold, release } = countingLoop();
+    hold();
+    loop.wake();
+    await settle();
+    const stopping = loop.stop();
+    expect(loop.stopping).toBe(true);
+    loop.wake();
+    release();
+    await stopping;
+    loop.wake();
+    await settle();
+    expect(state.begun).toBe(1);
+  });
+});

@@ -1,0 +1,242 @@
+import { describe, expect, test } from "bun:test";
+import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
+import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
+import { recordedClient } from "../../support/recorded-client.ts";
+
+const OPERATION = "CustomersCount";
+const RESULT = { customersCount: { count: 0 } };
+
+/** The program's own query. */
+function count({ test, shop }: ConnectionResult) {
+  return test.app.platform.client.query(shop.shop, CUSTOMERS_COUNT, {});
+}
+
+/** Fails the first requests of the operation. */
+function failFirst(requestCount: number, fault: Fault) {
+  return ({ operation, n }: FaultInfo) => (operation === OPERATION && n <= requestCount ? fault : undefined);
+}
+
+function requestCount(all: ConnectionResult): number {
+  return operations(all).filter((operation) => operation === OPERATION).length;
+}
+
+/** An answer of the platform with the points that it says to have. */
+function answer(body: object, cost?: object): Fault {
+  return { status: 200, body: JSON.stringify(cost === undefined ? body : { ...body, extensions: { cost } }) };
+}
+
+const THROTTLED = { errors: [{ message: "Throttled", extensions: { code: "THROTTLED" } }] };
+const STATUS = { maximumAvailable: 1000, currentlyAvailable: 40, restoreRate: 50 };
+
+describe("a failure that may pass is retried", () => {
+  test.each<[string, Fault, number[]]>([
+    ["after HTTP 500, with waits that double", { status: 500 }, [1000, 2000, 4000]],
+    [
+      "after HTTP 503, when the seconds in Retry-After are over",
+      { status: 503, headers: { "Retry-After": "2" } },
+      [2000, 2000, 2000],
+    ],
+    [
+      "after HTTP 429, also when Retry-After has a fraction",
+      { status: 429, headers: { "Retry-After": "1.5" } },
+      [1500, 1500, 1500],
+    ],
+    [
+      "without regard to a Retry-After that is a date",
+      { status: 503, headers: { "Retry-After": "Fri, 31 Dec 2026 23:59:59 GMT" } },
+      [1000, 2000, 4000],
+    ],
+    [
+      "after a minute if Retry-After is longer",
+      { status: 503, headers: { "Retry-After": "3600" } },
+      [60_000, 60_000, 60_000],
+    ],
+    ["after an answer that is not JSON", { status: 200, body: "<html>" }, [1000, 2000, 4000]],
+    ["after a reset connection", "reset", [1000, 2000, 4000]],
+    ["after a lost answer", "lost", [1000, 2000, 4000]],
+    [
+      "after a defect of the platform",
+      answer({ errors: [{ message: "Sorry", extensions: { code: "INTERNAL_SERVER_ERROR" } }] }),
+      [1000, 2000, 4000],
+    ],
+  ])("%s", async (_title, fault, expected) => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(3, fault);
+    expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    expect(waits).toEqual(expected);
+  });
+
+  test("four times, then it is reported", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(1_000, { status: 502 });
+    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("the platform answered HTTP 502");
+    expect(waits).toEqual([1000, 2000, 4000, 8000]);
+    expect(requestCount(all)).toBe(5);
+  });
+
+  test("as often as the caller wants, with waits of a minute at most", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(1_000, { status: 502 });
+    const many = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { maxRetries: 8 });
+    await expect(many).rejects.toThrow("HTTP 502");
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+    waits.length = 0;
+    await expect(client.withMaxRetries(1).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
+    expect(waits).toEqual([1000]);
+  });
+
+  test.each<[string, Fault, string]>([
+    ["HTTP 404", { status: 404 }, "the platform answered HTTP 404"],
+    ["HTTP 403", { status: 403 }, "the platform answered HTTP 403"],
+    ["a redirect", { status: 302, headers: { Location: "/elsewhere" } }, "the platform answered HTTP 302"],
+    [
+      "an error of the query",
+      answer({ errors: [{ message: "no such field" }] }),
+      "the platform answered: no such field",
+    ],
+  ])("but %s is not", async (_title, fault, message) => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(1_000, fault);
+    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow(message);
+    expect(waits).toEqual([]);
+    expect(requestCount(all)).toBe(1);
+  });
+});
+
+describe("points", () => {
+  test.each<[string, object | undefined, number[]]>([
+    ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
+    ["a minute at a time", { requestedQueryCost: 90_000, throttleStatus: STATUS }, [60_000, 60_000]],
+    ["a second if the platform does not say how many are missing", undefined, [1000]],
+    [
+      "a second if it does not say how fast they come back",
+      { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } },
+      [1000],
+    ],
+    ["not at all if they are back", { requestedQueryCost: 30, throttleStatus: STATUS }, [0]],
+  ])("a throttled request waits %s", async (_title, cost, expected) => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(1, answer(THROTTLED, cost));
+    expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    expect(waits).toEqual(expected);
+  });
+
+  test("a request waits before it is sent if the last answer shows too few", async () => {
+    const all = await connected();
+    const { client, shop, waits, clock } = recordedClient(all);
+    all.platform.fault = failFirst(3, answer({ data: RESULT }, { requestedQueryCost: 100, throttleStatus: STATUS }));
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(waits).toEqual([]);
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(waits).toEqual([1200]);
+    clock.ms += 1_000;
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(waits).toEqual([1200, 200]);
+  });
+
+  test("a request does not wait for the points of another shop", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(1, answer({ data: RESULT }, { requestedQueryCost: 100, throttleStatus: STATUS }));
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    all.platform.addShop("beta.myshopify.com");
+    await all.test.addShop("beta.myshopify.com");
+    const { shop: other } = await all.test.app.platform.connect("beta.myshopify.com", { kind: "client_credentials" });
+    await client.query(other, CUSTOMERS_COUNT, {});
+    expect(waits).toEqual([]);
+  });
+
+  test("are hardly ever exceeded, however many requests begin at the same time", async () => {
+    const all = await connected({}, { maximumAvailable: 60, restoreRate: 400 });
+    for (let n = 0; n < 5; n += 1) all.remote.createCustomer({ email: `${n}@example.com` });
+    await Promise.all(Array.from({ length: 40 }, () => count(all)));
+    expect(all.platform.throttled).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("a refused token", () => {
+  test("is replaced through the app's own credentials, and nobody has to act", async () => {
+    const all = await connected();
+    all.remote.revokeTokens();
+    expect(await count(all)).toEqual(RESULT);
+    expect(requestCount(all)).toBe(2);
+    expect(all.test.logged.join("")).not.toContain("refuses the shop's token");
+  });
+
+  test("without a replacement is shown with the shop, and logged when it begins and when it ends", async () => {
+    const all = await connected();
+    const { store, platform } = all.test.app;
+    const trouble = async () => (await store.connections.find(all.shop.shop.id))?.trouble;
+    const logged = (level: string) =>
+      all.test.logged.filter((line) => line.includes("the shop's token") && line.includes(`"level":"${level}"`));
+    await platform.connect(all.shop.shop.domain, { kind: "token", token: all.remote.issueToken() });
+    all.platform.fault = () => ({ status: 401 });
+    for (let n = 0; n < 3; n += 1) {
+      await expect(count(all)).rejects.toThrow("the platform refuses the shop's token");
+    }
+    expect(logged("error")).toHaveLength(1);
+    expect(await trouble()).toBe("the platform refuses the shop's token");
+    all.platform.fault = () => undefined;
+    for (let n = 0; n < 2; n += 1) await count(all);
+    expect(await trouble()).toBeNull();
+    expect([logged("error").length, logged("info").length]).toEqual([1, 1]);
+  });
+});
+
+test("a field without access is logged once, however often it is queried", async () => {
+  const all = await connected();
+  const { client, shop, logged } = recordedClient(all);
+  const denied = { message: "Access denied", path: ["customer", "firstName"], extensions: { code: "ACCESS_DENIED" } };
+  const data = { customer: { id: "gid://shopify/Customer/1", firstName: null } };
+  all.platform.fault = failFirst(2, answer({ data, errors: [denied] }));
+  for (let n = 0; n < 2; n += 1) {
+    expect(await client.query<object, unknown>(shop, CUSTOMERS_COUNT, {})).toEqual({
+      customer: { id: "gid://shopify/Customer/1" },
+    });
+  }
+  expect(logged.filter((line) => line.includes("has no access to a field"))).toHaveLength(1);
+});
+
+describe("a stop", () => {
+  test("ends requests at once, also those for tokens", async () => {
+    const all = await connected();
+    all.test.clock.ms += 24 * HOUR_MS;
+    all.platform.fault = () => ({ delay: 20_000 });
+    const begun = operations(all).length;
+    const query = count(all);
+    query.catch(() => undefined);
+    await eventually(() => operations(all).length > begun);
+    const startedAt = performance.now();
+    await all.test.app.stop();
+    expect(performance.now() - startedAt).toBeLessThan(7_000);
+    await expect(query).rejects.toThrow("the request to the platform was stopped");
+  }, 15_000);
+
+  test("fails requests that begin later, without sending them", async () => {
+    const all = await connected();
+    const { client, shop } = recordedClient(all);
+    client.stop();
+    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("was stopped");
+    expect(requestCount(all)).toBe(0);
+  });
+
+  test("by the caller ends the retries", async () => {
+    const all = await connected();
+    const { client, shop, waits, hooks } = recordedClient(all);
+    const stopping = new AbortController();
+    hooks.onSleep = async () => stopping.abort();
+    all.platform.fault = failFirst(1_000, { status: 502 });
+    const query = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { signal: stopping.signal });
+    await expect(query).rejects.toThrow("was stopped");
+    expect(waits).toEqual([1000]);
+    expect(requestCount(all)).toBe(1);
+  });
+});

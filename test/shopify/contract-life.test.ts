@@ -1,0 +1,149 @@
+import { expect, test } from "bun:test";
+import { contractWebhook } from "../../src/shopify/inbox/payload.ts";
+import { connected, DOMAIN } from "../support/connected.ts";
+import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
+
+test("webhooks bring the whole life of a contract, and each event is queued once", async () => {
+  const all = await connected();
+  const { remote, shop, deliverAll } = all;
+  const order = (fields: object) => expect.objectContaining(fields);
+  const contract = createContract(remote);
+  await queueAllEvents(all);
+  await deliverAll();
+  expect(await queuedTopics(all)).toEqual(["subscription.created", "order.charged"]);
+
+  remote.failAttempt(remote.startAttempt(contract, 1), "INSUFFICIENT_FUNDS");
+  await deliverAll();
+  expect((await queuedTopics(all)).slice(2)).toEqual(["order.failed"]);
+  const declined = { cycleNumber: 1, status: "FAILED", shopifyId: null, totalCents: 2500 };
+  expect(await shop.all("orders")).toContainEqual(order(declined));
+
+  remote.succeedAttempt(remote.startAttempt(contract, 1));
+  await deliverAll();
+  expect((await queuedTopics(all)).slice(3).toSorted()).toEqual(["order.recovered", "subscription.updated"]);
+
+  remote.skipCycle(contract, 2);
+  await deliverAll();
+  expect(await shop.all("orders")).toContainEqual(order({ cycleNumber: 2, status: "SKIPPED" }));
+  remote.unskipCycle(contract, 2);
+  await deliverAll();
+  expect(await shop.all("orders")).toContainEqual(order({ cycleNumber: 2, status: "PENDING" }));
+
+  remote.cancel(contract);
+  await deliverAll();
+  expect((await queuedTopics(all)).slice(-2)).toEqual(["subscription.updated", "subscription.cancelled"]);
+  const cancelled = { status: "CANCELLED", nextBillingDate: null, cyclesCompleted: 1 };
+  expect(await shop.all("subscriptions")).toMatchObject([cancelled]);
+});
+
+test("a cancellation that comes together with the last decline is involuntary", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  await queueAllEvents(all);
+  await all.deliverAll();
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  all.remote.cancel(contract);
+  await all.deliverAll();
+  expect((await queuedTopics(all)).slice(2)).toEqual([
+    "order.failed",
+    "subscription.updated",
+    "subscription.cancelled",
+  ]);
+  const deliveries = await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 1 });
+  const { body } = await all.test.app.store.deliveries.show(all.shop.shop.id, deliveries[0]?.id ?? "");
+  expect(JSON.parse(body).data).toMatchObject({ churn_type: "involuntary" });
+});
+
+test("a contract whose customer the platform deleted keeps the customer that the mirror knows", async () => {
+  const all = await connected();
+  const customer = all.remote.createCustomer({ email: "a@example.com" });
+  const contract = createContract(all.remote, { customer });
+  await all.deliverAll();
+  all.remote.deleteCustomer(customer);
+  all.remote.pause(contract);
+  await all.deliverAll();
+  const [person] = await all.shop.all("customers");
+  expect(person).toMatchObject({ shopifyId: customer, email: null });
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED", customerId: person?.["id"] }]);
+});
+
+test("a contract without any known customer waits in the inbox", async () => {
+  const all = await connected();
+  const customer = all.remote.createCustomer();
+  createContract(all.remote, { customer });
+  all.remote.deleteCustomer(customer);
+  await all.deliverAll();
+  expect(await all.shop.all("subscriptions")).toEqual([]);
+  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting.map(({ error }) => error).join()).toContain("the platform names no customer for gid://");
+});
+
+test("a contract that the platform does not have changes nothing", async () => {
+  const all = await connected();
+  const { topic, body } = contractWebhook("gid://shopify/SubscriptionContract/1");
+  const id = crypto.randomUUID();
+  const triggeredAt = new Date(all.test.clock.ms).toISOString();
+  await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });
+  await all.processed();
+  expect(operations(all).slice(-2)).toEqual(["ContractWithCycles", "ContractExists"]);
+  expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+  // The platform reports the cycles of a missing contract as an error.
+  expect(all.platform.invalid.splice(0)).toEqual(["ContractWithCycles: Subscription contract does not exist."]);
+});
+
+test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
+  const all = await connected();
+  createContract(all.remote);
+  all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+  await all.deliverAll();
+  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
+});
+
+test("a skipped cycle is read again for 30 days, and not after that", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote, { interval: "WEEK" });
+  all.remote.skipCycle(contract, 1);
+  await all.deliverAll();
+  const statusOf = async (cycle: number) =>
+    (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === cycle)?.["status"];
+  expect(await statusOf(1)).toBe("SKIPPED");
+  all.test.clock.ms += 36 * 24 * HOUR_MS;
+  all.remote.unskipCycle(contract, 1);
+  await all.deliverAll();
+  expect(await statusOf(1)).toBe("PENDING");
+  all.remote.skipCycle(contract, 1);
+  await all.deliverAll();
+  all.test.clock.ms += 2 * 24 * HOUR_MS;
+  all.remote.unskipCycle(contract, 1);
+  await all.deliverAll();
+  expect(await statusOf(1)).toBe("SKIPPED");
+});
+
+test.each([
+  ["DAY", 1, 34],
+  ["WEEK", 2, 10],
+  ["MONTH", 1, 10],
+  ["YEAR", 1, 10],
+] as const)(
+  "skips up to two intervals of %s x %d after the next billing are seen, and no later page is read",
+  async (...args) => {
+    const [interval, intervalCount, billed] = args;
+    const all = await connected();
+    const contract = createContract(all.remote, { interval, intervalCount });
+    for (let cycle = 1; cycle <= billed; cycle += 1)
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+    // The next billing is that of the next cycle. Pages of 12 cycles are read, and the skipped one begins a page.
+    const skipped = billed + 3;
+    expect(skipped % 12).toBe(1);
+    all.remote.skipCycle(contract, skipped);
+    all.remote.outgoing.splice(0, all.remote.outgoing.length - 1);
+    const begun = all.platform.requests.length;
+    await all.deliverAll();
+    const orders = await all.shop.all("orders");
+    expect(orders.filter(({ status }) => status === "PAID")).toHaveLength(billed + 1);
+    expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
+    const pages = operations(all, begun).filter((name) => /Cycles$/.test(name));
+    expect(pages).toHaveLength(Math.ceil(skipped / 12));
+  },
+);

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "bun:test";
+import type { Order } from "../../../src/domain/resources.ts";
+import { firstOpenCycle } from "../../../src/shopify/contracts/cycles.ts";
+
+const DAYS_30_MS = 30 * 86_400_000;
+const NOW = Date.UTC(2026, 2, 1);
+
+function order(status: Order["status"], cycleNumber: number, ageMs = 0): Order {
+  const billedAt = new Date(NOW - ageMs).toISOString();
+  return { status, cycleNumber, billedAt, shopifyId: `gid://shopify/Order/${cycleNumber}` } as Order;
+}
+
+/** The orders of cycles 1 and up. */
+function mirrored(...orders: [Order["status"], number?][]): Map<number, Order> {
+  return new Map(orders.map(([status, ageMs], index) => [index + 1, order(status, index + 1, ageMs)]));
+}
+
+describe("the first cycle to read", () => {
+  test.each<[string, Map<number, Order>, number]>([
+    ["is 1 for a new contract", new Map(), 1],
+    ["is the one after charged cycles", mirrored(["PAID"], ["RECOVERED"]), 3],
+    ["is a declined cycle, because it can still be charged", mirrored(["PAID"], ["FAILED"], ["PAID"]), 2],
+    ["is a pending cycle", mirrored(["PENDING"]), 1],
+    ["is a skipped cycle, for 30 days", mirrored(["SKIPPED", DAYS_30_MS]), 1],
+    ["is the one after a cycle skipped longer ago", mirrored(["SKIPPED", DAYS_30_MS + 1]), 2],
+    ["is never the checkout", new Map([[0, order("PENDING", 0)]]), 1],
+  ])("%s", (_title, orders, expected) => {
+    expect(firstOpenCycle(orders, [], NOW)).toBe(expected);
+  });
+
+  test("is the cycle of a changed order, even if it is charged", () => {
+    const orders = mirrored(["PAID"], ["PAID"], ["PAID"]);
+    expect(firstOpenCycle(orders, ["gid://shopify/Order/2", "gid://shopify/Order/3"], NOW)).toBe(2);
+    expect(firstOpenCycle(orders, ["gid://shopify/Order/9"], NOW)).toBe(4);
+  });
+
+  test("is neither the checkout of a changed order nor later than the first open cycle", () => {
+    const checkout: [number, Order] = [0, order("PAID", 0)];
+    expect(firstOpenCycle(new Map([checkout]), ["gid://shopify/Order/0"], NOW)).toBe(1);
+    const orders = mirrored(["PENDING"], ["PAID"]);
+    expect(firstOpenCycle(orders, ["gid://shopify/Order/2"], NOW)).toBe(1);
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import type { OrderLineNode } from "../../../src/shopify/api/operations/orders.ts";
+import { contractLines, expectedMoney, orderMoney } from "../../../src/shopify/contracts/money.ts";
+import { contractLine, euros, PRODUCT, VARIANT } from "../../support/platform-nodes.ts";
+
+test("lines that name no product are left out, and those beyond 250", () => {
+  const unnamed = [{ variantId: null }, { productId: null }, { quantity: 0 }].map(contractLine);
+  expect(contractLines(unnamed)).toEqual([]);
+  expect(contractLines([contractLine({ quantity: 1 })])).toHaveLength(1);
+  expect(contractLines(Array.from({ length: 251 }, () => contractLine()))).toHaveLength(250);
+});
+
+test("the next order has the discounts of the contract's lines", () => {
+  const lines = [contractLine({ lineDiscountedPrice: euros("20.01") }), contractLine({ variantId: null })];
+  expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 5000, discountCents: 499, creditsCents: 0 });
+});
+
+test("the next order has no discount below zero", () => {
+  const lines = [contractLine({ lineDiscountedPrice: euros("25.01") })];
+  expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 2500, discountCents: 0 });
+});
+
+test.each(["12.505", "-1", "much"])("an amount like %s is refused", (amount) => {
+  const refusal = { code: "bad_record", message: `the platform sent an invalid amount: ${amount} EUR` };
+  const line = contractLine({ currentPrice: euros(amount) });
+  expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
+});
+
+test("an order counts each discount once, and store credit apart", () => {
+  const discount = (amount: string, discountApplication: { title?: string; code?: string }) => ({
+    allocatedAmountSet: { shopMoney: euros(amount) },
+    discountApplication,
+  });
+  const line = (fields: Partial<OrderLineNode>): OrderLineNode => ({
+    title: "Tea",
+    quantity: 3,
+    contract: null,
+    variant: { id: VARIANT },
+    product: { id: PRODUCT },
+    originalUnitPriceSet: { shopMoney: euros("10") },
+    discountAllocations: [],
+    ...fields,
+  });
+  const lines = [
+    line({ discountAllocations: [discount("1.5", { title: "Credit" }), discount("2", { title: "Summer" })] }),
+    line({ quantity: 1, variant: null, discountAllocations: [discount("0.25", { code: "Credit" })] }),
+  ];
+  expect(orderMoney(lines, "Credit")).toEqual({
+    lines: [{ variantId: VARIANT, productId: PRODUCT, title: "Tea", quantity: 3, unitPriceCents: 1000 }],
+    subtotalCents: 4000,
+    discountCents: 200,
+    creditsCents: 175,
+  });
+  const { variant: _variant, product: _product, ...hidden } = line({});
+  expect(orderMoney([hidden], "Credit").lines).toEqual([]);
+  expect(
+    orderMoney(
+      Array.from({ length: 251 }, () => line({})),
+      "Credit",
+    ).lines,
+  ).toHaveLength(250);
+});
+
+test("a sum that is too large is refused", () => {
+  const line = contractLine({ quantity: 1_000_000, currentPrice: euros("90000000000000") });
+  const refusal = { code: "bad_record", message: expect.stringContaining("the platform's order is not valid:") };
+  expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
+});

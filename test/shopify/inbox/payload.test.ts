@@ -1,0 +1,194 @@
+import { describe, expect, test } from "bun:test";
+import { contractWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
+import { WEBHOOK_TOPICS } from "../../../src/shopify/inbox/topics.ts";
+
+const SENT_AT = 1_000;
+const CONTRACT = "gid://shopify/SubscriptionContract/9007199254740993";
+const CUSTOMER = "gid://shopify/Customer/9007199254740993";
+const ORDER = "gid://shopify/Order/7";
+
+function read(topic: string, text: string): Intent {
+  return readWebhook({ topic, text, triggeredAt: SENT_AT });
+}
+
+function merge(gone: string): string {
+  const [kept, deleted] = ["admin_graphql_api_customer_kept_id", "admin_graphql_api_customer_deleted_id"];
+  return `{"${kept}":"${CUSTOMER}","${deleted}":"${gone}"}`;
+}
+
+const NO_CONTRACT: Intent = { do: "ignore", reason: "the payload names no SubscriptionContract" };
+const NO_CUSTOMER: Intent = { do: "ignore", reason: "the payload names no Customer" };
+
+test.each<[string, string, Intent]>([
+  [
+    "subscription_contracts/create",
+    `{"admin_graphql_api_id":"${CONTRACT}","id":1}`,
+    { do: "read_contract", contract: CONTRACT },
+  ],
+  [
+    "subscription_contracts/update",
+    '{"id":7}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
+  [
+    "subscription_contracts/update",
+    '{"id":"7"}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
+  ["subscription_contracts/update", '{"id":9007199254740993}', NO_CONTRACT],
+  ["subscription_contracts/update", '{"id":7.5}', NO_CONTRACT],
+  ["subscription_contracts/update", '{"id":0}', NO_CONTRACT],
+  ["subscription_contracts/update", `{"admin_graphql_api_id":"${CUSTOMER}"}`, NO_CONTRACT],
+  ["subscription_contracts/update", "{}", NO_CONTRACT],
+  [
+    "subscription_billing_attempts/failure",
+    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","subscription_contract_id":1}`,
+    { do: "read_contract", contract: CONTRACT },
+  ],
+  [
+    "subscription_billing_attempts/success",
+    '{"subscription_contract_id":7}',
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+  ],
+  [
+    "subscription_billing_cycles/skip",
+    '{"subscription_contract_id":9007199254740993}',
+    { do: "read_contract", contract: CONTRACT },
+  ],
+  ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
+  ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
+  ["app/uninstalled", "{}", { do: "disconnect" }],
+  ["shop/update", '{"currency":"EUR"}', { do: "set_currency", currency: "EUR" }],
+  ["shop/update", '{"currency":"eur"}', { do: "ignore", reason: "the payload names no currency" }],
+  ["shop/update", "{}", { do: "ignore", reason: "the payload names no currency" }],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}',
+    { do: "read_plan", name: "Pro", status: "ACTIVE" },
+  ],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"name":"Pro"}}',
+    { do: "ignore", reason: "the payload names no plan" },
+  ],
+  [
+    "app_subscriptions/update",
+    '{"app_subscription":{"status":"ACTIVE"}}',
+    { do: "ignore", reason: "the payload names no plan" },
+  ],
+  ["app_subscriptions/update", "{}", { do: "ignore", reason: "the payload names no plan" }],
+  [
+    "customers/merge",
+    merge("gid://shopify/Customer/2"),
+    { do: "merge_customers", kept: CUSTOMER, gone: "gid://shopify/Customer/2" },
+  ],
+  ["customers/merge", merge("gid://shopify/Order/2"), { do: "merge_customers", kept: CUSTOMER, gone: undefined }],
+  [
+    "customers/merge",
+    `{"admin_graphql_api_customer_kept_id":"${CUSTOMER}","status":"failed"}`,
+    { do: "ignore", reason: "the merge failed" },
+  ],
+  ["customers/merge", "{}", NO_CUSTOMER],
+  [
+    "customers/delete",
+    '{"id":7}',
+    { do: "apply", record: { type: "redaction", shopifyId: "gid://shopify/Customer/7", asOf: SENT_AT } },
+  ],
+  [
+    "customers/redact",
+    '{"customer":{"id":9007199254740993}}',
+    { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } },
+  ],
+  ["customers/redact", '{"id":7}', NO_CUSTOMER],
+  ["customers/data_request", '{"customer":{"id":9007199254740993}}', { do: "note_data_request", customer: CUSTOMER }],
+  ["shop/redact", '{"shop_domain":"alpha.myshopify.com"}', { do: "remove_shop", domain: "alpha.myshopify.com" }],
+  ["shop/redact", '{"shop_domain":"{shop}.myshopify.com"}', { do: "remove_shop", domain: null }],
+  ["shop/redact", '{"shop_domain":"Alpha"}', { do: "ignore", reason: "the payload names no shop" }],
+  ["shop/redact", "{}", { do: "ignore", reason: "the payload names no shop" }],
+  ["products/update", "{}", { do: "ignore", reason: "the topic is not used" }],
+  ["constructor", "{}", { do: "ignore", reason: "the topic is not used" }],
+  ["orders/paid", "[]", { do: "ignore", reason: "the payload is not a JSON object" }],
+])("%s with %s is read", (topic, text, intent) => {
+  expect(read(topic, text)).toEqual(intent);
+});
+
+describe("a customer", () => {
+  const full = {
+    admin_graphql_api_id: CUSTOMER,
+    email: "ada@example.com",
+    first_name: "Ada",
+    last_name: null,
+    updated_at: "2026-01-02T03:04:05-05:00",
+  };
+  const names = { email: "ada@example.com", firstName: "Ada", lastName: null };
+
+  test("is read with the time of the change", () => {
+    const record = { type: "customer" as const, shopifyId: CUSTOMER, ...names, asOf: Date.UTC(2026, 0, 2, 8, 4, 5) };
+    expect(read("customers/update", JSON.stringify(full))).toEqual({ do: "apply", record });
+  });
+
+  test.each([undefined, null, "soon", 7])(
+    "has the time of the webhook if the date in the payload is %p",
+    (updated_at) => {
+      expect(read("customers/create", JSON.stringify({ ...full, updated_at }))).toMatchObject({
+        record: { asOf: SENT_AT },
+      });
+    },
+  );
+
+  test("has only the fields of the payload", () => {
+    const record = { type: "customer" as const, shopifyId: CUSTOMER, asOf: SENT_AT };
+    expect(read("customers/enable", JSON.stringify({ admin_graphql_api_id: CUSTOMER }))).toEqual({
+      do: "apply",
+      record,
+    });
+  });
+
+  test("has texts of bounded length, with whole characters", () => {
+    const long = { ...full, first_name: `${"x".repeat(1023)}😀`, last_name: "y".repeat(2000) };
+    expect(read("customers/update", JSON.stringify(long))).toMatchObject({
+      record: { firstName: `${"x".repeat(1023)}\ufffd`, lastName: "y".repeat(1024) },
+    });
+  });
+
+  test("is ignored with field and reason if it is not valid", () => {
+    const intent = read("customers/update", JSON.stringify({ ...full, email: 7 }));
+    expect(intent).toMatchObject({ do: "ignore", reason: expect.stringMatching(/^email must be /) });
+  });
+});
+
+test.each([
+  ["subscribed", true],
+  ["unsubscribed", false],
+  ["pending", false],
+  [undefined, false],
+])("consent %p is %p", (state, marketingConsent) => {
+  const consent = { state, consent_updated_at: "2026-01-02T00:00:00Z" };
+  const text = `{"customer_id":9007199254740993,"email_marketing_consent":${JSON.stringify(consent)}}`;
+  expect(read("customers_email_marketing_consent/update", text)).toEqual({
+    do: "apply",
+    record: { type: "customer", shopifyId: CUSTOMER, marketingConsent, asOf: Date.UTC(2026, 0, 2) },
+  });
+});
+
+describe("the subject", () => {
+  test.each<[Intent, string, boolean]>([
+    [{ do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: 1 } }, CUSTOMER, false],
+    [{ do: "note_data_request", customer: CUSTOMER }, CUSTOMER, false],
+    [{ do: "read_contract", contract: CONTRACT }, CONTRACT, true],
+    [{ do: "read_order", order: ORDER }, ORDER, true],
+    [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
+    [{ do: "read_plan", name: "Pro", status: "ACTIVE" }, "plan", true],
+    [{ do: "set_currency", currency: "EUR" }, "shop", false],
+    [{ do: "disconnect" }, "shop", false],
+    [{ do: "remove_shop", domain: null }, "shop", false],
+  ])("of %j is %s", (intent, subject, needsPlatform) => {
+    expect(routeOf(intent)).toEqual({ subject, needsPlatform });
+  });
+});
+
+test("a contract that waits in the inbox is read like the platform's webhook about it", () => {
+  const { topic, body } = contractWebhook(CONTRACT);
+  expect(Object.keys(WEBHOOK_TOPICS)).toContain(topic);
+  expect(read(topic, body)).toEqual({ do: "read_contract", contract: CONTRACT });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test";
+import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
+
+/** Sends a webhook that the platform itself would not send now. */
+async function send(all: ConnectionResult, topic: string, payload: object): Promise<void> {
+  const id = crypto.randomUUID();
+  const triggeredAt = new Date(all.test.clock.ms).toISOString();
+  await all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
+  await all.processed();
+}
+
+function inbox({ test, shop }: ConnectionResult) {
+  return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
+}
+
+async function disconnect({ test, shop }: ConnectionResult): Promise<void> {
+  await test.app.store.connections.disconnect(shop.shop.id, Number.MAX_SAFE_INTEGER);
+}
+
+function logged({ test }: ConnectionResult, text: string): string[] {
+  return test.logged.filter((line) => line.includes(text));
+}
+
+describe("a merge of customers", () => {
+  test("keeps one and redacts the other", async () => {
+    const all = await connected();
+    const [kept, gone] = [1, 2].map((n) => all.remote.createCustomer({ email: `${n}@example.com`, firstName: "Ada" }));
+    await all.deliverAll();
+    all.remote.updateCustomer(kept ?? "", { lastName: "Lovelace" });
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 60_000;
+    await send(all, "customers/merge", {
+      admin_graphql_api_customer_kept_id: kept,
+      admin_graphql_api_customer_deleted_id: gone,
+    });
+    const customers = await all.shop.all("customers");
+    const find = (gid: string | undefined) => customers.find(({ shopifyId }) => shopifyId === gid);
+    expect(find(kept)).toMatchObject({ email: "1@example.com", lastName: "Lovelace" });
+    expect(find(gone)).toMatchObject({ email: null, firstName: null });
+    expect(await inbox(all)).toEqual([]);
+  });
+
+  test("changes nothing if the platform does not have the customers any more", async () => {
+    const all = await connected();
+    await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
+    expect(await all.shop.all("customers")).toEqual([]);
+    expect(await inbox(all)).toEqual([]);
+  });
+});
+
+test("an order reads each of its contracts again, and an order without contracts reads none", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  await all.deliverAll();
+  all.remote.updateOrder(all.remote.originOrder(contract) ?? "", { lines: [{ title: "Tea", price: "3.00" }] });
+  await all.deliverAll();
+  expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+  const begun = all.platform.requests.length;
+  all.remote.placeOrder();
+  await all.deliverAll();
+  expect(new Set(operations(all, begun))).toEqual(new Set(["OrderContracts"]));
+  await send(all, "orders/updated", { id: 7 });
+  expect(await inbox(all)).toEqual([]);
+});
+
+test("webhooks that need the platform are dropped if the shop is not connected", async () => {
+  const all = await connected();
+  await disconnect(all);
+  createContract(all.remote);
+  await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
+  all.remote.outgoing.splice(0, 1);
+  await all.deliverAll();
+  expect(logged(all, "because the shop is not connected").length).toBeGreaterThan(2);
+  expect(await inbox(all)).toEqual([]);
+  expect(await all.shop.all("subscriptions")).toEqual([]);
+});
+
+describe("the plan", () => {
+  const plan = async ({ test }: ConnectionResult) => (await test.app.store.shops.find(DOMAIN))?.plan;
+  const subscription = (name: string, status: string) => ({ app_subscription: { name, status } });
+
+  test("follows all app subscriptions of the shop, and not only that of the webhook", async () => {
+    const all = await connected();
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    all.remote.setAppSubscription({ name: "API and webhooks", status: "ACTIVE" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("free+addon");
+    all.remote.setAppSubscription({ name: "API and webhooks", status: "CANCELLED" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("free");
+    expect(logged(all, "the shop's plan changed")).toHaveLength(2);
+  });
+
+  test("follows the webhook if the shop is not connected", async () => {
+    const all = await connected();
+    await disconnect(all);
+    await send(all, "app_subscriptions/update", subscription("Free", "ACTIVE"));
+    expect(await plan(all)).toBe("free");
+    // The end of a subscription ends only its own plan.
+    await send(all, "app_subscriptions/update", subscription("Pro", "ACTIVE"));
+    await send(all, "app_subscriptions/update", subscription("Free", "CANCELLED"));
+    expect(await plan(all)).toBe("pro");
+    await send(all, "app_subscriptions/update", subscription("Pro", "CANCELLED"));
+    expect(await plan(all)).toBe("free");
+  });
+
+  test("stays as it is if sds does not know the name, and that is logged", async () => {
+    const all = await connected();
+    all.remote.setAppSubscription({ name: `Enterprise ${"x".repeat(200)}`, status: "ACTIVE" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("pro");
+    const [line] = logged(all, "a plan that sds does not know");
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `Enterprise ${"x".repeat(89)}` });
+    all.remote.setAppSubscription({ name: "Unknown too", status: "PENDING" });
+    await all.deliverAll();
+    expect(logged(all, "a plan that sds does not know")).toHaveLength(1);
+  });
+
+  test("is not guessed while the platform is down", async () => {
+    const all = await connected();
+    all.platform.fault = () => ({ status: 503 });
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("pro");
+    expect(await inbox(all)).toMatchObject([{ subject: "plan", status: "waiting", attempts: 1 }]);
+    all.platform.fault = () => undefined;
+    all.test.clock.ms += HOUR_MS;
+    all.test.app.processor.wake();
+    await all.processed();
+    expect(await plan(all)).toBe("free");
+  });
+});
+
+describe("a removal of the shop", () => {
+  test("is carried out and logged", async () => {
+    const all = await connected();
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toEqual([]);
+    expect(logged(all, "the shop was removed, because the platform asked for it")).toHaveLength(1);
+  });
+
+  test("is refused and logged if it names another shop", async () => {
+    const all = await connected();
+    await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+    expect(logged(all, "names another shop than its header")).toHaveLength(1);
+    expect(await inbox(all)).toEqual([]);
+  });
+});
+
+test("records and requests with the same subject are handled together", async () => {
+  const all = await connected();
+  const customer = all.remote.createCustomer({ email: "ada@example.com" });
+  all.remote.requestData(customer);
+  all.remote.requestData(customer);
+  await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+  await all.processed();
+  expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
+  expect(logged(all, "a customer's data was requested")).toHaveLength(1);
+  expect(await inbox(all)).toEqual([]);
+});

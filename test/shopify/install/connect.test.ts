@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+
+const BETA = "beta.myshopify.com";
+
+function connection({ test }: ConnectionResult, shopId: number) {
+  return test.app.store.connections.find(shopId);
+}
+
+describe("connecting a shop", () => {
+  test("adds a new one with its currency, and stores what was granted", async () => {
+    const all = await connected();
+    all.platform.addShop(BETA, { currency: "JPY" });
+    const result = await all.test.app.platform.connect(BETA, { kind: "client_credentials" });
+    expect(result).toMatchObject({ kind: "client_credentials", shop: { domain: BETA, plan: "pro", currency: "JPY" } });
+    const granted = ["read_own_subscription_contracts", "read_customers", "read_orders", "read_products"];
+    expect(result.scopes).toEqual(granted);
+    expect(await connection(all, result.shop.id)).toMatchObject({ kind: "client_credentials", scopes: granted });
+  });
+
+  test("brings the currency and the plan of a known one up to date", async () => {
+    const all = await connected();
+    all.remote.setCurrency("EUR");
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    const { shop } = await all.test.app.platform.connect(DOMAIN, { kind: "client_credentials" });
+    expect(shop).toMatchObject({ id: all.shop.shop.id, currency: "EUR", plan: "free" });
+  });
+
+  test("takes the free plan if all subscriptions to the app have ended", async () => {
+    const all = await connected();
+    all.remote.setAppSubscription({ name: "Pro", status: "CANCELLED" });
+    const { shop } = await all.test.app.platform.connect(DOMAIN, { kind: "client_credentials" });
+    expect(shop.plan).toBe("free");
+  });
+
+  test("keeps the pair that a refresh token gave, even if the rest fails", async () => {
+    const all = await connected();
+    const remote = all.platform.addShop(BETA);
+    const { connect } = all.test.app.platform;
+    const { refreshToken } = remote.issuePair();
+    all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
+    await expect(connect(BETA, { kind: "refresh", refreshToken })).rejects.toThrow(`${BETA} answered HTTP 404`);
+    const shop = await all.test.app.store.shops.find(BETA);
+    expect(shop).toMatchObject({ plan: "pro", currency: "USD" });
+    const tokens = await all.test.app.store.connections.tokens(shop?.id ?? 0);
+    all.platform.fault = () => undefined;
+    const next = { kind: "refresh" as const, refreshToken: tokens?.refreshToken ?? "" };
+    expect(next.refreshToken).not.toBe(refreshToken);
+    expect(await connect(BETA, next)).toMatchObject({ kind: "refresh", shop: { id: shop?.id } });
+  });
+});
+
+describe("connecting changes nothing", () => {
+  test.each<[string, (all: ConnectionResult) => string, string]>([
+    [
+      "with a token of another shop",
+      ({ platform }) => platform.addShop(BETA).issueToken(),
+      `${DOMAIN} refuses this token (HTTP 401)`,
+    ],
+    [
+      "with a token that was granted too little",
+      ({ remote }) => {
+        remote.scopes = ["read_customers"];
+        return remote.issueToken();
+      },
+      `${DOMAIN} did not grant read_own_subscription_contracts, read_orders: add what is missing`,
+    ],
+    ["with a text that is not a token", () => "nonsense", "refuses this token (HTTP 401)"],
+    [
+      "if the platform answers for another shop",
+      ({ platform, remote }) => {
+        const shop = { myshopifyDomain: BETA, currencyCode: "USD" };
+        const body = JSON.stringify({ data: { shop, currentAppInstallation: {} } });
+        platform.fault = () => ({ status: 200, body });
+        return remote.issueToken();
+      },
+      `these credentials are for ${BETA}, not for ${DOMAIN}`,
+    ],
+    [
+      "if the platform refuses the query",
+      ({ platform, remote }) => {
+        platform.fault = () => ({ status: 200, body: '{"data":{},"errors":[{"message":"not now"}]}' });
+        return remote.issueToken();
+      },
+      `${DOMAIN} answered HTTP 200: not now`,
+    ],
+  ])("%s", async (_title, giveToken, message) => {
+    const all = await connected();
+    const { store, platform } = all.test.app;
+    const before = await connection(all, all.shop.shop.id);
+    const token = giveToken(all);
+    await expect(platform.connect(DOMAIN, { kind: "token", token })).rejects.toThrow(message);
+    expect(await connection(all, all.shop.shop.id)).toEqual(before);
+    expect(await store.shops.list()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,291 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
+import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+
+// Many pages take time on a busy machine.
+setDefaultTimeout(30_000);
+
+function load({ test, shop }: ConnectionResult, events = false) {
+  return test.app.platform.synchronizer.load(shop.shop, { events });
+}
+
+describe("a full sync", () => {
+  test("brings customers, contracts and orders into the mirror, and queues nothing", async () => {
+    const all = await connected();
+    await queueAllEvents(all);
+    const customer = all.remote.createCustomer({
+      email: "ada@example.com",
+      firstName: "Ada",
+      lastName: "Lovelace",
+      marketing: "subscribed",
+    });
+    const contract = createContract(all.remote, { customer });
+    all.remote.failAttempt(all.remote.startAttempt(contract, 1), "CARD_DECLINED");
+    const paid = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1), {
+      discounts: [
+        { title: "Loyalty credit", amount: "3.00" },
+        { title: "WELCOME", amount: "2.00", kind: "code" },
+      ],
+    });
+    all.test.clock.ms += 60_000;
+    expect(await load(all)).toMatchObject({ customers: 1, subscriptions: 1, orders: 2, events: 0 });
+    const names = { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" };
+    expect(await all.shop.all("customers")).toMatchObject([
+      { shopifyId: customer, ...names, marketingConsent: true, subscriptionCount: 1 },
+    ]);
+    const billing = { status: "ACTIVE", interval: "MONTH", intervalCount: 1, cyclesCompleted: 1 };
+    expect(await all.shop.all("subscriptions")).toMatchObject([
+      { shopifyId: contract, ...billing, lines: [{ title: "House blend", quantity: 2, unitPriceCents: 1250 }] },
+    ]);
+    const orders = (await all.shop.all("orders")).toSorted(
+      (a, b) => Number(a["cycleNumber"]) - Number(b["cycleNumber"]),
+    );
+    const checkout = {
+      source: "checkout",
+      cycleNumber: 0,
+      status: "PAID",
+      shopifyId: all.remote.originOrder(contract),
+    };
+    const renewal = { source: "recurring", cycleNumber: 1, status: "RECOVERED", shopifyId: paid };
+    expect(orders).toMatchObject([
+      { ...checkout, subtotalCents: 2500, totalCents: 2500 },
+      { ...renewal, subtotalCents: 2500, discountCents: 200, creditsCents: 300, totalCents: 2000 },
+    ]);
+    expect(await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 1 })).toEqual([]);
+  });
+
+  test("reads every page of customers, contracts, lines, cycles, attempts and orders", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 40, linesEach: 2, renewals: 14 });
+    const manyLines = createContract(all.remote, { lines: Array.from({ length: 120 }, () => LINE) });
+    const manyAttempts = createContract(all.remote, { originOrder: false });
+    for (let n = 0; n < 8; n += 1) all.remote.failAttempt(all.remote.startAttempt(manyAttempts, 1));
+    all.test.clock.ms += HOUR_MS;
+    const orderCount = 40 * 15 + 2;
+    expect(await load(all)).toMatchObject({ customers: 42, subscriptions: 42, orders: orderCount });
+    const orders = await all.shop.all("orders");
+    expect(orders).toHaveLength(orderCount);
+    const subscriptions = await all.shop.all("subscriptions");
+    const mirrored = subscriptions.find(({ shopifyId }) => shopifyId === manyLines);
+    expect(mirrored?.["lines"]).toHaveLength(120);
+    const checkout = orders.find(({ contractId }) => contractId === mirrored?.["id"]);
+    expect(checkout).toMatchObject({ subtotalCents: 120 * 2500 });
+    // The retry plan allows four attempts. Only with all of its attempts is the order past them.
+    const declined = subscriptions.find(({ shopifyId }) => shopifyId === manyAttempts);
+    expect(orders.find(({ contractId }) => contractId === declined?.["id"])).toMatchObject({ status: "UNCOLLECTIBLE" });
+    expect(all.platform.throttled).toBe(0);
+  });
+
+  test("costs fewer points for a young contract, and the points of an old one have a limit", async () => {
+    const costOf = async (renewals: number) => {
+      const all = await connected();
+      all.remote.seed({ contracts: 1, renewals });
+      all.test.clock.ms += HOUR_MS;
+      await load(all);
+      return all.platform.requests.find(({ operation }) => operation === "BillingCycles")?.cost ?? 0;
+    };
+    const [young, old, older] = [await costOf(0), await costOf(20), await costOf(40)];
+    expect(young).toBeLessThan(old / 2);
+    expect(older).toBe(old);
+  });
+
+  test("changes nothing the second time, and reads no charged order again", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote);
+    all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.skipCycle(contract, 2);
+    all.remote.seed({ contracts: 5, renewals: 2 });
+    all.test.clock.ms += HOUR_MS;
+    expect((await load(all)).changed).toBeGreaterThan(20);
+    const begun = all.platform.requests.length;
+    expect(await load(all)).toMatchObject({ changed: 0 });
+    expect(operations(all, begun)).not.toContain("OrdersById");
+  });
+
+  test("continues at its last page after an interruption, and ends the same", async () => {
+    const all = await connected();
+    const { syncs } = all.test.app.store;
+    all.remote.seed({ contracts: 60, renewals: 1 });
+    all.test.clock.ms += HOUR_MS;
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 2 ? { status: 404 } : undefined);
+    await expect(load(all)).rejects.toThrow("HTTP 404");
+    const loaded = (await all.shop.all("subscriptions")).length;
+    expect(loaded).toBeGreaterThan(0);
+    expect(loaded).toBeLessThan(60);
+    expect(await syncs.lastComplete(all.shop.shop.id, "full")).toBeUndefined();
+    all.platform.fault = () => undefined;
+    const begun = all.platform.requests.length;
+    expect(await load(all)).toMatchObject({ customers: 60, subscriptions: 60 });
+    expect(operations(all, begun)).not.toContain("AllCustomers");
+    expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
+    expect(await all.shop.all("subscriptions")).toHaveLength(60);
+    // The run counts from its begin, not from its continuation.
+    expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
+    expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
+  });
+
+  test("tells how far it is", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 150, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    const progress: SyncProgress[] = [];
+    await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false }, (each) => progress.push(each));
+    const doneIn = (stage: string) => progress.filter((each) => each.stage === stage).map(({ done }) => done);
+    expect(doneIn("customers")).toEqual([100 / 150, 1]);
+    const contracts = doneIn("subscriptions");
+    expect(contracts).toHaveLength(10);
+    expect(contracts.every((done, index) => done !== undefined && done > (contracts[index - 1] ?? 0))).toBe(true);
+    expect(contracts.at(-1)).toBe(1);
+    expect(progress.at(-1)?.counts).toMatchObject({ customers: 150, subscriptions: 150 });
+  });
+
+  test("queues events of the past only with the option for them", async () => {
+    const all = await connected();
+    await queueAllEvents(all);
+    all.remote.seed({ contracts: 3, renewals: 1 });
+    expect(await load(all)).toMatchObject({ events: 0 });
+    const other = await connected();
+    await queueAllEvents(other);
+    other.remote.seed({ contracts: 3, renewals: 1 });
+    other.test.clock.ms += HOUR_MS;
+    expect((await load(other, true)).events).toBe(3 + 3 + 3);
+  });
+
+  test("queues events of changes while it runs", async () => {
+    const all = await connected();
+    await queueAllEvents(all);
+    const contract = createContract(all.remote);
+    all.test.clock.ms += HOUR_MS;
+    all.platform.fault = ({ operation, n }) => {
+      if (operation === "NewestContract" && n === 1) all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+      return undefined;
+    };
+    expect((await load(all)).events).toBeGreaterThan(0);
+    const topics = (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 9 })).map(({ topic }) => topic);
+    expect(topics).toContain("order.failed");
+  });
+});
+
+describe("data that cannot be mirrored", () => {
+  test("is skipped and logged, and everything else is loaded", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 1 });
+    createContract(all.remote, { interval: "DAY", intervalCount: 100_001 });
+    all.test.clock.ms += HOUR_MS;
+    expect(await load(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
+    const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
+    expect(warnings.join("")).toContain("intervalCount");
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toMatchObject([
+      { topic: "subscription_contracts/update", status: "waiting" },
+    ]);
+    expect(await all.shop.all("subscriptions")).toHaveLength(3);
+  });
+
+  test("is skipped for a customer too", async () => {
+    const all = await connected();
+    const node = { id: "gid://shopify/Customer/7", firstName: "Ada", lastName: null, defaultEmailAddress: null };
+    const nodes = [
+      { ...node, updatedAt: "soon" },
+      { ...node, id: "gid://shopify/Customer/8", updatedAt: "2026-01-01T00:00:00Z" },
+    ];
+    const customers = { pageInfo: { hasNextPage: false, endCursor: null }, nodes };
+    const body = JSON.stringify({ data: { customers } });
+    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    expect(await load(all)).toMatchObject({ customers: 1, skipped: 1 });
+    expect(
+      all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored")),
+    ).toHaveLength(1);
+    expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: "gid://shopify/Customer/8" }]);
+  });
+
+  test("ends the sync if the platform refuses all of several contracts", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 2, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    await expect(load(all)).rejects.toThrow("HTTP 404");
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+  });
+
+  test("does not end the sync if it is the only contract", async () => {
+    const all = await connected();
+    createContract(all.remote);
+    all.test.clock.ms += HOUR_MS;
+    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    expect(await load(all)).toMatchObject({ subscriptions: 0, skipped: 1 });
+  });
+
+  test("does not hide that the platform is down", async () => {
+    const all = await connected();
+    createContract(all.remote);
+    all.test.clock.ms += HOUR_MS;
+    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 503 } : undefined);
+    await expect(load(all)).rejects.toThrow("HTTP 503");
+  });
+
+  test("is cut if it is only too long", async () => {
+    const all = await connected();
+    createContract(all.remote, { lines: [{ ...LINE, title: "x".repeat(2000) }] });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ lines: [{ title: "x".repeat(1024) }] }]);
+  });
+});
+
+describe("data without access", () => {
+  test("about products is taken from the contract, and logged once", async () => {
+    const all = await connected();
+    all.remote.scopes = ["read_own_subscription_contracts", "read_customers", "read_orders"];
+    createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
+    await all.deliverAll();
+    const lines = [{ title: "House blend", productId: LINE.product }];
+    expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", subtotalCents: 2500, lines }]);
+    expect(all.test.logged.filter((line) => line.includes("has no access to a field"))).toHaveLength(1);
+  });
+
+  test("about all customers ends the sync, and the mirror keeps what it has", async () => {
+    const all = await connected();
+    createContract(all.remote, { customer: all.remote.createCustomer({ email: "a@example.com", firstName: "Ada" }) });
+    await all.deliverAll();
+    all.remote.scopes = ["read_own_subscription_contracts", "read_orders", "read_products"];
+    all.test.clock.ms += HOUR_MS;
+    await expect(load(all)).rejects.toThrow("Access denied");
+    expect(await all.shop.all("customers")).toMatchObject([{ email: "a@example.com", firstName: "Ada" }]);
+  });
+
+  test("about names and addresses leaves those of the mirror as they are", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "a@example.com", firstName: "Ada", lastName: "Lovelace" });
+    all.remote.setConsent(customer, "subscribed");
+    await all.deliverAll();
+    const updatedAt = "2026-06-01T00:00:00Z";
+    const node = { id: customer, firstName: null, lastName: "Byron", updatedAt, defaultEmailAddress: null };
+    // A denied field that cannot be null makes its parent null.
+    const errors = [["firstName"], ["defaultEmailAddress", "emailAddress"]].map((field) => ({
+      message: "Access denied",
+      path: ["customers", "nodes", 0, ...field],
+      extensions: { code: "ACCESS_DENIED" },
+    }));
+    const customers = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [node] };
+    const body = JSON.stringify({ data: { customers }, errors });
+    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    all.test.clock.ms += 120 * 24 * HOUR_MS;
+    await load(all);
+    expect(await all.shop.all("customers")).toMatchObject([
+      { email: "a@example.com", firstName: "Ada", lastName: "Byron", marketingConsent: true },
+    ]);
+  });
+
+  test("about an order does not hide its charge", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote);
+    const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    const body = '{"data":{"nodes":[null,null]}}';
+    all.platform.fault = ({ operation }) => (operation === "OrdersById" ? { status: 200, body } : undefined);
+    all.test.clock.ms += 2 * HOUR_MS;
+    await load(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 1 }]);
+    expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", shopifyId: order, totalCents: 2500 }]);
+  });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "bun:test";
+import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../../support/connected-shop.ts";
+
+const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
+
+function load({ test, shop }: ConnectionResult) {
+  return test.app.platform.synchronizer.load(shop.shop, { events: false });
+}
+
+function reconcile({ test, shop }: ConnectionResult, since?: number) {
+  return test.app.platform.synchronizer.reconcile(shop.shop, since);
+}
+
+/** A shop with a contract that was loaded an hour ago. */
+async function loaded() {
+  const all = await connected();
+  await queueAllEvents(all);
+  const contract = createContract(all.remote);
+  all.test.clock.ms += HOUR_MS;
+  await load(all);
+  all.test.clock.ms += HOUR_MS;
+  return { ...all, contract };
+}
+
+describe("reconciling", () => {
+  test("costs one query of each kind if nothing changed", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 20, renewals: 2 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    const begun = all.platform.requests.length;
+    expect(await reconcile(all)).toEqual(NOTHING);
+    expect(operations(all, begun)).toEqual(["Customers", "Contracts", "Orders", "Attempts"]);
+  });
+
+  test("finds changes without a webhook, and queues their events", async () => {
+    const all = await loaded();
+    all.remote.setNextBillingDate(all.contract, "2026-05-05T00:00:00Z");
+    all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 1, events: 2 });
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ nextBillingDate: "2026-05-05T00:00:00.000Z" }]);
+  });
+
+  test("finds a change of a charged order", async () => {
+    const all = await loaded();
+    const order = all.remote.originOrder(all.contract) ?? "";
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    const begun = all.platform.requests.length;
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
+    expect(await all.shop.all("orders")).toMatchObject([{ shopifyId: order, totalCents: 300 }]);
+    expect(operations(all, begun)).toContain("OrdersById");
+  });
+
+  test("reads a contract once, however many of its attempts are new", async () => {
+    const all = await loaded();
+    for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    const begun = all.platform.requests.length;
+    await reconcile(all);
+    expect(operations(all, begun).filter((name) => /^(BillingCycles|ContractWithCycles)$/.test(name))).toHaveLength(1);
+  });
+
+  test("finds an attempt of a contract that the platform does not show as changed", async () => {
+    const all = await loaded();
+    all.remote.startAttempt(all.contract, 1);
+    const begun = all.platform.requests.length;
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
+    expect(operations(all, begun)).toContain("ContractWithCycles");
+    expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
+  });
+
+  test("begins five minutes before the last complete run", async () => {
+    const all = await loaded();
+    all.test.clock.ms -= HOUR_MS + 5 * 60_000;
+    all.remote.pause(all.contract);
+    all.test.clock.ms += HOUR_MS + 5 * 60_000;
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 1 });
+    all.test.clock.ms += HOUR_MS;
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 0 });
+  });
+
+  test("from a given time leaves no gap behind the hourly runs", async () => {
+    const all = await loaded();
+    all.test.clock.ms += 24 * HOUR_MS;
+    all.remote.cancel(all.contract);
+    all.test.clock.ms += 24 * HOUR_MS;
+    await reconcile(all, all.test.clock.ms - HOUR_MS);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "ACTIVE" }]);
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "CANCELLED" }]);
+  });
+
+  test("from a given time is possible for a shop that was never loaded, and covers nothing", async () => {
+    const all = await connected();
+    createContract(all.remote);
+    all.test.clock.ms += HOUR_MS;
+    expect(await reconcile(all, all.test.clock.ms - 2 * HOUR_MS)).toMatchObject({ subscriptions: 1 });
+    await expect(reconcile(all)).rejects.toThrow(`${DOMAIN} was never loaded completely`);
+  });
+
+  test("leaves a contract that cannot be mirrored to the inbox", async () => {
+    const all = await loaded();
+    all.remote.startAttempt(all.contract, 1);
+    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+    expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
+    const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+    expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
+  });
+
+  test("fails if the platform is down, so that the next run begins at the same time", async () => {
+    const all = await loaded();
+    all.remote.startAttempt(all.contract, 1);
+    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 503 } : undefined);
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+    all.platform.fault = () => undefined;
+    expect(await reconcile(all)).toMatchObject({ changed: 1, skipped: 0 });
+  });
+});
+
+describe("events", () => {
+  test("are queued for what happened since the shop was connected, whatever brings it", async () => {
+    const all = await connected();
+    await queueAllEvents(all);
+    all.test.clock.ms -= 90 * 24 * HOUR_MS;
+    const contract = createContract(all.remote);
+    all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 91 * 24 * HOUR_MS;
+    // A webhook comes before the first sync.
+    all.remote.pause(contract);
+    await all.deliverAll();
+    expect(await all.shop.all("orders")).toHaveLength(2);
+    expect(await queuedTopics(all)).toEqual([]);
+    all.remote.activate(contract);
+    all.remote.failAttempt(all.remote.startAttempt(contract, 2));
+    await all.deliverAll();
+    expect((await queuedTopics(all)).toSorted()).toEqual(["order.failed", "subscription.updated"]);
+  });
+
+  test("are queued for a webhook that waits in the inbox, even if a sync brings its change first", async () => {
+    const all = await loaded();
+    all.remote.cancel(all.contract);
+    all.platform.fault = () => ({ status: 503 });
+    await all.deliverAll();
+    all.platform.fault = () => undefined;
+    all.test.clock.ms += 1_000;
+    await load(all);
+    expect((await queuedTopics(all)).toSorted()).toEqual(["subscription.cancelled", "subscription.updated"]);
+  });
+});

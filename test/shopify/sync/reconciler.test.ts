@@ -1,0 +1,129 @@
+import { expect, test } from "bun:test";
+import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { createContract, HOUR_MS } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const MINUTE_MS = 60_000;
+
+function lastRun({ test, shop }: ConnectionResult) {
+  return test.app.store.syncs.lastComplete(shop.shop.id, "changes");
+}
+
+/** A shop that was loaded just now. */
+async function loaded() {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  all.test.clock.ms += HOUR_MS;
+  await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  return { ...all, contract, runOnce: () => all.test.app.reconciler.runOnce() };
+}
+
+test("a shop is reconciled every hour, counted from the start of its last run", async () => {
+  const all = await loaded();
+  all.test.clock.ms += HOUR_MS - 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeUndefined();
+  all.test.clock.ms += 1;
+  all.remote.pause(all.contract);
+  await all.runOnce();
+  expect(await lastRun(all)).toMatchObject({ changed: 1, startedAt: all.test.clock.ms });
+  expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  all.test.clock.ms += HOUR_MS - 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toMatchObject({ changed: 1 });
+  all.test.clock.ms += 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toMatchObject({ changed: 0 });
+});
+
+test("a shop that was never loaded completely is left alone", async () => {
+  const all = await connected();
+  all.test.clock.ms += 2 * HOUR_MS;
+  await all.test.app.reconciler.runOnce();
+  expect(await lastRun(all)).toBeUndefined();
+  expect(all.test.logged.join("")).not.toContain("reconcile");
+});
+
+test("a run in the future, from before a clock change, is overdue", async () => {
+  const all = await loaded();
+  all.test.clock.ms -= 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeDefined();
+});
+
+test("a failed run is repeated after five minutes", async () => {
+  const all = await loaded();
+  all.test.clock.ms += HOUR_MS;
+  all.platform.fault = () => ({ status: 404 });
+  await all.runOnce();
+  expect(all.test.logged.filter((line) => line.includes("the next run is in five minutes"))).toHaveLength(1);
+  all.platform.fault = () => undefined;
+  all.test.clock.ms += 5 * MINUTE_MS - 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeUndefined();
+  all.test.clock.ms += 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeDefined();
+});
+
+test("a failure of the database is logged, and the next round goes on", async () => {
+  const all = await loaded();
+  const { connections } = all.test.app.store;
+  all.test.clock.ms += HOUR_MS;
+  const { list } = connections;
+  connections.list = () => Promise.reject(new Error("disk I/O error"));
+  await all.runOnce();
+  expect(all.test.logged.join("")).toContain("disk I/O error");
+  connections.list = list;
+  await all.runOnce();
+  expect(await lastRun(all)).toBeDefined();
+});
+
+/** Ten shops that are due, and a platform that holds its answers back until the test opens it. */
+async function manyDueShops() {
+  const all = await connected();
+  const { platform } = all.test.app;
+  for (let n = 0; n < 10; n += 1) {
+    const domain = `shop-${n}.myshopify.com`;
+    all.platform.addShop(domain);
+    const { shop } = await platform.connect(domain, { kind: "client_credentials" });
+    await platform.synchronizer.load(shop, { events: false });
+  }
+  all.test.clock.ms += HOUR_MS;
+  const gate = Promise.withResolvers<void>();
+  let held = 0;
+  all.platform.fault = ({ operation }) => {
+    if (operation !== "Customers") return undefined;
+    held += 1;
+    return { until: gate.promise };
+  };
+  return { ...all, reconciler: all.test.app.reconciler, open: () => gate.resolve(), held: () => held };
+}
+
+test("eight shops are reconciled at the same time, each once, and others after them", async () => {
+  const { reconciler, open, held } = await manyDueShops();
+  await reconciler.begin();
+  await reconciler.begin();
+  await eventually(() => held() === 8);
+  open();
+  await reconciler.runOnce();
+  await reconciler.runOnce();
+  expect(held()).toBe(10);
+});
+
+test("a stop waits for the runs under way, and starts no more", async () => {
+  const { reconciler, open, held } = await manyDueShops();
+  await reconciler.begin();
+  await eventually(() => held() === 8);
+  let stopped = false;
+  const stopping = reconciler.stop().then(() => {
+    stopped = true;
+  });
+  await reconciler.begin();
+  expect(stopped).toBe(false);
+  open();
+  await stopping;
+  await reconciler.stop();
+  await reconciler.runOnce();
+  expect(held()).toBe(8);
+});

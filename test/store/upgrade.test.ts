@@ -1,0 +1,160 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { type App, openApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/log.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { gid, subscription } from "../support/records.ts";
+import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
+
+setDefaultTimeout(30_000);
+
+const VERSIONS = storedVersions();
+
+interface OldDatabase {
+  data: string;
+  answers: Answers;
+}
+
+async function old(version: number): Promise<OldDatabase> {
+  const data = join(temporaryFolder(), "data");
+  return { data, answers: await unpack(version, data) };
+}
+
+/**
+ * Opens a data folder with today's program, at the time when the database was stored. No server of the platform is
+ * there.
+ */
+async function open({ data, answers }: OldDatabase): Promise<App> {
+  const secretFile = join(temporaryFolder(), "secret");
+  await Bun.write(secretFile, answers.platformSecret);
+  const now = () => Date.parse(answers.storedAt);
+  const env = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_PLATFORM_SECRET_FILE: secretFile };
+  const log = createLog("error", { write: () => true }, now);
+  const app = await openApp(readConfig({ data, port: "0" }, env), {
+    now,
+    random: randomBytes,
+    fetch,
+    resolve: async () => [],
+    sleep: () => Bun.sleep(1),
+    log,
+  });
+  afterTest(() => app.stop());
+  return app;
+}
+
+async function get(app: App, path: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
+  const response = await app.handle(new Request(`http://sds.test${path}`, { headers }));
+  return { status: response.status, body: await response.text() };
+}
+
+async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
+  for (const { key, path, status, body } of requests) {
+    expect({ path, ...(await get(app, path, { Authorization: `Bearer ${key}` })) }).toEqual({ path, status, body });
+  }
+}
+
+async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
+  const store = await openStore({
+    folder: data,
+    masterKeyFile: join(data, "master.key"),
+    busyTimeoutMs: 2_000,
+    random: randomBytes,
+  });
+  await store.close();
+  return readDatabase(data);
+}
+
+test("every schema before today's, from the fourth on, has a stored database", async () => {
+  const { schemaVersion: today } = await openAndClose(join(temporaryFolder(), "data"));
+  expect(today).toBeGreaterThanOrEqual(4);
+  const missing = Array.from({ length: today - 4 }, (_, index) => index + 4).filter(
+    (version) => !VERSIONS.includes(version),
+  );
+  expect(missing).toEqual([]);
+});
+
+describe.each(VERSIONS)("a database of schema version %d", (version) => {
+  test("is upgraded to today's schema when it is opened, and a second opening changes nothing", async () => {
+    const { data } = await old(version);
+    expect(readDatabase(data).schemaVersion).toBe(version);
+    const fresh = await openAndClose(join(temporaryFolder(), "fresh"));
+    const upgraded = await openAndClose(data);
+    expect(upgraded.schemaVersion).toBe(fresh.schemaVersion);
+    const opened = await openAndClose(data);
+    expect(opened.content.equals(upgraded.content)).toBeTrue();
+  });
+
+  test("serves the bytes that it served before, page by page, for each key", async () => {
+    const database = await old(version);
+    await expectSamePages(await open(database), database.answers);
+  });
+
+  test("keeps a session of the settings page, and a sign-in link works once", async () => {
+    const database = await old(version);
+    const { sessionCookie, signInPath, shops } = database.answers;
+    const app = await open(database);
+    const page = await get(app, "/admin/keys", { Cookie: sessionCookie });
+    expect(page.status).toBe(200);
+    expect(page.body).toContain(shops[0]?.domain ?? "");
+    const signIn = async () =>
+      (await app.handle(new Request(`http://sds.test${signInPath}`))).headers.get("set-cookie");
+    expect(await signIn()).toStartWith("sds_session=");
+    expect(await signIn()).toBeNull();
+  });
+
+  test("knows the rewards, cancellation flows and platform webhooks that it took before", async () => {
+    const database = await old(version);
+    const { taken, shops } = database.answers;
+    const app = await open(database);
+    const state = async () => {
+      const found = await Promise.all(shops.map(({ domain }) => app.store.shops.find(domain)));
+      return Promise.all(
+        found.map(async (shop) => [
+          await app.store.deliveries.list(shop?.id ?? 0, { limit: 1_000 }),
+          await app.store.inbox.list(shop?.id ?? 0, { limit: 1_000 }),
+        ]),
+      );
+    };
+    const counts = async () => (await state()).map((lists) => lists.map((list) => list.length));
+    const before = await counts();
+    for (const { path, headers, body } of taken) {
+      const response = await app.handle(new Request(`http://sds.test${path}`, { method: "POST", headers, body }));
+      expect(response.status).toBe(path === "/intake" ? 202 : 200);
+    }
+    expect(taken.length).toBeGreaterThan(5);
+    expect(await counts()).toEqual(before);
+    await expectSamePages(app, database.answers);
+  });
+
+  test("takes new records, and serves them after it is opened once more", async () => {
+    const database = await old(version);
+    const [shop] = database.answers.shops;
+    const body = JSON.stringify([
+      subscription(7_000, { customer: gid.customer(1) }),
+      { type: "customer", shopifyId: gid.customer(1), email: "new@example.com" },
+    ]);
+    const signature = new Bun.CryptoHasher("sha256", shop?.intakeSecret).update(body).digest("hex");
+    const headers = { "X-Service-Shop": shop?.domain ?? "", "X-Service-Signature": `sha256=${signature}` };
+    const app = await open(database);
+    const answer = await app.handle(new Request("http://sds.test/intake", { method: "POST", headers, body }));
+    expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 202, body: '{"accepted":2}' });
+    await app.stop();
+
+    const again = await open(database);
+    const rows = async (resource: string) => {
+      const { body } = await get(again, `/api/v1/${resource}?limit=250`, { Authorization: `Bearer ${shop?.key}` });
+      return (JSON.parse(body) as { data: { shopifyId: string }[] }).data;
+    };
+    expect((await rows("subscriptions")).find(({ shopifyId }) => shopifyId === gid.contract(7_000))).toMatchObject({
+      status: "ACTIVE",
+      cyclesCompleted: 0,
+    });
+    expect((await rows("customers")).find(({ shopifyId }) => shopifyId === gid.customer(1))).toMatchObject({
+      email: "new@example.com",
+      subscriptionCount: 2,
+    });
+  });
+});

@@ -1,0 +1,67 @@
+import { expect } from "bun:test";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** An answer in JSON: status, headers and the whole body, parsed. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: unknown;
+}
+
+/** Reads an answer in JSON. The request id is checked and left out, because it is another one each time. */
+export async function answerOf(response: Response): Promise<Answer> {
+  expect(response.headers.get("x-request-id")).toMatch(UUID);
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== "x-request-id"));
+  return { status: response.status, headers, body: await response.json() };
+}
+
+const JSON_HEADERS = { "content-type": "application/json", "x-content-type-options": "nosniff" };
+
+/** What an answer that is no error has to be. */
+export function success(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = { "cache-control": "no-store" },
+): Answer {
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body };
+}
+
+/** What a page of rows has to be. */
+export function page(data: unknown[], limit: number, nextCursor: string | null): Answer {
+  return success(
+    200,
+    { data, page: { limit, nextCursor } },
+    { "cache-control": "private, no-cache", vary: "Authorization" },
+  );
+}
+
+/** What an error has to be. */
+export function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Answer {
+  const own = { "cache-control": "no-store", vary: "Authorization", ...headers };
+  return success(status, { error: { code, message } }, own);
+}
+
+export const NOT_FOUND = refusal(
+  404,
+  "not_found",
+  "There is nothing here. The API has /api/v1/subscriptions, /api/v1/customers, /api/v1/orders.",
+);
+
+export const UNAUTHORIZED = refusal(
+  401,
+  "unauthorized",
+  "Send a valid API key as `Authorization: Bearer cad_pk_...`.",
+  {
+    "www-authenticate": "Bearer",
+  },
+);
+
+export const INTERNAL = refusal(500, "internal", "Something went wrong on our side. It is safe to try again.");
+
+/** @param allow the methods of the path, as in the Allow header */
+export function notAllowed(allow: string): Answer {
+  return refusal(405, "method_not_allowed", `Only ${allow} ${allow.includes(",") ? "are" : "is"} allowed here.`, {
+    allow,
+  });
+}

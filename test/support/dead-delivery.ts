@@ -1,0 +1,30 @@
+import type { Topic } from "../../src/domain/event.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "./app.ts";
+
+interface DeadDelivery {
+  error?: string;
+  topic?: Topic;
+  /** Epoch milliseconds. */
+  queuedAt?: number;
+}
+
+/** Queues a test event and has its only attempt fail. @returns the delivery's id */
+export async function deadDelivery(
+  { deliveries, webhooks }: Store,
+  shop: { id: number; domain: string },
+  { error = "The endpoint responded with HTTP 500.", topic = "order.failed", queuedAt = START }: DeadDelivery = {},
+): Promise<string> {
+  await webhooks.secret(shop.id, START);
+  const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
+  const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
+  if (claim === undefined) throw new Error("nothing was due");
+  await deliveries.turn(
+    [{ claim, outcome: { statusCode: 500, error }, startedAt: queuedAt, duration: 12 }],
+    new Map(),
+    queuedAt,
+    queuedAt,
+    [],
+  );
+  return id;
+}

@@ -1,0 +1,42 @@
+import type { ContractLineNode, ContractNode } from "../../src/shopify/api/operations/contracts.ts";
+
+/** Nodes of the platform's Admin API, as queries return them. */
+export const CUSTOMER = "gid://shopify/Customer/1";
+export const CONTRACT = "gid://shopify/SubscriptionContract/1";
+export const ORDER = "gid://shopify/Order/1";
+export const VARIANT = "gid://shopify/ProductVariant/1";
+export const PRODUCT = "gid://shopify/Product/1";
+const LAST_PAGE = { hasNextPage: false, endCursor: null };
+
+export function euros(amount: string) {
+  return { amount, currencyCode: "EUR" };
+}
+
+export function contractLine(fields: Partial<ContractLineNode> = {}): ContractLineNode {
+  return {
+    title: "Tea",
+    quantity: 2,
+    productId: PRODUCT,
+    variantId: VARIANT,
+    sellingPlanId: null,
+    currentPrice: euros("12.5"),
+    lineDiscountedPrice: euros("25.0"),
+    ...fields,
+  };
+}
+
+export function contractNode(fields: Partial<ContractNode> = {}): ContractNode {
+  return {
+    id: CONTRACT,
+    status: "ACTIVE",
+    revisionId: "9007199254740993",
+    createdAt: "2026-01-01T00:00:00Z",
+    updatedAt: "2026-01-01T00:00:00Z",
+    nextBillingDate: "2026-02-01T00:00:00Z",
+    customer: null,
+    billingPolicy: { interval: "MONTH", intervalCount: 1 },
+    originOrder: null,
+    lines: { nodes: [], pageInfo: LAST_PAGE },
+    ...fields,
+  };
+}

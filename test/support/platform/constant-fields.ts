@@ -1,0 +1,136 @@
+import type { Exact } from "./exact-json.ts";
+
+/*
+ * Fields of webhooks that the model does not have, with the values of the platform's samples. They have numbers and
+ * addresses in places where a receiver must not look, and give webhooks their usual size.
+ */
+
+/** The same for all orders. */
+export const ORDER_CONSTANTS: { readonly [key: string]: Exact } = {
+  browser_ip: null,
+  buyer_accepts_marketing: true,
+  cart_token: null,
+  checkout_token: null,
+  client_details: null,
+  closed_at: null,
+  confirmation_number: null,
+  current_total_tax: "0.00",
+  customer_locale: "en",
+  device_id: null,
+  duties_included: false,
+  estimated_taxes: false,
+  landing_site: null,
+  landing_site_ref: null,
+  location_id: null,
+  merchant_of_record_app_id: null,
+  note_attributes: [],
+  payment_gateway_names: ["visa", "bogus"],
+  phone: null,
+  po_number: null,
+  reference: null,
+  referring_site: null,
+  source_identifier: null,
+  source_url: null,
+  tax_exempt: false,
+  tax_lines: [],
+  taxes_included: false,
+  token: "123456abcd",
+  total_tip_received: "0.00",
+  total_weight: 0,
+  user_id: null,
+  payment_terms: null,
+  returns: [],
+  line_item_groups: [],
+  current_total_additional_fees_set: null,
+  current_total_duties_set: null,
+  original_total_additional_fees_set: null,
+  original_total_duties_set: null,
+};
+
+/** Amounts of an order that are always zero here. */
+export const ZERO_ORDER_AMOUNTS: readonly string[] = [
+  "current_shipping_price_set",
+  "current_total_tax_set",
+  "total_cash_rounding_payment_adjustment_set",
+  "total_cash_rounding_refund_adjustment_set",
+  "total_shipping_price_set",
+  "total_tax_set",
+];
+
+/** The same for all lines of an order. */
+export const LINE_CONSTANTS: { readonly [key: string]: Exact } = {
+  fulfillable_quantity: 1,
+  fulfillment_service: "manual",
+  fulfillment_status: null,
+  grams: 100,
+  product_exists: true,
+  requires_shipping: true,
+  sales_line_item_group_id: null,
+  sku: "SKU2006-001",
+  taxable: true,
+  variant_inventory_management: null,
+  vendor: null,
+  duties: [],
+};
+
+/** The same for all shops. */
+export const SHOP_CONSTANTS: { readonly [key: string]: Exact } = {
+  province: "Tennessee",
+  address1: "190 MacLaren Street",
+  zip: "37178",
+  city: "Houston",
+  source: null,
+  phone: "3213213210",
+  latitude: null,
+  longitude: null,
+  address2: null,
+  country_code: "US",
+  country_name: "United States",
+  customer_email: "super@supertoys.com",
+  timezone: "(GMT-05:00) Bogota",
+  money_format: "{{amount}}",
+  money_with_currency_format: "{{amount}} USD",
+  weight_unit: "kg",
+  province_code: "TN",
+  taxes_included: null,
+  auto_configure_tax_inclusivity: null,
+  tax_shipping: null,
+  county_taxes: null,
+  has_discounts: false,
+  has_gift_cards: true,
+  google_apps_domain: null,
+  google_apps_login_enabled: null,
+  money_in_emails_format: "{{amount}}",
+  money_with_currency_in_emails_format: "{{amount}} USD",
+  eligible_for_payments: true,
+  requires_extra_payments_agreement: false,
+  password_enabled: null,
+  has_storefront: true,
+  finances: true,
+  primary_location_id: 655441491,
+  checkout_api_supported: true,
+  multi_location_enabled: true,
+  setup_required: false,
+  pre_launch_enabled: false,
+  marketing_sms_consent_enabled_at_checkout: false,
+  transactional_sms_disabled: false,
+};
+
+/** The same for all addresses. */
+export const ADDRESS_CONSTANTS: { readonly [key: string]: Exact } = {
+  first_name: "Bob",
+  last_name: "Biller",
+  company: null,
+  address1: "151 O'Connor Street",
+  address2: null,
+  city: "Ottawa",
+  province: "ON",
+  country: "CA",
+  zip: "K2P 2L8",
+  phone: "555-555-5555",
+  name: "Bob Biller",
+  province_code: "ON",
+  country_code: "CA",
+  country_name: "CA",
+  default: true,
+};

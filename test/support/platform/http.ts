@@ -1,0 +1,36 @@
+import type { ServerResponse } from "node:http";
+import type { GraphqlRequest } from "./admin-graphql.ts";
+
+/** An HTTP answer of the stand-in. */
+export interface Answer {
+  status: number;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+export function readBody(raw: string, contentType = ""): Record<string, unknown> {
+  if (contentType.startsWith("application/x-www-form-urlencoded")) return Object.fromEntries(new URLSearchParams(raw));
+  try {
+    const body: unknown = JSON.parse(raw);
+    return typeof body === "object" && body !== null ? { ...body } : {};
+  } catch {
+    return {};
+  }
+}
+
+export function asRequest({ query, variables, operationName: name }: Record<string, unknown>): GraphqlRequest {
+  const isNamed = typeof name === "string";
+  return {
+    query: String(query ?? ""),
+    variables: typeof variables === "object" ? { ...variables } : {},
+    operationName: isNamed ? name : null,
+  };
+}
+
+export function json(status: number, body: unknown): Answer {
+  return { status, body: JSON.stringify(body), headers: { "Content-Type": "application/json; charset=utf-8" } };
+}
+
+export function write(response: ServerResponse, { status, body, headers = {} }: Answer): void {
+  response.writeHead(status, headers).end(body);
+}

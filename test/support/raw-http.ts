@@ -1,0 +1,38 @@
+import { connect } from "node:net";
+
+/**
+ * Writes bytes to a socket, which no client library sends as they are, and gives back all that is answered until the
+ * server closes.
+ * @param hangUp ends the sending side at once. The server may then close before an answer that takes time.
+ */
+export function exchange(url: string, text: string, { hangUp = false } = {}): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname, () =>
+      hangUp ? socket.end(text, "latin1") : socket.write(text, "latin1"),
+    );
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    socket.on("end", () => {
+      resolve(Buffer.concat(chunks).toString());
+      socket.end();
+    });
+    socket.on("error", reject);
+  });
+}
+
+/** Sends a request line and a Host header as they are. @returns the answer */
+export async function send(url: string, line: string, host = "x"): Promise<Response> {
+  return parse(await exchange(url, `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`));
+}
+
+/** An answer of HTTP/1.x. Date and Content-Length are left out. */
+export function parse(text: string): Response {
+  const end = text.indexOf("\r\n\r\n");
+  const [first = "", ...lines] = text.slice(0, end).split("\r\n");
+  const headers = lines.map(
+    (each) => [each.slice(0, each.indexOf(":")), each.slice(each.indexOf(":") + 1).trim()] as [string, string],
+  );
+  const kept = headers.filter(([name]) => !/^(date|content-length|connection)$/i.test(name));
+  return new Response(text.slice(end + 4), { status: Number(first.split(" ")[1]), headers: kept });
+}

@@ -1,0 +1,42 @@
+import { createLog } from "../../src/log.ts";
+import { createGraphqlClient } from "../../src/shopify/api/graphql-client.ts";
+import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
+import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
+import { type ConnectionResult, SECRET } from "./connected.ts";
+
+/** Parts like those of the program, with a sleep that only records its waits and moves the clocks. */
+export function recordedClient({ test, platform, shop }: ConnectionResult) {
+  const waits: number[] = [];
+  const logged: string[] = [];
+  const clock = { ms: 0 };
+  const hooks = { onSleep: async (_nth: number): Promise<unknown> => undefined };
+  const { connections } = test.app.store;
+  const { now } = test.clock;
+
+  async function sleep(waitMs: number): Promise<void> {
+    waits.push(waitMs);
+    clock.ms += waitMs;
+    test.clock.ms += waitMs;
+    await hooks.onSleep(waits.length);
+  }
+
+  const endpoint = createTokenEndpoint({
+    fetch,
+    baseUrl: platform.url,
+    clientId: "client",
+    clientSecret: () => SECRET,
+    now,
+  });
+  const tokens = createAccessTokens({ connections, endpoint, now, sleep });
+  const log = createLog("debug", { write: (text) => logged.push(text) }, now);
+  const client = createGraphqlClient({
+    fetch,
+    baseUrl: platform.url,
+    tokens,
+    connections,
+    sleep,
+    clock: () => clock.ms,
+    log,
+  });
+  return { client, tokens, endpoint, connections, shop: shop.shop, waits, logged, clock, hooks, sleep };
+}
