@@ -1,10 +1,10 @@
-import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { type Row, sorted, type Table } from "./tables.ts";
+import { readRows } from "../support/rows.ts";
+import type { Row, Table } from "../support/tables.ts";
 
 interface OpenOptions {
   /** Random bytes for keys, secrets and delivery ids. Real randomness by default. */
@@ -47,12 +47,7 @@ async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<T
     store: await open(),
     reopen: open,
     async rows(table) {
-      const db = new Database(join(folder, "sds.db"), { readonly: true });
-      try {
-        return sorted(table, db.query<Row, []>(`SELECT * FROM ${table}`).all());
-      } finally {
-        db.close();
-      }
+      return readRows(folder, table);
     },
   };
 }

@@ -4,9 +4,9 @@ import type { ShopRef } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, reward } from "../support/records.ts";
+import { TABLE_NAMES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
 import { addShop, chooseAllEvents, claim, commit, receipt, record, succeeded } from "./fixtures.ts";
-import { TABLE_NAMES } from "./tables.ts";
 
 const ADA = "ada@example.com";
 const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };

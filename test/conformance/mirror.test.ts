@@ -4,9 +4,9 @@ import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
+import { TABLE_NAMES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
 import { addShop, allRows, chooseAllEvents, commit, failures, receipt } from "./fixtures.ts";
-import { TABLE_NAMES } from "./tables.ts";
 
 const unknownContract = {
   field: "subscription",

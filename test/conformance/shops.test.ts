@@ -5,9 +5,9 @@ import { NO_COUNTS } from "../../src/domain/sync.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
+import { SHOP_TABLES } from "../support/tables.ts";
 import { engines } from "./engines.ts";
 import { addShop, chooseAllEvents, claim, commit, failed, failures, receipt, record } from "./fixtures.ts";
-import { SHOP_TABLES } from "./tables.ts";
 
 const DEFAULTS = { planFixed: false, retryDays: [1, 3, 5], creditTitle: "Loyalty credit", triggers: [] };
 const removed = { name: "SdsError", code: "not_found" };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { START } from "../support/app.ts";
+import { TABLE_NAMES } from "../support/tables.ts";
 import { engines } from "./engines.ts";
 import { addShop, failures, TOKENS, URL } from "./fixtures.ts";
-import { TABLE_NAMES } from "./tables.ts";
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 

@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -8,6 +7,7 @@ import { type ConnectionResult, connected, connectedTo } from "../support/connec
 import { HOUR_MS, LINE, queueAllEvents } from "../support/connected-shop.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
+import { readRows } from "../support/rows.ts";
 
 setDefaultTimeout(120_000);
 
@@ -116,10 +116,7 @@ async function mirrorOf({ shop, remote }: ConnectionResult): Promise<unknown> {
 }
 
 function queuedEvents({ test }: ConnectionResult): { topic: string; data: Record<string, unknown> }[] {
-  const db = new Database(join(test.folder, "data", "sds.db"), { readonly: true });
-  const rows = db.query<{ body: string }, []>("SELECT body FROM deliveries ORDER BY number").all();
-  db.close();
-  return rows.map(({ body }) => JSON.parse(body) as { topic: string; data: Record<string, unknown> });
+  return readRows(join(test.folder, "data"), "deliveries").map(({ body }) => JSON.parse(String(body)));
 }
 
 /**
