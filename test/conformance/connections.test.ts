@@ -55,7 +55,8 @@ for (const engine of engines()) {
     test("lists it, by id", async () => {
       const { store } = await engine.open();
       const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
-      for (const shop of [a, b]) await store.connections.connect(shop.id, "token", TOKENS, [], START);
+      for (const [n, shop] of [a, b].entries())
+        await store.connections.connect(shop.id, "token", TOKENS, [], START + n);
       expect(await store.connections.list()).toEqual([b.id, a.id]);
     });
 

@@ -247,7 +247,7 @@ for (const engine of engines()) {
       expect(await claim(store, shop, { now: START + 60 })).toHaveLength(6);
     });
 
-    test("are all retried when there are more than 1,000, each once, even if one dies again meanwhile; delivered ones are all removed", async () => {
+    test("are retried once each, even more than 1,000, and pruned when delivered", async () => {
       const { store } = await engine.open();
       const shop = await shopWithEvents(store);
       const ids = Array.from({ length: 2_100 }, (_, n) => n);
@@ -274,7 +274,8 @@ for (const engine of engines()) {
       await store.webhooks.set(shop.id, { url: URL }, START);
       for (let version = 2; version <= 10; version += 1) await store.webhooks.rotateSecret(shop.id, START);
       const id = await store.deliveries.queueTest(shop, event, START + 1);
-      const body = `{"id":"${id}","topic":"order.charged","created_at":"2026-03-01T12:00:00.001Z","shop":"${shop.domain}","data":{"cents":5}}`;
+      const created_at = "2026-03-01T12:00:00.001Z";
+      const body = JSON.stringify({ id, topic: "order.charged", created_at, shop: shop.domain, data: { cents: 5 } });
       const listed = {
         id,
         kind: "webhook",

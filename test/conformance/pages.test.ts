@@ -147,7 +147,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: paging returns each row that existed at the start exactly once, even during writes`, async () => {
+  test(`${engine.name}: paging returns each row of the start exactly once, even during writes`, async () => {
     const step = fc.record({
       limit: fc.integer({ min: 1, max: 4 }),
       n: fc.integer({ min: 1, max: 40 }),

@@ -132,6 +132,7 @@ test.each<[code: string, reason: string | undefined]>([
   ["SQLITE_READONLY", "lost"],
   ["SQLITE_CANTOPEN", "lost"],
   ["SQLITE_ERROR", undefined],
+  ["SQLITE_ERROR_RETRY", undefined],
   ["SQLITE_MISUSE", undefined],
   ["SQLITE_RANGE", undefined],
   ["SQLITE_MISMATCH", undefined],

@@ -32,7 +32,7 @@ test.each([
     "id shopifyId contractId customerId source cycleNumber status lines subtotalCents discountCents creditsCents totalCents billedAt",
   ],
 ] as const)(
-  "the fields of %s are these, in this order; another field or order needs a migration that renders the stored rows anew",
+  "the fields of %s are these, in this order; a change needs a migration that renders the stored rows anew",
   async (resource, fields) => {
     expect(Object.keys(schemas[resource].properties)).toEqual(fields.split(" "));
     const { store, shop } = await filled(1);
@@ -105,7 +105,7 @@ function withPhase({ id, shopifyId, customerId, status, ...rest }: StoredRow): S
 }
 
 describe("a migration that renders the stored rows anew", () => {
-  test("puts the new field in its place in every row, also where there are more rows than are read at once", async () => {
+  test("puts the new field in its place in every row, also beyond the first batch", async () => {
     const { db } = await filled(1_001);
     // 2,001 remain, so the last batch has a single row.
     db.run("DELETE FROM subscriptions WHERE id = (SELECT min(id) FROM subscriptions)");
@@ -152,7 +152,7 @@ describe("a migration that renders the stored rows anew", () => {
     expect(customers.map(({ json }) => JSON.parse(json).step)).toEqual([20, 20, 20, 20]);
   });
 
-  test("reads the rows in the order in which they are stored, so that no batch has to sort the whole table", async () => {
+  test("reads the rows in the order in which they are stored, so that no batch sorts the table", async () => {
     const { db } = await filled(1);
     const spy = spyOn(Database.prototype, "prepare");
     afterTest(() => spy.mockRestore());

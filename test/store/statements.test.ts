@@ -62,11 +62,32 @@ function namesOf(store: Store): string[] {
   );
 }
 
+/** Notes of which kinds the transactions are that are begun from now on. */
+function noteTransactions(kinds: Set<string>) {
+  const original = Database.prototype.transaction;
+  return spyOn(Database.prototype, "transaction").mockImplementation(function (this: Database, inside: Method) {
+    const transaction = original.call(this, inside);
+    const begin = (kind: "deferred" | "immediate" | "exclusive") => {
+      return (...args: unknown[]) => {
+        kinds.add(kind);
+        return transaction[kind](...args);
+      };
+    };
+    return Object.assign(begin("deferred"), {
+      deferred: begin("deferred"),
+      immediate: begin("immediate"),
+      exclusive: begin("exclusive"),
+    });
+  } as typeof original);
+}
+
 /**
  * Every statement that the store gives to SQLite, prepared ones and others, while it is opened and while every
  * operation runs.
  */
-async function statementsOfEveryOperation(): Promise<{ statements: string[]; uncalled: string[] }> {
+async function statementsOfEveryOperation(): Promise<{ statements: string[]; kinds: Set<string>; uncalled: string[] }> {
+  const kinds = new Set<string>();
+  const transactions = noteTransactions(kinds);
   const spies = (["prepare", "query", "run", "exec"] as const).map((name) => spyOn(Database.prototype, name));
   try {
     const folder = temporaryFolder();
@@ -80,9 +101,13 @@ async function statementsOfEveryOperation(): Promise<{ statements: string[]; unc
     await everyOperation(noting(store, called));
     const migrations = new Set(MIGRATIONS.map(({ sql }) => sql));
     const statements = spies.flatMap((spy) => spy.mock.calls.map(([sql]) => sql)).filter((sql) => !migrations.has(sql));
-    return { statements: [...new Set(statements)], uncalled: namesOf(store).filter((name) => !called.has(name)) };
+    return {
+      statements: [...new Set(statements)],
+      kinds,
+      uncalled: namesOf(store).filter((name) => !called.has(name)),
+    };
   } finally {
-    for (const spy of spies) spy.mockRestore();
+    for (const spy of [...spies, transactions]) spy.mockRestore();
   }
 }
 
@@ -115,7 +140,7 @@ function unbound(sql: string): string[] {
   );
 }
 
-const { statements, uncalled } = await statementsOfEveryOperation();
+const { statements, kinds, uncalled } = await statementsOfEveryOperation();
 
 test("the operations of the test are all that the port has: call a new one in every-operation.ts", () => {
   expect(uncalled).toEqual([]);
@@ -124,6 +149,10 @@ test("the operations of the test are all that the port has: call a new one in ev
 test("each statement on a table that grows names the shop, also those that are made when they run", () => {
   expect(statements.filter((sql) => ACCESS.test(sql)).length).toBeGreaterThan(50);
   expect(statements.flatMap(unbound)).toEqual([]);
+});
+
+test("each transaction takes the write lock at its start, so no other process writes between its reads and writes", () => {
+  expect([...kinds]).toEqual(["immediate"]);
 });
 
 test("a shop's rows are removed in steps from each table that grows; attempts go with their deliveries", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openVault } from "../../src/store/vault.ts";
 import { failures } from "../conformance/fixtures.ts";
@@ -61,6 +61,29 @@ test("the master key is made once, also by several programs at once, and then st
   expect((await openVault(path, vaults[0]?.fingerprint, randomBytes)).fingerprint).toMatch(/^[0-9a-f]{16}$/);
   expect(readFileSync(path, "utf8")).toBe(text);
   expect(readdirSync(join(path, ".."))).toEqual(["master.key"]);
+});
+
+test("a program that finds the master key made by another in the meantime takes that one", async () => {
+  const path = masterKey();
+  const others = randomBytes(32);
+  const vault = await openVault(path, undefined, (bytes) => {
+    if (!existsSync(path)) writeFileSync(path, `${others.toHex()}\n`);
+    return randomBytes(bytes);
+  });
+  expect(readFileSync(path, "utf8")).toBe(`${others.toHex()}\n`);
+  expect(vault.fingerprint).toBe((await openVault(path, undefined, randomBytes)).fingerprint);
+});
+
+test("a master key that cannot be read or made is refused", async () => {
+  const folder = temporaryFolder();
+  const refused = await failures([
+    openVault(folder, undefined, randomBytes),
+    openVault(join(folder, "missing", "master.key"), undefined, randomBytes),
+  ]);
+  expect(refused).toMatchObject([
+    { code: "failed", message: expect.stringContaining(`cannot read the master key ${folder}: `) },
+    { code: "failed", message: expect.stringContaining(`cannot make the master key ${folder}/missing/master.key: `) },
+  ]);
 });
 
 test("a master key with white space around it is the same key", async () => {
