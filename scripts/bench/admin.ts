@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { hashToken, LINK_LIFE, newToken } from "../../src/domain/session.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "../../src/domain/session.ts";
 import { createLog } from "../../src/log.ts";
 import { Table } from "./table.ts";
 
@@ -79,7 +79,7 @@ function addRows(db: Database): void {
 
 async function signIn(): Promise<string> {
   const token = newToken(random);
-  await app.store.sessions.addLink(shop.id, hashToken(token), Date.now(), Date.now() + LINK_LIFE);
+  await app.store.sessions.addLink(shop.id, hashToken(token), Date.now(), Date.now() + LINK_LIFE_MS);
   const opened = await app.handle(new Request(`http://sds/admin/sign-in?token=${token}`));
   return opened.headers.get("set-cookie")?.split(";")[0] ?? "";
 }

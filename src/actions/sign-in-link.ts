@@ -1,4 +1,4 @@
-import { hashToken, LINK_LIFE, newToken } from "../domain/session.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "../domain/session.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/store.ts";
 
@@ -26,7 +26,7 @@ export async function createSignInLink(
   now: number,
 ): Promise<{ url: string; expiresAt: number }> {
   const token = newToken(random);
-  const expiresAt = now + LINK_LIFE;
+  const expiresAt = now + LINK_LIFE_MS;
   const base = publicUrl ?? (await sessions.address()) ?? configuredUrl;
   await sessions.addLink(shop.id, hashToken(token), now, expiresAt);
   return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };

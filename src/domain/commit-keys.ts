@@ -1,4 +1,4 @@
-import { createShopIds, type ShopIds } from "./ids.ts";
+import { createShopIds, redactedId, type ShopIds } from "./ids.ts";
 import type { MirrorRecord } from "./platform-records.ts";
 import type { ShopRef } from "./shop.ts";
 import type { OccurrenceType } from "./state.ts";
@@ -59,6 +59,7 @@ function addKeys(keys: CommitKeys, record: MirrorRecord): void {
       return;
     case "reward":
       keys.occurrences.reward.add(record.id);
+      keys.occurrences.reward.add(redactedId(record.id));
       keys.customers.add(ids.customer(record.customer));
       return;
     case "cancel_flow":

@@ -3,7 +3,7 @@ import type { CommitKeys } from "./commit-keys.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
 import type { RewardRecord } from "./record-schemas.ts";
-import { type Redaction, redactionOf, type StoredText, type TextPlace } from "./redaction.ts";
+import { type Redaction, redactionOf, type StoredText } from "./redaction.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Resource } from "./resources.ts";
 import type { ShopRef } from "./shop.ts";
@@ -57,7 +57,12 @@ export interface ShopChanges {
   /** Items that leave the inbox. */
   inboxNumbers: number[];
   /** Stored texts without the personal data that a redaction removed. */
-  texts: StoredText[];
+  texts: TextChange[];
+}
+
+export interface TextChange {
+  before: StoredText;
+  after: StoredText;
 }
 
 export interface CommitPlan {
@@ -189,27 +194,22 @@ class ShopDraft {
   private redactedReward(row: RewardRow, index: number): RewardRow {
     const redactions = this.redactions.filter(({ rewards }) => index < rewards);
     if (redactions.length === 0) return row;
-    const text = redactText("reward", JSON.stringify(row.record), redactions);
+    const { text } = redact({ place: "reward", key: row.record.id, text: JSON.stringify(row.record) }, redactions);
     return { ...row, record: JSON.parse(text) as RewardRecord };
   }
 
   private redactedDelivery(delivery: NewDelivery, index: number): NewDelivery {
     if (!holdsReward(delivery)) return delivery;
     const redactions = this.redactions.filter(({ deliveries }) => index < deliveries);
-    return { ...delivery, body: redactText("delivery", delivery.body, redactions) };
+    return { ...delivery, body: redact({ place: "delivery", key: delivery.id, text: delivery.body }, redactions).text };
   }
 
   /** The stored texts that change. An inbox item that this commit removes is gone anyway. */
-  private redactedTexts(): StoredText[] {
+  private redactedTexts(): TextChange[] {
     return this.storedTexts
       .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))
-      .map((stored) => ({
-        ...stored,
-        before: stored.text,
-        text: redactText(stored.place, stored.text, this.redactions),
-      }))
-      .filter(({ before, text }) => text !== before)
-      .map(({ place, key, text }) => ({ place, key, text }));
+      .map((before) => ({ before, after: redact(before, this.redactions) }))
+      .filter(({ before, after }) => after.text !== before.text);
   }
 }
 
@@ -219,6 +219,6 @@ function isReward(row: Row): row is RewardRow {
   return row.kind === "occurrence" && row.record.type === "reward";
 }
 
-function redactText(place: TextPlace, text: string, redactions: readonly PlannedRedaction[]): string {
-  return redactions.reduce((current, { redaction }) => redaction(place, current), text);
+function redact(stored: StoredText, redactions: readonly PlannedRedaction[]): StoredText {
+  return redactions.reduce((current, { redaction }) => redaction(current), stored);
 }

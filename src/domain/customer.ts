@@ -55,11 +55,11 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 }
 
 /** How far the platform's clock may be ahead of ours. Milliseconds. */
-const MAX_AHEAD = 3_600_000;
+const MAX_AHEAD_MS = 3_600_000;
 
 /** Limits a time from the far future, for otherwise nothing could ever replace what it says. */
 function notAhead(asOf: number | undefined, now: number): number | undefined {
-  return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD);
+  return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD_MS);
 }
 
 export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {

@@ -41,6 +41,11 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
 
+/** What a sender's own id becomes when it held personal data. The same id always becomes the same. */
+export function redactedId(id: string): string {
+  return derive("redacted_", id);
+}
+
 /** Derives the internal ids of one shop. */
 export interface ShopIds {
   customer(gid: string): string;

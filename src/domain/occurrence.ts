@@ -1,10 +1,12 @@
 import { emptyCustomer } from "./customer.ts";
 import { cancelFlowEvent, rewardEvent } from "./event.ts";
+import { redactedId } from "./ids.ts";
 import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import { type Decision, type MirrorView, NOTHING, type OccurrenceRow, unknownContract } from "./state.ts";
 
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
-  if (mirror.hasOccurrence("reward", record.id)) return NOTHING;
+  const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
+  if (isKnown) return NOTHING;
   const known = mirror.customer(mirror.ids.customer(record.customer));
   const owner = known ?? emptyCustomer(mirror.ids, record.customer, now);
   const occurrence: OccurrenceRow = { kind: "occurrence", record };

@@ -17,7 +17,7 @@ export function isText(text: string): boolean {
 }
 
 export const TEXT_RULE = `of at most ${MAX_STRING} characters, without U+0000`;
-const text = Type.String({ format: "text", must: `must be a string ${TEXT_RULE}` });
+const text = Type.String({ format: "text", must: `must be a well-formed string ${TEXT_RULE}` });
 const date = Type.String({
   format: "utc-date",
   must: "must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00.000Z",
@@ -117,7 +117,7 @@ const Order = record("order", {
 const eventId = Type.String({
   format: "text",
   minLength: 1,
-  must: `must be a string of 1 to ${MAX_STRING} characters, without U+0000`,
+  must: `must be a well-formed string of 1 to ${MAX_STRING} characters, without U+0000`,
 });
 
 export const Reward = record(

@@ -15,7 +15,7 @@ import {
   type SubscriptionRecord,
   TEXT_RULE,
 } from "./record-schemas.ts";
-import { type Refusal, refusalOf, refuse } from "./refusal.ts";
+import { isLike, type Refusal, refusalOf, refuse, unknownField } from "./refusal.ts";
 import type { LineItem } from "./resources.ts";
 
 /** Compiled when first needed: compiling takes milliseconds, and most commands read no record. */
@@ -115,10 +115,17 @@ const MAX_DEPTH = 8;
 function normalReward(record: RewardRecord): { record: RewardRecord } | { refused: Refusal } {
   for (const [field, value] of Object.entries(record)) {
     if (Object.hasOwn(Reward.properties, field)) continue;
-    if (!SNAKE_CASE.test(field)) return refuse(field.slice(0, 100), "must have a name in snake_case");
+    if (!SNAKE_CASE.test(field)) {
+      const meant = Object.keys(Reward.properties).find((known) => isLike(field, known));
+      if (meant !== undefined) return { refused: unknownField([field], meant) };
+      return refuse(field.slice(0, 100), "must have a name in snake_case");
+    }
     if (field === "customer_id") return refuse(field, "is set by the service: name the customer in `customer`");
     if (!canPass(value, MAX_DEPTH))
-      return refuse(field, `must hold strings ${TEXT_RULE}, and exact numbers, at most ${MAX_DEPTH} levels deep`);
+      return refuse(
+        field,
+        `must hold well-formed strings ${TEXT_RULE}, and exact numbers, at most ${MAX_DEPTH} levels deep`,
+      );
   }
   return { record };
 }

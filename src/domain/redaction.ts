@@ -1,5 +1,5 @@
-import { parseExact } from "../lib/exact-json.ts";
-import { customerId } from "./ids.ts";
+import { asObject, type JsonObject, parseExact } from "../lib/exact-json.ts";
+import { customerId, redactedId } from "./ids.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 import type { Customer } from "./resources.ts";
 
@@ -25,8 +25,8 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
   return { delivery: customerId(domain, gid), reward: `"${gid}"`, inbox: gid.slice(gid.lastIndexOf("/") + 1) };
 }
 
-/** Removes one person's data from the texts that name them; other texts stay as they are. */
-export type Redaction = (place: TextPlace, text: string) => string;
+/** Removes one person's data from a text that names them; another text stays as it is. The key of a reward can change. */
+export type Redaction = (stored: StoredText) => StoredText;
 
 /**
  * Rewards carry whatever fields their sender gave them, and the inbox holds whole payloads of the platform. So a
@@ -38,11 +38,41 @@ export function redactionOf(domain: string, gid: string, before: Customer | unde
   const person = knownPerson(before);
   const id = customerId(domain, gid);
   const searched = searchTexts(domain, gid);
-  return (place, text) => (text.includes(searched[place]) ? redactedText(text, gid, id, person) : text);
+  return (stored) => {
+    if (!stored.text.includes(searched[stored.place])) return stored;
+    const value = parseExact(stored.text);
+    const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
+    if (!isAboutPerson) return stored;
+    const redacted = redactedValue(stored.place, value, person);
+    const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
+    return { place: stored.place, key, text: JSON.stringify(redacted) };
+  };
 }
 
-function redactedText(text: string, gid: string, id: string, person: KnownPerson): string {
-  const value = parseExact(text);
-  const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
-  return isAboutPerson ? JSON.stringify(withoutPerson(value, person)) : text;
+/** Keeps the fields that are ours. They hold no personal data, but a name can be equal to one, such as a first name. */
+function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
+  switch (place) {
+    case "delivery":
+      return { ...value, data: emptied(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]) };
+    case "reward":
+      return {
+        ...emptied(value, person, ["type", "id", "source", "customer"]),
+        id: redactedRewardId(String(value["id"]), person),
+      };
+    case "inbox":
+      return emptied(value, person, []);
+  }
+}
+
+function emptied(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {
+  const entries = Object.entries(value).map(([field, inner]) => [
+    field,
+    kept.includes(field) ? inner : withoutPerson(inner, person, field),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** A sender's id that holds the person's address or name is replaced by its hash, so that a repeat is still known. */
+function redactedRewardId(id: string, person: KnownPerson): string {
+  return withoutPerson(id, person) === null ? redactedId(id) : id;
 }

@@ -20,7 +20,11 @@ export function refuse(field: string, reason: string): { refused: Refusal } {
 export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: readonly string[]): Refusal {
   const first = check.Errors(value).First();
   if (first === undefined) return { field: "", reason: "is not valid" };
-  const keys = first.path.slice(1).split("/");
+  // The path is a JSON pointer (RFC 6901).
+  const keys = first.path
+    .slice(1)
+    .split("/")
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
   const name = keys.pop() ?? "";
   const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], value) as object;
   if (first.value === undefined) {
@@ -39,10 +43,10 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
   return { field: pathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
 }
 
-function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
+export function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
   return {
     field: pathOf(keys),
-    reason: `is not a field of this record${meant === undefined ? "" : `: did you mean ${meant}?`}`,
+    reason: `is not a field of this record${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
   };
 }
 
@@ -65,7 +69,7 @@ function fieldsOf(
 }
 
 /** Whether a name is another spelling of a field: another case, `_` or `-` in it, or one or two letters wrong. */
-function isLike(given: string, field: string): boolean {
+export function isLike(given: string, field: string): boolean {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
   const mistakes = Math.min(2, Math.ceil(field.length / 3));
   return given.length <= 2 * field.length && distance(plain(given), plain(field)) <= mistakes;

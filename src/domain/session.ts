@@ -1,9 +1,9 @@
 import { CryptoHasher } from "bun";
 
 /** How long a sign-in link is valid. Milliseconds. */
-export const LINK_LIFE = 10 * 60_000;
+export const LINK_LIFE_MS = 10 * 60_000;
 /** How long a session lasts. Milliseconds. */
-export const SESSION_LIFE = 12 * 3_600_000;
+export const SESSION_LIFE_MS = 12 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 

@@ -68,6 +68,6 @@ const MAX_CREDIT_TITLE = 255;
 
 /** @throws SdsError `invalid` */
 export function parseCreditTitle(text: string): string {
-  if (text.trim() !== "" && text.length <= MAX_CREDIT_TITLE && text.isWellFormed()) return text;
+  if (text.trim() !== "" && text.length <= MAX_CREDIT_TITLE && text.isWellFormed() && !text.includes("\0")) return text;
   throw new SdsError("invalid", `the title of the store credit must have 1 to ${MAX_CREDIT_TITLE} characters`);
 }

@@ -76,7 +76,8 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   }
   const requestId = newRequestId();
   if (thrown instanceof StoreError && thrown.reason !== "conflict") {
-    log.warn("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
+    const level = thrown.reason === "busy" ? "warn" : "error";
+    log[level]("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
     return respondError(
       new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."),
       { "Retry-After": "1" },

@@ -31,6 +31,6 @@ export function createRecordWriter(
     },
     sizeOf: ({ records }) => records.length,
     maxSize: MAX_RECORDS,
-    failsAll: (thrown) => thrown instanceof StoreError,
+    failsAll: (thrown) => thrown instanceof StoreError && thrown.reason !== "conflict",
   });
 }

@@ -270,7 +270,7 @@ for (const engine of engines()) {
       expect(refused).toMatchObject(
         [Number(b), 9_999].map((number) => ({
           code: "not_found",
-          message: `there is nothing with the number ${number} in the inbox`,
+          message: `there is no platform webhook with the id ${number} in the inbox`,
         })),
       );
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });

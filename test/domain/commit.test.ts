@@ -35,6 +35,24 @@ describe("a redaction", () => {
     expect(mirror.inbox.get(2)).toBe(INBOX[1] ?? "");
   });
 
+  test("replaces a reward's id that holds the address, and knows the reward when it comes again", () => {
+    for (const grouped of [true, false]) {
+      const mirror = new MemoryMirror();
+      const all = [
+        submit(customer(1, { email: ADA, firstName: "Reward" }), reward(`welcome-${ADA}`)),
+        submit(customer(2)),
+        submit(redaction),
+        submit(reward(`welcome-${ADA}`)),
+      ];
+      const results = grouped ? mirror.commit(all) : all.flatMap((submission) => mirror.commit([submission]));
+      expect(results.map((result) => "changed" in result && result.changed)).toEqual([2, 1, 1, 0]);
+      expect(JSON.stringify(mirror.contents())).not.toContain(ADA);
+      const [row] = [...mirror.rows.values()].filter(({ kind }) => kind === "occurrence");
+      expect(row).toMatchObject({ record: { type: "reward", source: "streak", customer: gid.customer(1) } });
+      expect(row).toMatchObject({ record: { id: expect.stringMatching(/^redacted_[a-z2-7]{24}$/) } });
+    }
+  });
+
   test("leaves a reward of somebody else alone, also one that holds the customer's number as a number", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Grace" }))]);

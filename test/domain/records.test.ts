@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseRecord, parseRecordText } from "../../src/domain/records.ts";
 import { cancelFlow, customer, gid, line, order, reward, subscription } from "../support/records.ts";
 
-const MISSPELT_ID = "shopifyID: is not a field of this record: did you mean shopifyId?";
+const MISSPELT_ID = "shopifyID: is not a field of this record (did you mean shopifyId?)";
 
 function refusal(value: unknown): string {
   const parsed = parseRecord(value);
@@ -77,7 +77,7 @@ describe("a record is refused, the field named", () => {
       "type: must be one of customer, subscription, order, reward, cancel_flow",
     ],
     ["a missing field", without(subscription(1), "status"), "status: is missing"],
-    ["a misspelt field", { ...customer(1), emial: "x" }, "emial: is not a field of this record: did you mean email?"],
+    ["a misspelt field", { ...customer(1), emial: "x" }, "emial: is not a field of this record (did you mean email?)"],
     [
       "a field with a long name",
       { ...customer(1), ["x".repeat(300)]: 1 },
@@ -172,56 +172,62 @@ describe("a record is refused, the field named", () => {
     [
       "a long string",
       customer(1, { email: "x".repeat(1025) }),
-      "email: must be a string of at most 1024 characters, without U+0000, or null",
+      "email: must be a well-formed string of at most 1024 characters, without U+0000, or null",
     ],
     [
       "half a character",
       customer(1, { firstName: "\ud83d" }),
-      "firstName: must be a string of at most 1024 characters, without U+0000, or null",
+      "firstName: must be a well-formed string of at most 1024 characters, without U+0000, or null",
     ],
     [
       "U+0000 in a string",
       customer(1, { lastName: "a\0b" }),
-      "lastName: must be a string of at most 1024 characters, without U+0000, or null",
+      "lastName: must be a well-formed string of at most 1024 characters, without U+0000, or null",
     ],
     [
       "U+0000 in a line's title",
       withLine({ title: "\0" }),
-      "lines[1].title: must be a string of at most 1024 characters, without U+0000",
+      "lines[1].title: must be a well-formed string of at most 1024 characters, without U+0000",
     ],
     [
       "U+0000 in an order's reason",
       order(1, 1, { reason: "\0" }),
-      "reason: must be a string of at most 1024 characters, without U+0000, or null",
+      "reason: must be a well-formed string of at most 1024 characters, without U+0000, or null",
     ],
-    ["U+0000 in an id", cancelFlow("\0"), "id: must be a string of 1 to 1024 characters, without U+0000"],
+    ["U+0000 in an id", cancelFlow("\0"), "id: must be a well-formed string of 1 to 1024 characters, without U+0000"],
     [
       "U+0000 deep in a reward",
       reward("r", { note: [{ text: "\0" }] }),
-      "note: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+      "note: must hold well-formed strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
     [
       "U+0000 in a key of a reward's field",
       reward("r", { note: { "\0": 1 } }),
-      "note: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+      "note: must hold well-formed strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
     ["a field in another case", { ...without(subscription(1), "shopifyId"), shopifyID: gid.contract(1) }, MISSPELT_ID],
     ["a field in another case beside the right one", { ...subscription(1), shopifyID: "x" }, MISSPELT_ID],
     [
       "an optional field with a letter off",
       { ...customer(1), firsName: "Ada" },
-      "firsName: is not a field of this record: did you mean firstName?",
+      "firsName: is not a field of this record (did you mean firstName?)",
     ],
     [
       "a field in snake case",
       { ...order(1, 1), billed_at: 1 },
-      "billed_at: is not a field of this record: did you mean billedAt?",
+      "billed_at: is not a field of this record (did you mean billedAt?)",
     ],
     [
       "a line's field in snake case",
       withLine({ unit_price_cents: 1 }),
-      "lines[1].unit_price_cents: is not a field of this record: did you mean unitPriceCents?",
+      "lines[1].unit_price_cents: is not a field of this record (did you mean unitPriceCents?)",
     ],
+    [
+      "a reward's field in another case",
+      reward("r", { customerID: gid.customer(1) }),
+      "customerID: is not a field of this record (did you mean customer?)",
+    ],
+    ["a field with a slash in its name", { ...customer(1), "a/b~c": 1 }, "a/b~c: is not a field of this record"],
     ["a field like no other", { ...customer(1), shoeSize: 9 }, "shoeSize: is not a field of this record"],
     [
       "many lines",
@@ -229,7 +235,7 @@ describe("a record is refused, the field named", () => {
       "lines: must be an array of at most 250 line items",
     ],
     ["a line that is none", { ...subscription(1), lines: [1] }, "lines[0]: must be a line item"],
-    ["a reward with no id", reward(""), "id: must be a string of 1 to 1024 characters, without U+0000"],
+    ["a reward with no id", reward(""), "id: must be a well-formed string of 1 to 1024 characters, without U+0000"],
     [
       "a reward's field in another case",
       reward("r", { creditCents: 5 }),
@@ -248,12 +254,12 @@ describe("a record is refused, the field named", () => {
     [
       "a reward's number beyond all",
       reward("r", { credit_cents: Number.POSITIVE_INFINITY }),
-      "credit_cents: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+      "credit_cents: must hold well-formed strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
     [
       "a reward's unsafe number",
       reward("r", { credit_cents: 2 ** 53 }),
-      "credit_cents: must hold strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
+      "credit_cents: must hold well-formed strings of at most 1024 characters, without U+0000, and exact numbers, at most 8 levels deep",
     ],
   ])("%s", (_name, value, expected) => {
     expect(refusal(value)).toBe(expected);

@@ -50,7 +50,7 @@ describe("import", () => {
     [
       "a wrong value",
       [customer(1), { ...customer(2), email: 5 }],
-      "line 2: field email must be a string of at most 1024 characters, without U+0000, or null; nothing was imported",
+      "line 2: field email must be a well-formed string of at most 1024 characters, without U+0000, or null; nothing was imported",
     ],
     [
       "an order for no contract",

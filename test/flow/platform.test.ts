@@ -171,7 +171,7 @@ test("commands show the inbox and a person's data, and write the files for the p
   expect(await program.run(["inbox", "retry", "7"])).toEqual({
     status: 3,
     stdout: "",
-    stderr: "sds: there is nothing with the number 7 in the inbox\n",
+    stderr: "sds: there is no platform webhook with the id 7 in the inbox\n",
   });
   expect(await program.json(["customer", "export", customer])).toMatchObject({
     customer: { email: "ada@example.com" },

@@ -55,7 +55,7 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     [
       "a field of the wrong form",
       JSON.stringify([customer(1), { ...customer(2), email: 5 }]),
-      `Record 1, field email: must be a string of at most 1024 characters, without U+0000, or null. ${NOTHING_KEPT}`,
+      `Record 1, field email: must be a well-formed string of at most 1024 characters, without U+0000, or null. ${NOTHING_KEPT}`,
     ],
     [
       "an order for an unknown contract",

@@ -35,26 +35,26 @@ test.each(["failed", "internal"] as const)(
   },
 );
 
-test.each<StoreErrorReason>(["busy", "lost"])(
-  "a database that is %s is 503, with a warning in the log",
-  async (reason) => {
-    const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));
-    const response = await get();
-    const requestId = response.headers.get("x-request-id");
-    const message = "The database is busy or out of order. It is safe to try again.";
-    expect(await answerOf(response)).toEqual(refusal(503, "unavailable", message, { "retry-after": "1" }));
-    const lines = logged.map((text) => JSON.parse(text)).filter(({ level }) => level !== "debug");
-    expect(lines).toMatchObject([
-      {
-        level: "warn",
-        message: "the database could not serve a request",
-        requestId,
-        reason,
-        error: "database is locked",
-      },
-    ]);
-  },
-);
+test.each<[StoreErrorReason, string]>([
+  ["busy", "warn"],
+  ["lost", "error"],
+])("a database that is %s is 503, and in the log as %s", async (reason, level) => {
+  const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));
+  const response = await get();
+  const requestId = response.headers.get("x-request-id");
+  const message = "The database is busy or out of order. It is safe to try again.";
+  expect(await answerOf(response)).toEqual(refusal(503, "unavailable", message, { "retry-after": "1" }));
+  const lines = logged.map((text) => JSON.parse(text)).filter(({ level }) => level !== "debug");
+  expect(lines).toMatchObject([
+    {
+      level,
+      message: "the database could not serve a request",
+      requestId,
+      reason,
+      error: "database is locked",
+    },
+  ]);
+});
 
 test("a write that breaks a constraint is a defect, and 500", async () => {
   const { get, logged } = await failing(new StoreError("conflict", new Error("FOREIGN KEY constraint failed")));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SESSION_LIFE } from "../../src/domain/session.ts";
+import { SESSION_LIFE_MS } from "../../src/domain/session.ts";
 import { testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";
 
@@ -147,7 +147,7 @@ describe("a session", () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { get } = await visit(all, shop);
-    all.clock.ms += SESSION_LIFE - 1;
+    all.clock.ms += SESSION_LIFE_MS - 1;
     expect((await get("/admin/keys")).status).toBe(200);
     all.clock.ms += 1;
     expect((await get("/admin/keys")).status).toBe(401);

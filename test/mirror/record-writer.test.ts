@@ -10,14 +10,14 @@ const shop = { id: 1, domain: "alpha.myshopify.com" };
 /** Records which submissions share a commit. */
 class Commits implements Pick<MirrorStore, "applyRecords"> {
   readonly groups: number[] = [];
-  failNext = false;
+  /** What the next commit fails with. */
+  failure: StoreError | undefined;
 
   async applyRecords(submissions: readonly Submission[]): Promise<CommitResult[]> {
     this.groups.push(submissions.length);
-    if (this.failNext) {
-      this.failNext = false;
-      throw new StoreError("lost", new Error("disk full"));
-    }
+    const { failure } = this;
+    this.failure = undefined;
+    if (failure !== undefined) throw failure;
     if (
       submissions.some(({ records }) =>
         records.some((record) => "shopifyId" in record && record.shopifyId === "broken"),
@@ -54,7 +54,7 @@ test("a commit stays bounded, and a submission that is larger by itself has one 
 test("a failed commit is told to all that were in it and to nobody after", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
-  commits.failNext = true;
+  commits.failure = new StoreError("lost", new Error("disk full"));
   const failed = await Promise.allSettled([
     recordWriter.submit({ shop, records: [] }),
     recordWriter.submit({ shop, records: [] }),
@@ -73,6 +73,18 @@ test("one that can't be applied fails alone", async () => {
     recordWriter.submit({ shop, records: [customer(2)] }),
   ]);
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("a broken constraint fails the submission that broke it, alone", async () => {
+  const commits = new Commits();
+  const writer = createRecordWriter(commits, Date.now);
+  commits.failure = new StoreError("conflict", new Error("constraint failed"));
+  const results = await Promise.allSettled([
+    writer.submit({ shop, records: [] }),
+    writer.submit({ shop, records: [] }),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
+  expect(commits.groups).toEqual([2, 1, 1]);
 });
 
 test("drain waits for what was submitted", async () => {

@@ -31,11 +31,13 @@ export const mirrorRecord: fc.Arbitrary<MirrorRecord> = fc.oneof(
   fc
     .tuple(n, n, fc.constantFrom("PAID", "FAILED", "PENDING", "RECOVERED", "UNCOLLECTIBLE"))
     .map(([of, cycle, status]) => order(of, cycle, { status })),
-  fc
-    .tuple(n, n, email)
-    .map(([id, of, address]) =>
-      reward(`r${id}`, { customer: gid.customer(of), contact: address, given_to: [address, { email: address }] }),
-    ),
+  fc.tuple(n, n, email).map(([id, of, address]) =>
+    reward(address === null ? `r${id}` : `r${id} for ${address}`, {
+      customer: gid.customer(of),
+      contact: address,
+      given_to: [address, { email: address }],
+    }),
+  ),
   fc.tuple(n, n).map(([id, of]) => cancelFlow(`c${id}`, { subscription: gid.contract(of) })),
   fc
     .tuple(n, n, fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined"), day), { maxLength: 3 }))

@@ -4,10 +4,12 @@ import {
   planCommit,
   type ShopState,
   type Submission,
+  type TextChange,
 } from "../../src/domain/commit.ts";
 import { type CommitKeys, keysOf } from "../../src/domain/commit-keys.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { holdsReward, type NewDelivery } from "../../src/domain/event-queue.ts";
+import type { RewardRecord } from "../../src/domain/record-schemas.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../src/domain/redaction.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/snapshot.ts";
@@ -55,7 +57,7 @@ export class MemoryMirror {
       this.state = { ...this.state, changeCount, counts };
       this.deliveries.push(...deliveries);
       for (const number of inboxNumbers) this.inbox.delete(number);
-      for (const text of texts) this.writeText(text);
+      for (const change of texts) this.writeText(change);
     }
     return plan.results;
   }
@@ -104,10 +106,13 @@ export class MemoryMirror {
     }
   }
 
-  private writeText({ place, key, text }: StoredText): void {
+  private writeText({ before: { place, key }, after: { text } }: TextChange): void {
     if (place === "inbox") this.inbox.set(Number(key), text);
-    if (place === "reward")
-      this.rows.set(occurrenceKey("reward", String(key)), { kind: "occurrence", record: JSON.parse(text) });
+    if (place === "reward") {
+      const record = JSON.parse(text) as RewardRecord;
+      this.rows.delete(occurrenceKey("reward", String(key)));
+      this.rows.set(occurrenceKey("reward", record.id), { kind: "occurrence", record });
+    }
     const delivery = place === "delivery" ? this.deliveries.find(({ id }) => id === key) : undefined;
     if (delivery !== undefined) delivery.body = text;
   }

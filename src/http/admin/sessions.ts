@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE } from "../../domain/session.ts";
+import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../domain/session.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 import { createSignInLimiter } from "./sign-in-limiter.ts";
@@ -53,14 +53,14 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
       const session = newToken(random);
       const began =
         isToken(token) &&
-        (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE));
+        (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS));
       if (!began) return { refused: "wrong", address };
       takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
       const shop = (await store.sessions.find(hashToken(session), now()))?.domain ?? "";
       const secure = isSecure(request, peer) ? "; Secure" : "";
-      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE / 1000}${secure}` };
+      return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE_MS / 1000}${secure}` };
     },
 
     async find(request) {

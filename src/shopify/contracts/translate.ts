@@ -89,7 +89,7 @@ export function billingAttempt(
   const endedAt = dateFrom(completedAt ?? createdAt);
   if (state.__typename === "SubscriptionBillingAttemptFailedState") {
     const { general, payment, inventory } = state.error;
-    const reason = (payment ?? inventory ?? general ?? "unexpected_error").toLowerCase();
+    const reason = clipText(payment ?? inventory ?? general ?? "unexpected_error").toLowerCase();
     return { startedAt, endedAt, outcome: { kind: "declined", reason } };
   }
   if (state.__typename !== "SubscriptionBillingAttemptSuccessState") return waiting(startedAt);

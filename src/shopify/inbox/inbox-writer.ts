@@ -26,6 +26,6 @@ export function createInboxWriter(store: InboxStore, now: () => number, onReceiv
     },
     sizeOf: ({ body }) => body.length,
     maxSize: MAX_SIZE,
-    failsAll: (thrown) => thrown instanceof StoreError,
+    failsAll: (thrown) => thrown instanceof StoreError && thrown.reason !== "conflict",
   });
 }

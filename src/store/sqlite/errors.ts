@@ -8,7 +8,7 @@ function storeErrorOf(thrown: unknown): unknown {
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return new StoreError("busy", thrown);
   if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
   // Statements that SQLite cannot run are defects of ours, and shown as such.
-  return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH)/.test(code) ? thrown : new StoreError("lost", thrown);
+  return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
 /** Wraps a part of the store, so that SQLite's errors leave it as StoreError. */

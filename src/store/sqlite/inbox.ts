@@ -122,7 +122,7 @@ export function inboxStore(db: Database): InboxStore {
 
     async retry(shopId, number, now) {
       if (retry.run(now, shopId, number).changes === 0)
-        throw new SdsError("not_found", `there is nothing with the number ${number} in the inbox`);
+        throw new SdsError("not_found", `there is no platform webhook with the id ${number} in the inbox`);
     },
 
     async retryFailed(shopId, now) {

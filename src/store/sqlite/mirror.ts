@@ -49,7 +49,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       const stored = shopState.get(shop.id);
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
-      for (const gid of shopKeys.redactedPeople) loaded.texts.push(...texts.mentioning(shop, gid));
+      loaded.texts = texts.mentioning(shop, shopKeys.redactedPeople);
       shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
@@ -64,7 +64,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
-    for (const text of changedTexts) texts.write(shop.id, text);
+    for (const change of changedTexts) texts.write(shop.id, change);
   }
 
   return {

@@ -56,13 +56,7 @@ export function shopStore(
   const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
     "SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops WHERE domain = ?",
   );
-  const removeSome = Object.entries(LARGE_TABLES).map(([table, key]) =>
-    raw.prepare<unknown, [number, number]>(
-      `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (
-         SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE}
-       )`,
-    ),
-  );
+  const removeSteps = Object.entries(LARGE_TABLES).map(([table, key]) => removeStepOf(raw, table, key));
   const purpose = (domain: string) => `intake ${domain}`;
 
   return {
@@ -126,8 +120,8 @@ export function shopStore(
         },
         { behavior: "immediate" },
       );
-      for (const statement of removeSome) {
-        while (statement.run(shop.id, shop.id).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      for (const removeStep of removeSteps) {
+        while (removeStep(shop.id) > 0) await new Promise((resolve) => setImmediate(resolve));
       }
       db.delete(shops).where(eq(shops.id, shop.id)).run();
       return true;
@@ -140,4 +134,30 @@ export function shopStore(
       return { shop, secret: await vault.openOften(sealed, purpose(domain)) };
     },
   };
+}
+
+/** The row count that goes down with a removed row. */
+const COUNT_OF: Record<string, string> = {
+  customers: "customer_count",
+  subscriptions: "subscription_count",
+  orders: "order_count",
+};
+
+/** A function that removes some of a shop's rows in one transaction. @returns how many, 0 when none is left */
+function removeStepOf(db: Database, table: string, key: string): (shopId: number) => number {
+  const remove = db.prepare<unknown, [number, number]>(
+    `DELETE FROM ${table} WHERE shop_id = ? AND (${key}) IN (
+       SELECT ${key} FROM ${table} WHERE shop_id = ? LIMIT ${REMOVED_AT_ONCE}
+     )`,
+  );
+  const count = COUNT_OF[table];
+  if (count === undefined) return (shopId) => remove.run(shopId, shopId).changes;
+  const subtract = db.prepare<unknown, [number, number]>(`UPDATE shops SET ${count} = ${count} - ? WHERE id = ?`);
+  // The counts stay right if the removal is interrupted.
+  const step = db.transaction((shopId: number) => {
+    const { changes } = remove.run(shopId, shopId);
+    subtract.run(changes, shopId);
+    return changes;
+  });
+  return (shopId) => step.immediate(shopId);
 }

@@ -1,13 +1,14 @@
 import type { Database } from "bun:sqlite";
+import type { TextChange } from "../../domain/commit.ts";
 import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 
 /** The stored texts that can hold a person's data, inside the caller's transaction. */
 export interface MentioningTexts {
-  /** Those that may be about a person; each engine searches with the same `searchTexts`. */
-  mentioning(shop: ShopRef, gid: string): StoredText[];
-  write(shopId: number, text: StoredText): void;
+  /** Those that may be about one of these people, each once; each engine searches with the same `searchTexts`. */
+  mentioning(shop: ShopRef, gids: Iterable<string>): StoredText[];
+  write(shopId: number, change: TextChange): void;
 }
 
 /** Needed seldom, so they have no indexes of their own: every text of the shop is searched. */
@@ -23,14 +24,20 @@ export function mentioningTexts(db: Database): MentioningTexts {
     inbox: statementsOf(db, { table: "inbox", key: "number", text: "body", where: "true" }),
   } satisfies Record<TextPlace, unknown>;
   return {
-    mentioning(shop, gid) {
-      const searched = searchTexts(shop.domain, gid);
-      return TEXT_PLACES.flatMap((place) =>
-        statements[place].find.all(shop.id, searched[place]).map((found) => ({ place, ...found })),
-      );
+    mentioning(shop, gids) {
+      const texts = new Map<string, StoredText>();
+      for (const gid of gids) {
+        const searched = searchTexts(shop.domain, gid);
+        for (const place of TEXT_PLACES) {
+          for (const found of statements[place].find.all(shop.id, searched[place])) {
+            texts.set(`${place} ${found.key}`, { place, ...found });
+          }
+        }
+      }
+      return [...texts.values()];
     },
-    write(shopId, { place, key, text }) {
-      statements[place].write.run(text, shopId, key);
+    write(shopId, { before, after }) {
+      statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
   };
 }
@@ -40,6 +47,6 @@ function statementsOf(db: Database, { table, key, text, where }: Record<"table" 
     find: db.prepare<Omit<StoredText, "place">, [number, string]>(
       `SELECT ${key} AS key, ${text} AS text FROM ${table} WHERE shop_id = ? AND ${where} AND instr(${text}, ?) > 0`,
     ),
-    write: db.prepare(`UPDATE ${table} SET ${text} = ? WHERE shop_id = ? AND ${where} AND ${key} = ?`),
+    write: db.prepare(`UPDATE ${table} SET ${text} = ?, ${key} = ? WHERE shop_id = ? AND ${where} AND ${key} = ?`),
   };
 }
