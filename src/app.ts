@@ -186,8 +186,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
 }
 
 /**
- * A job that never runs twice at the same time. Its errors are logged and do not end the program; the next tick runs
- * it again.
+ * A job that never runs twice at the same time. Its errors are logged and do not end the program; the next tick runs it
+ * again.
  */
 function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {
   const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });

@@ -40,8 +40,8 @@ export function createListHandler(
 }
 
 /**
- * Puts ASCII text before and after the rows. If their buffer has space on both sides, it writes there, because
- * copying a page of many kilobytes takes time. It overwrites what the buffer had there.
+ * Puts ASCII text before and after the rows. If their buffer has space on both sides, it writes there, because copying
+ * a page of many kilobytes takes time. It overwrites what the buffer had there.
  */
 function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);

@@ -67,8 +67,8 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
 }
 
 /**
- * The answer to what a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's
- * request id and shown without detail.
+ * The answer to what a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's request
+ * id and shown without detail.
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {

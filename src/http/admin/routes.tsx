@@ -154,7 +154,7 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
   ];
 }
 
-/** The errors that become a page, with their status. Other errors are answered and logged like those of other routes. */
+/** The errors that become a page, with their status. Other errors are answered and logged as on other routes. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = {
   invalid: 400,
   plan_required: 403,

@@ -5,12 +5,12 @@ import type { ShopRef } from "../../domain/shop.ts";
 
 /** The stored texts that can hold a person's data, inside the caller's transaction. */
 export interface MentioningTexts {
-  /** Those that may be about a person; each engine searches with the same `searchTexts`. */
+  /** The texts that may be about a person; each engine searches with the same `searchTexts`. */
   mentioning(shop: ShopRef, gid: string): StoredText[];
   write(shopId: number, text: StoredText): void;
 }
 
-/** Needed seldom, so they have no indexes of their own: every text of the shop is searched. */
+/** This is rarely needed, so there are no indexes for it: it searches every text of the shop. */
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
     delivery: statementsOf(db, {
