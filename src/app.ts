@@ -24,7 +24,7 @@ import { createWorkflowStarter } from "./shopify/workflow.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
-/** What the program takes from outside. Tests pass fakes. */
+/** Clock, randomness, network and log. Tests pass fakes. */
 export interface Dependencies {
   now: () => number;
   random: (bytes: number) => Uint8Array;
@@ -44,13 +44,13 @@ export interface App {
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
   start(): Promise<string>;
-  /** Takes no more work, waits for what runs, and writes what is pending. May be called twice. */
+  /** Accepts no new work, waits for the work that runs, and writes what is pending. May be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and is at times
- * a day late.
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
+ * sends one a day late.
  */
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
 /** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
@@ -149,7 +149,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       clearTimeout(timer);
     }
     await inboxWriter.drain();
-    // Whatever waits for the platform fails now. Its webhooks are still in the inbox.
+    // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
     await Promise.all([platform.stop(), processor.stop(), reconciler.stop()]);
     await recordWriter.drain();
     await sent;
@@ -186,7 +186,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
 }
 
 /**
- * A job that never runs twice at once. What it throws is logged and does not end the program; the next tick tries
+ * A job that never runs twice at the same time. Its errors are logged and do not end the program; the next tick runs it
  * again.
  */
 function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {

@@ -20,11 +20,11 @@ export interface Config {
    * File with the client secrets of the platform's app, one on each line, newest first; null if no platform is used.
    */
   platformSecretFile: string | null;
-  /** Waits after each attempt of a delivery but the last. */
+  /** The wait after each attempt of a delivery, except the last attempt. */
   retryWaitsMs: readonly number[];
   /** The longest time that an attempt takes. */
   deliveryTimeoutMs: number;
-  /** Attempts at the same time, of all shops together and of one shop. */
+  /** Most attempts at the same time, of all shops together and of one shop. */
   deliveryConcurrency: number;
   deliveryPerShop: number;
   egressAllow: EgressAllow;
@@ -85,7 +85,7 @@ export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** An address without a path, for cookies and links of the settings page are below /admin. */
+/** An address without a path, because cookies and links of the settings page are below /admin. */
 function readPublicUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
@@ -146,7 +146,7 @@ function readPlatformUrl(text: string): string {
     /^[\x21-\x7e]+$/.test(text) &&
     !/[?#\\]/.test(text);
   if (plain) return text;
-  // The message does not repeat the text, for it may hold a password.
+  // The message does not repeat the text, because it may contain a password.
   throw new SdsError(
     "invalid",
     "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment",

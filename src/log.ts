@@ -17,18 +17,18 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** Replaces control characters, for text of a stranger must not control the terminal. Line ends and tabs stay. */
+/** Replaces control characters, because text from outside must not control the terminal. Line ends and tabs stay. */
 export function printable(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "?");
 }
 
 /** Writes one JSON object on each line, or readable text on a terminal. */
 export function createLog(level: LogLevel, target: LogTarget, now: () => number): Log {
-  const least = LOG_LEVELS.indexOf(level);
+  const lowest = LOG_LEVELS.indexOf(level);
   const writer =
     (at: LogLevel) =>
     (message: string, fields: Fields = {}) => {
-      if (LOG_LEVELS.indexOf(at) < least) return;
+      if (LOG_LEVELS.indexOf(at) < lowest) return;
       const time = new Date(now()).toISOString();
       const entry = Object.entries(fields).map(
         ([name, value]) => [name, typeof value === "string" ? redact(value) : value] as const,

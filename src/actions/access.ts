@@ -30,7 +30,7 @@ export function requireAccess({ plan }: { plan: Plan }, feature: Feature): void 
 
 /**
  * Checks whether the plan includes a feature.
- * @returns warnings for the operator: one where the plan does not include it
+ * @returns warnings for the operator: one if the plan does not include it, else none
  * @throws SdsError `plan_required` for a merchant
  */
 export function checkAccess(shop: { plan: Plan }, feature: Feature, actor: Actor): string[] {

@@ -33,7 +33,7 @@ export async function retryDelivery(
   return findDelivery(store, shop, id);
 }
 
-/** Which dead deliveries: those queued since a time (epoch milliseconds), of one kind or both. */
+/** Selects the dead deliveries that were queued since a time (epoch milliseconds), of one kind or of both. */
 interface DeadFilter {
   since: number;
   kind?: DeliveryKind;
@@ -62,7 +62,7 @@ export function countedDeliveries(count: number): string {
   return counted(count, "delivery", "deliveries");
 }
 
-/** What to tell after a retry of dead deliveries. */
-export function sentAgain(count: number): string {
+/** The message after a retry of dead deliveries. */
+export function retryResultText(count: number): string {
   return `${countedDeliveries(count)} ${count === 1 ? "is" : "are"} sent again now.`;
 }

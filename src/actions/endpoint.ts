@@ -43,17 +43,17 @@ export async function saveEndpoint(
   return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
 }
 
-/** Removes the URL and all topics: nothing is queued any more. The delivery log and the signing secrets stay. */
+/** Removes the URL and all topics. No webhook is queued after that. The delivery log and the signing secrets stay. */
 export async function clearEndpoint({ webhooks }: Pick<Store, "webhooks">, shop: Shop): Promise<void> {
   await webhooks.clear(shop.id);
 }
 
-/** The secret that signs what is queued from now on; made on first use. */
+/** The secret that signs webhooks queued from now on. It is made on first use. */
 export async function signingSecret({ webhooks }: Pick<Store, "webhooks">, shop: Shop, now: number): Promise<string> {
   return webhooks.secret(shop.id, now);
 }
 
-/** Makes a new signing secret for what is queued from now on; older deliveries keep theirs. @returns the new secret */
+/** Makes a new signing secret for webhooks queued from now on; older ones keep theirs. @returns the new secret */
 export async function rotateSigningSecret(
   { webhooks }: Pick<Store, "webhooks">,
   shop: Shop,

@@ -21,7 +21,7 @@ interface AddedKey {
 }
 
 /**
- * Creates a key. Only its hash is stored, so that it can be shown only now.
+ * Creates a key. Only its hash is stored, so the key itself can be shown only now.
  * @throws SdsError `plan_required` for a merchant, `invalid` for the label
  */
 export async function createKey(
@@ -66,7 +66,7 @@ async function addKey(
 /**
  * Finds a key that is not revoked.
  * @param which its id or fingerprint
- * @throws SdsError `not_found`, or `invalid` where a fingerprint fits several keys
+ * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
  */
 export async function findKey({ keys }: Pick<Store, "keys">, shop: Shop, which: string): Promise<ApiKey> {
   const found = (await keys.list(shop.id)).filter(({ id, fingerprint }) => id === which || fingerprint === which);

@@ -2,9 +2,9 @@ import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { Store } from "../store/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
-/** How a shop stands with the platform. Times in epoch milliseconds; null for what never happened. */
+/** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null for what never happened. */
 export interface ShopStatus extends ShopSettings {
-  /** Whether there are tokens for the platform, be they refused or not. */
+  /** Whether the shop has access tokens, even if the platform refuses them. */
   hasConnection: boolean;
   /** Why the platform refuses the tokens; null while it does not. */
   trouble: string | null;
@@ -46,7 +46,7 @@ export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "has
 type ShopChange = Parameters<Store["shops"]["set"]>[1];
 
 /**
- * Changes what is set of a shop.
+ * Changes the settings of a shop.
  * @throws SdsError `plan_required` for a merchant who changes triggers that the plan does not include, `not_found`
  */
 export async function changeShop(

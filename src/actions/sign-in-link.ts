@@ -9,16 +9,16 @@ interface LinkDependencies {
 
 interface LinkRequest {
   shop: Shop;
-  /** Where people reach the program; null where that is not set. */
+  /** The address of the program for people; null if it is not set. */
   publicUrl: string | null;
-  /** Where `serve` listens by its settings. */
+  /** The address on which the settings tell `serve` to listen. */
   configuredUrl: string;
 }
 
 /**
  * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else
  * with the address of a running `serve`, else with the configured one.
- * @returns the link, and until when it works, epoch milliseconds
+ * @returns the link, and when it expires, epoch milliseconds
  */
 export async function createSignInLink(
   { store: { sessions }, random }: LinkDependencies,

@@ -67,10 +67,7 @@ async function connectShop(text: string, options: Options, command: Command): Pr
   else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
 }
 
-/**
- * The platform's side of the program, for one command. It logs no more than warnings, unless SDS_LOG asks for more or
- * less.
- */
+/** Opens the platform's adapter for one command. It logs warnings and errors, unless SDS_LOG sets another level. */
 export function platformOf(config: Config, store: Store): Platform {
   const log = createLog(config.logLevel === "info" ? "warn" : config.logLevel, process.stderr, Date.now);
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });

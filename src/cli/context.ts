@@ -14,7 +14,7 @@ export function configOf(command: Command): Config {
   return readConfig(command.optsWithGlobals(), process.env);
 }
 
-/** Opens the store for one command, and closes it in the end. */
+/** Opens the store for one command, and closes it afterwards. */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
   const { data, masterKeyFile } = configOf(command);
   const store = await openStore({ folder: data, masterKeyFile, busyTimeoutMs: BUSY_TIMEOUT_MS, random: randomBytes });
@@ -25,7 +25,7 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
   }
 }
 
-/** The same for a command on one shop, which `--shop` names. */
+/** Opens the store for a command on one shop: the one that `--shop` names, or the only one. */
 export async function withShop<T>(command: Command, run: (store: Store, shop: Shop) => Promise<T>): Promise<T> {
   const { shop } = command.opts<{ shop?: string }>();
   return withStore(command, async (store) => run(store, await chooseShop(store, shop)));
@@ -62,5 +62,5 @@ export async function chooseShop(store: Store, domain: string | undefined): Prom
 export async function readSecret(what: string): Promise<string> {
   const secret = (await Bun.stdin.text()).trim();
   if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without blanks`);
+  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without spaces`);
 }

@@ -5,7 +5,7 @@ import {
   findDelivery,
   retryDeadDeliveries,
   retryDelivery,
-  sentAgain,
+  retryResultText,
 } from "../actions/delivery.ts";
 import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
@@ -83,7 +83,7 @@ async function list({ limit, status, kind, json }: ListOptions, command: Command
     ...(kind !== undefined && { kind: parseChoice("--kind", kind, DELIVERY_KINDS) }),
   };
   const deliveries = await withShop(command, (store, shop) => store.deliveries.list(shop.id, filter));
-  if (json) return printJson(deliveries.map(listed));
+  if (json) return printJson(deliveries.map(listEntry));
   if (deliveries.length === 0) return tell("There are no such deliveries.");
   printTable(
     ["ID", "KIND", "TOPIC", "STATUS", "ATTEMPTS", "HTTP", "CREATED", "ERROR"],
@@ -103,13 +103,13 @@ async function list({ limit, status, kind, json }: ListOptions, command: Command
 async function show(id: string, { json }: Options, command: Command): Promise<void> {
   const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id));
   if (json)
-    printJson({ ...listed(delivery), body: delivery.body, signature, history: delivery.history.map(attempted) });
+    printJson({ ...listEntry(delivery), body: delivery.body, signature, history: delivery.history.map(attemptEntry) });
   else printDelivery(delivery, signature);
 }
 
 async function retryOne(id: string, { json }: Options, command: Command): Promise<void> {
   const { delivery, signature } = await withShop(command, (store, shop) => retryDelivery(store, shop, id, Date.now()));
-  if (json) printJson({ ...listed(delivery), body: delivery.body, signature });
+  if (json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);
 }
 
@@ -120,7 +120,7 @@ async function retryDead({ since: text, yes = false, json }: RetryOptions, comma
     retried: yes ? await retryDeadDeliveries(store, shop, { since }, Date.now()) : 0,
   }));
   if (json) printJson({ dead, retried });
-  else if (yes) tell(sentAgain(retried));
+  else if (yes) tell(retryResultText(retried));
   else if (dead === 0) tell("There are no dead deliveries.");
   else
     tell(
@@ -130,8 +130,8 @@ async function retryDead({ since: text, yes = false, json }: RetryOptions, comma
     );
 }
 
-/** `test` is there only for a test event. */
-function listed({
+/** Has `test` only for a test event. */
+function listEntry({
   id,
   kind,
   topic,
@@ -147,7 +147,7 @@ function listed({
   return { id, kind, topic, status, attempts, lastStatusCode, error, ...times, ...(test && { test }) };
 }
 
-function attempted({ number, startedAt, duration, statusCode, error }: DeliveryDetails["history"][number]) {
+function attemptEntry({ number, startedAt, duration, statusCode, error }: DeliveryDetails["history"][number]) {
   return { number, startedAt: isoUtc(startedAt), duration, statusCode, error };
 }
 

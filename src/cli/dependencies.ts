@@ -9,14 +9,14 @@ export function randomBytes(n: number): Uint8Array {
 }
 
 /**
- * Looks up all addresses of a name. It uses c-ares: the system's own look-ups share two threads, so that two names
- * whose servers do not answer would delay every other name.
+ * Looks up all addresses of a name. It uses c-ares. The system's own look-ups share two threads, and two names whose
+ * servers do not answer would delay all other names.
  */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
-/** Ends early if the signal aborts, and then leaves no timer behind that would keep the process alive. */
+/** Ends early if the signal aborts. Then no timer keeps the process alive. */
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
@@ -40,17 +40,17 @@ const SPARE_FETCHES = 32;
 
 /**
  * Allows enough concurrent fetches for the configured deliveries. Bun runs a limited number of fetches at once and
- * queues the rest, so that endpoints that hang would delay all others, whatever our own limits are. Only the
- * environment can raise that limit: where it is too low, the process replaces itself with one that has the variable
- * set, under the same process id.
+ * queues the rest, so endpoints that hang would delay all others, whatever our own limits are. Only an environment
+ * variable can raise that limit. If it is too low, the process replaces itself with one that has the variable set,
+ * under the same process id.
  */
 export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";
-  const wanted = deliveryConcurrency + SPARE_FETCHES;
-  if (Number(process.env[name] ?? DEFAULT_FETCHES) >= wanted) return;
+  const needed = deliveryConcurrency + SPARE_FETCHES;
+  if (Number(process.env[name] ?? DEFAULT_FETCHES) >= needed) return;
   const source = Bun.main.includes("$bunfs") ? [] : [Bun.main];
   process.execve?.(process.execPath, [process.execPath, ...source, ...process.argv.slice(2)], {
     ...process.env,
-    [name]: String(wanted),
+    [name]: String(needed),
   });
 }

@@ -22,7 +22,7 @@ interface ImportCounts {
   events: number;
 }
 
-/** These lines are all applied or none of them. */
+/** The lines of one commit are applied as a whole or not at all. */
 const LINES_PER_COMMIT = 1_000;
 
 export function addImportCommand(program: Command): void {
@@ -100,8 +100,8 @@ async function importLines(
 }
 
 /**
- * Applies all lines but empty ones.
- * @throws SdsError `bad_record` naming the line that is wrong; then none is applied
+ * Applies all lines except empty ones.
+ * @throws SdsError `bad_record` naming the line that is wrong; then no line is applied
  */
 async function applyBatch(
   batch: readonly Line[],

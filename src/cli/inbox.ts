@@ -48,7 +48,7 @@ async function list({ limit, status, json }: ListOptions, command: Command): Pro
     limit: parseLimit(limit),
     ...(status !== undefined && { status: parseChoice("--status", status, INBOX_STATUSES) }),
   };
-  const entries = (await withShop(command, (store, shop) => store.inbox.list(shop.id, filter))).map(listed);
+  const entries = (await withShop(command, (store, shop) => store.inbox.list(shop.id, filter))).map(listEntry);
   if (json) return printJson(entries);
   if (entries.length === 0) return tell(`There are no ${status ?? "waiting or failed"} platform webhooks.`);
   printTable(
@@ -85,7 +85,7 @@ async function retry(
     tell(`A running \`sds serve\` processes ${counted(retried, "platform webhook", "platform webhooks")} again now.`);
 }
 
-function listed({ number, topic, subject, status, attempts, error, receivedAt, nextAttemptAt }: InboxEntry) {
+function listEntry({ number, topic, subject, status, attempts, error, receivedAt, nextAttemptAt }: InboxEntry) {
   const times = {
     receivedAt: isoUtc(receivedAt),
     nextAttemptAt: nextAttemptAt === null ? null : isoUtc(nextAttemptAt),

@@ -15,7 +15,7 @@ interface LabelOptions extends Options {
   label: string;
 }
 
-const LABEL_OPTION = ["--label <text>", "a name that tells this key from the others"] as const;
+const LABEL_OPTION = ["--label <text>", "a name for this key, for instance the system that uses it"] as const;
 
 export function addKeyCommands(program: Command): void {
   const key = addNoun(program, "key", "create, import, list and revoke API keys", "sds key create --label Warehouse");
@@ -52,7 +52,7 @@ async function create(options: LabelOptions, command: Command): Promise<void> {
   const { entry, plaintext, warnings } = await withShop(command, (store, shop) =>
     createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now()),
   );
-  if (options.json) printJson({ id: entry.id, key: plaintext, ...described(entry) });
+  if (options.json) printJson({ id: entry.id, key: plaintext, ...keyFields(entry) });
   else {
     printLine(plaintext);
     tell(`This is the key ${entry.label}. Save it now: only its hash is stored here, so it cannot be shown again.`);
@@ -66,13 +66,13 @@ async function importLegacy(options: LabelOptions, command: Command): Promise<vo
   const { entry, warnings } = await withShop(command, (store, shop) =>
     importLegacyKey({ store, random: randomBytes }, { shop, label, plaintext, actor: "operator" }, Date.now()),
   );
-  if (options.json) printJson({ id: entry.id, ...described(entry) });
+  if (options.json) printJson({ id: entry.id, ...keyFields(entry) });
   else printLine(entry.id);
   warn(warnings);
 }
 
 async function list(options: Options, command: Command): Promise<void> {
-  const keys = (await withShop(command, (store, shop) => store.keys.list(shop.id))).map(listed);
+  const keys = (await withShop(command, (store, shop) => store.keys.list(shop.id))).map(listEntry);
   if (options.json) return printJson(keys);
   if (keys.length === 0) return tell("There is no key yet. Create one with `sds key create --label Warehouse`.");
   printTable(
@@ -94,11 +94,11 @@ async function revoke(which: string, options: Options, command: Command): Promis
   else tell(`Revoked the key ${entry.label} (${entry.id}).`);
 }
 
-function described({ label, fingerprint, createdAt }: ApiKey) {
+function keyFields({ label, fingerprint, createdAt }: ApiKey) {
   return { label, fingerprint, createdAt: isoUtc(createdAt) };
 }
 
-function listed(key: ApiKey) {
+function listEntry(key: ApiKey) {
   const lastUsedAt = key.lastUsedAt === null ? null : isoUtc(key.lastUsedAt);
-  return { id: key.id, ...described(key), lastUsedAt, legacy: key.legacy };
+  return { id: key.id, ...keyFields(key), lastUsedAt, legacy: key.legacy };
 }

@@ -46,7 +46,7 @@ function decodeLines(bytes: Uint8Array, first: number): Line[] {
   return texts.map((text, index) => ({ number: first + index, text }));
 }
 
-/** Decodes line by line, so that one bad line does not spoil the others. */
+/** Decodes line by line, so that one line that is not UTF-8 does not make the others unreadable. */
 function decodeEach(bytes: Uint8Array): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   for (let start = 0; start <= bytes.length; ) {

@@ -31,7 +31,7 @@ async function listen({ port, forward: forwardTo }: Options, command: Command): 
     throw new SdsError("invalid", `--port is "${port}": it must be a port from 0 to 65535`);
   const stop = untilSignal();
   await withShop(command, async (store, shop) => {
-    // A shop's first secret is made when it is asked for.
+    // This makes the shop's first secret, if it has none.
     await signingSecret(store, shop, Date.now());
     const receiver = startReceiver({
       port: Number(port),

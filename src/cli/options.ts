@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 10_000;
 export const LIMIT_OPTION = ["--limit <n>", `how many to list, up to ${MAX_LIMIT}`, String(DEFAULT_LIMIT)] as const;
 
-/** Adds a noun, such as `key`. Its commands are added to what is returned. */
+/** Adds a noun, such as `key`. @returns the noun, to which its commands are added */
 export function addNoun(program: Command, name: string, description: string, ...examples: string[]): Command {
   return program
     .command(name)

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** Prints data: to stdout, where nothing else goes. */
+/** Prints data to stdout. Nothing else is written there. */
 export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
@@ -15,7 +15,7 @@ export function printSecret(secret: string, { json = false }: { json?: boolean }
   else printLine(secret);
 }
 
-/** Prints a message: to stderr. */
+/** Prints a message to stderr. */
 export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -6,7 +6,7 @@ const REDRAW_MS = 100;
 interface ProgressBar {
   /**
    * Draws, at most every 100 ms.
-   * @param done the part that is done, from 0 to 1; undefined if the whole is not known, as for a pipe
+   * @param done the part that is done, from 0 to 1; undefined if the size is not known, as for a pipe
    * @param text what was done so far
    */
   update(done: number | undefined, text: string): void;
@@ -18,9 +18,7 @@ interface ProgressBar {
 export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
   let drawnAt = 0;
   let last = 0;
-  /**
-   * Where the time that is left is measured from: a continued run starts in the middle, and each new stage starts anew.
-   */
+  /** The start of the measurement. A continued run starts in the middle, and each new stage starts at 0 again. */
   let from = { done: 0, at: performance.now() };
   return {
     update(done, text) {
@@ -38,8 +36,8 @@ export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
 }
 
 /**
- * @param elapsed seconds since the measuring began
- * @param from the part that was done then
+ * @param elapsed seconds since the measurement began
+ * @param from the part that was done at its start
  */
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;

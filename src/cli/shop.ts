@@ -36,8 +36,8 @@ interface SetOptions extends Options {
 }
 
 const PLAN_HELP = `one of ${PLANS.join(", ")}`;
-/** Instead of a plan: the platform decides. */
-const FOLLOW = "platform";
+/** The value of `--plan` that lets the platform decide. */
+const FOLLOW_PLATFORM = "platform";
 
 export function addShopCommands(program: Command): void {
   const shop = addNoun(
@@ -73,7 +73,7 @@ export function addShopCommands(program: Command): void {
   shop
     .command("set <domain>")
     .description("change the settings of a shop")
-    .option("--plan <plan>", `${PLAN_HELP}; or ${FOLLOW}, to follow the shop's subscription to the app`)
+    .option("--plan <plan>", `${PLAN_HELP}; or ${FOLLOW_PLATFORM}, to follow the shop's subscription to the app`)
     .option("--currency <code>", "the shop's currency, an ISO 4217 code")
     .option(
       "--retry-days <days>",
@@ -109,14 +109,14 @@ async function add(domain: string, { plan, currency, json }: AddOptions, command
     domain: parseDomain(domain),
     plan: parsePlan(plan),
     currency: parseCurrency(currency),
-    // A plan that somebody typed stays; the default gives way to the platform's.
+    // A plan given with --plan stays. The platform's plan replaces the default.
     planFixed: command.getOptionValueSource("plan") === "cli",
   };
   print(await withStore(command, (store) => store.shops.add(shop, Date.now())), { json });
 }
 
 async function list({ json }: Options, command: Command): Promise<void> {
-  const shops = (await withStore(command, (store) => store.shops.list())).map(shown);
+  const shops = (await withStore(command, (store) => store.shops.list())).map(shopEntry);
   if (json) return printJson(shops);
   if (shops.length === 0) return tell("There is no shop yet. Add one with `sds shop add alpha.myshopify.com`.");
   printTable(
@@ -130,9 +130,9 @@ async function show(domain: string, { json }: Options, command: Command): Promis
     const shop = await findShop(store, domain);
     return { shop, status: await shopStatus(store, shop) };
   });
-  const isShown = !isUntouched(status);
-  if (json) printJson({ ...shown(shop), ...(isShown && { platform: platformEntry(status) }) });
-  else printFields({ ...shown(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
+  const isShown = !isPlatformUnused(status);
+  if (json) printJson({ ...shopEntry(shop), ...(isShown && { platform: platformEntry(status) }) });
+  else printFields({ ...shopEntry(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
 }
 
 async function set(
@@ -141,7 +141,8 @@ async function set(
   command: Command,
 ): Promise<void> {
   const change = {
-    ...(plan !== undefined && (plan === FOLLOW ? { planFixed: false } : { plan: parsePlan(plan), planFixed: true })),
+    ...(plan !== undefined &&
+      (plan === FOLLOW_PLATFORM ? { planFixed: false } : { plan: parsePlan(plan), planFixed: true })),
     ...(currency !== undefined && { currency: parseCurrency(currency) }),
     ...(retryDays !== undefined && { retryDays: parseRetryDays(retryDays) }),
     ...(creditTitle !== undefined && { creditTitle: parseCreditTitle(creditTitle) }),
@@ -170,17 +171,17 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
   tell(`Removed ${domain}.`);
 }
 
-function shown({ domain, plan, currency, createdAt }: Shop) {
+function shopEntry({ domain, plan, currency, createdAt }: Shop) {
   return { domain, plan, currency, createdAt: isoUtc(createdAt) };
 }
 
 function print(shop: Shop, { json }: { json: boolean | undefined }): void {
-  if (json) printJson(shown(shop));
-  else printFields(shown(shop));
+  if (json) printJson(shopEntry(shop));
+  else printFields(shopEntry(shop));
 }
 
-/** Whether the shop never had to do with the platform, and nothing is set of it. */
-function isUntouched({ hasConnection, loadedAt, triggers, creditTitle, retryDays }: ShopStatus): boolean {
+/** Whether the shop is not connected, was never loaded, and has only default settings. */
+function isPlatformUnused({ hasConnection, loadedAt, triggers, creditTitle, retryDays }: ShopStatus): boolean {
   const isDefault =
     triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
   return !hasConnection && loadedAt === null && isDefault;

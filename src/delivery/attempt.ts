@@ -20,7 +20,7 @@ export interface WebhookRequest {
 }
 
 export interface AttemptOutcome extends Outcome {
-  /** An endpoint that hangs gets fewer places than one that fails. */
+  /** An endpoint that hangs gets fewer slots than one that fails. */
   timedOut: boolean;
 }
 
@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 /** How many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
 
-/** Attempts to deliver a webhook once. Never rejects: whatever the endpoint does is an outcome within the timeout. */
+/** Attempts to deliver a webhook once. Never rejects: every failure is an outcome, and comes within the timeout. */
 export async function attempt(request: WebhookRequest, settings: AttemptSettings): Promise<AttemptOutcome> {
   const signal = AbortSignal.timeout(settings.timeoutMs);
   let resolving: string | undefined;
@@ -54,7 +54,7 @@ async function send(request: WebhookRequest, settings: AttemptSettings, signal: 
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
   if ("unresolved" in checked) return { statusCode: null, error: connectError(checked.unresolved) };
   const { endpoint, addresses } = checked;
-  let unreached: unknown;
+  let lastError: unknown;
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {
       const response = await fetch(urlAt(endpoint, address), fetchOptions(endpoint, request, signal));
@@ -63,10 +63,10 @@ async function send(request: WebhookRequest, settings: AttemptSettings, signal: 
     } catch (thrown) {
       // The next address is tried only if there was no connection: an attempt never sends the request twice.
       if (!isUnreached(thrown)) throw thrown;
-      unreached = thrown;
+      lastError = thrown;
     }
   }
-  throw unreached;
+  throw lastError;
 }
 
 /** The endpoint's URL with the checked address in place of the name. */

@@ -6,31 +6,31 @@ const QUICK_MS = 1_000;
 const SLOW_AFTER_ATTEMPTS = 2;
 
 type Pace = "quick" | "untried" | "slow";
-/** Places are given in this order. */
+/** Slots are given in this order. */
 const PACES: readonly Pace[] = ["quick", "untried", "slow"];
 
 export interface ConcurrencyLimiter {
-  /** How many places nobody has taken. */
+  /** How many slots are free. */
   readonly free: number;
   /**
-   * Divides the free places among shops that have deliveries due. It takes none of them.
+   * Divides the free slots among shops that have deliveries due. It takes none of them.
    * @param dueShopIds ascending
-   * @returns the number of places by shop; a shop without one is missing
+   * @returns the number of slots by shop; a shop without a slot is missing
    */
   share(dueShopIds: readonly number[]): Map<number, number>;
-  /** Takes a place for one attempt. @returns a function that gives the place back, to be called once */
+  /** Takes a slot for one attempt. @returns a function that gives the slot back, to be called once */
   take(shopId: number): (durationMs: number, timedOut: boolean) => void;
 }
 
 /**
- * Limits how many attempts run at once: each needs a place. A shop gets places by the pace of its endpoint:
- * - quick: up to `perShop` places for each shop, and up to all places for the quick shops together;
- * - untried: one place for each shop, and a quarter of all places together;
- * - slow (it hangs, or takes its time): one place for each shop, and half of all places together.
+ * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint:
+ * - quick: up to `perShop` slots for each shop, and up to all slots for the quick shops together;
+ * - untried (no attempt so far): one slot for each shop, and a quarter of all slots together;
+ * - slow (it hangs, or takes a second or more): one slot for each shop, and half of all slots together.
  *
- * So a quarter of all places is left for quick endpoints, however many others hang.
- * @param total places of all shops together
- * @param perShop places of one shop
+ * So a quarter of all slots is left for quick endpoints, even if all others hang.
+ * @param total slots of all shops together
+ * @param perShop slots of one shop
  */
 export function createConcurrencyLimiter(total: number, perShop: number): ConcurrencyLimiter {
   const limits: Record<Pace, number> = { quick: total, untried: Math.ceil(total / 4), slow: Math.ceil(total / 2) };
@@ -48,7 +48,7 @@ export function createConcurrencyLimiter(total: number, perShop: number): Concur
     return total - taken.quick - taken.untried - taken.slow;
   }
 
-  /** Adds places to `shares`, one for each shop and round, until there are no more. @returns how many it added */
+  /** Adds slots to `shares`, one for each shop and round, until there are no more. @returns how many it added */
   function shareInTurn(pace: Pace, shopIds: readonly number[], available: number, shares: Map<number, number>): number {
     let added = 0;
     let round = rotations[pace].order(shopIds, (shopId) => shopId);
@@ -57,7 +57,7 @@ export function createConcurrencyLimiter(total: number, perShop: number): Concur
         const share = shares.get(shopId) ?? 0;
         if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitsPerShop[pace]) return false;
         shares.set(shopId, share + 1);
-        rotations[pace].served(shopId);
+        rotations[pace].noteServed(shopId);
         added += 1;
         return true;
       });
@@ -79,7 +79,7 @@ export function createConcurrencyLimiter(total: number, perShop: number): Concur
       return shares;
     },
     take(shopId) {
-      // The endpoint's pace may change before the place comes back.
+      // The endpoint's pace may change before the slot is given back.
       const pace = paces.of(shopId);
       taken[pace] += 1;
       takenByShop.set(shopId, (takenByShop.get(shopId) ?? 0) + 1);
@@ -94,7 +94,7 @@ export function createConcurrencyLimiter(total: number, perShop: number): Concur
   };
 }
 
-/** Remembers how quick each shop's endpoint lately was. */
+/** Remembers how quick the last attempts of each shop were. */
 function createPaces() {
   /** Attempts in a row that were not quick. A shop without an attempt is missing. */
   const slowInARow = new Map<number, number>();

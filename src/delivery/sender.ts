@@ -13,7 +13,7 @@ export interface SenderSettings {
   perShop: number;
   /** The longest time that an attempt takes. */
   timeoutMs: number;
-  /** The waits after each attempt but the last, see `afterAttempt`. */
+  /** The wait after each attempt, except the last attempt of a round: see `afterAttempt`. */
   waitsMs: readonly number[];
 }
 
@@ -26,7 +26,7 @@ interface Dependencies {
 }
 
 export interface Sender {
-  /** Whether results could not be recorded, or due deliveries not be read, when it last tried. */
+  /** Whether the last turn could not record results or could not read due deliveries. */
   readonly failing: boolean;
   /** Asks for a turn: once a second, and when something was queued. */
   wake(): void;
@@ -34,7 +34,7 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-/** A lease ends this much later than its attempt must have ended: time to record the result. */
+/** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
 
 /**

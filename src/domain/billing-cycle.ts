@@ -7,7 +7,7 @@ import { type Decision, differs, type MirrorView, NOTHING, type OrderRow, unknow
 
 /**
  * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
- * found by counting: those beyond the number that the mirror knows are new, whoever reported the known ones.
+ * found by counting: those beyond the number that the mirror knows are new, whatever source reported the known ones.
  */
 export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
@@ -69,13 +69,13 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       status: "FAILED",
       totalCents: totalOf(record.expected),
     };
-    const then: OrderRow = {
+    const orderThen: OrderRow = {
       ...after,
       resource,
       ...retryStateAfter(undefined, ended.slice(0, count), record),
       attemptCount: count,
     };
-    return orderEvents(contract, "declined", then, customer).map((event) => ({ ...event, at }));
+    return orderEvents(contract, "declined", orderThen, customer).map((event) => ({ ...event, at }));
   });
   const contractAfter = withOrder(contract, before?.resource, after.resource);
   return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
@@ -94,8 +94,8 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
 type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
 /**
- * The order's state after its attempts. If all of them were known, the stored state stays, for the intake may have said
- * more about them than the platform does; otherwise the retry plan decides.
+ * The order's state after its attempts. If all of them were known, the stored state stays, because the intake may have
+ * given more details than the platform does; otherwise the retry plan decides.
  */
 function retryStateAfter(
   before: OrderRow | undefined,
@@ -120,18 +120,18 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
   return declined ? "RECOVERED" : "PAID";
 }
 
-interface CycleReading {
+interface CycleState {
   /** The last attempt has not ended yet. */
   waiting: boolean;
   skipped: boolean;
-  /** A reading before this one had more attempts. */
+  /** An earlier record of the cycle had more attempts. */
   outdated: boolean;
 }
 
 function openStatus(
   before: OrderRow | undefined,
   retryState: RetryState,
-  { waiting, skipped, outdated }: CycleReading,
+  { waiting, skipped, outdated }: CycleState,
 ): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;

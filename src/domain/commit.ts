@@ -26,7 +26,7 @@ export interface Submission {
   eventsSince?: number;
 }
 
-/** What happened to a submission. A refusal names the record by its place in the submission, counted from 0. */
+/** The result of a submission. A refusal names the record by its place in the submission, counted from 0. */
 export type CommitResult =
   | { accepted: number; changed: number; events: number }
   | { refused: Refusal & { index: number } };
@@ -35,7 +35,7 @@ export type ResourceCounts = Record<Resource, number>;
 
 /** What a commit has to know of a shop beside its rows. */
 export interface ShopState extends EventTargets {
-  /** How many writes of mirrored rows the shop has seen; each row keeps the number of its own last write. */
+  /** How many times a row of the shop was written; each row keeps the number of its own last write. */
   changeCount: number;
   counts: ResourceCounts;
 }
@@ -74,7 +74,7 @@ export interface CommitPlan {
 /**
  * Plans a whole commit: applies the submissions in their order to what was loaded, and lists everything that has to be
  * written. Pure, so every engine calls it between its reads and its one write. Any grouping of the same submissions
- * into commits ends in the same mirror, events and emptied texts.
+ * into commits ends in the same mirror, events and redacted texts.
  * @param shops what was loaded, by shop id; a shop that is missing was removed
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
@@ -101,8 +101,8 @@ export function planCommit(
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
 
 /**
- * A redaction reaches what stood before it: everything stored, and so many of the deliveries and rewards that the
- * commit adds.
+ * A redaction applies to everything stored, and to the deliveries and rewards that the commit added before it. These
+ * are their numbers.
  */
 interface PlannedRedaction {
   redaction: Redaction;

@@ -21,7 +21,7 @@ const REASONS: Record<string, string> = {
   ResponseHeadersTooLarge: "the answer's headers are too large",
 };
 
-/** With these codes no connection came about, so nothing was sent. */
+/** With these codes there was no connection, so nothing was sent. */
 const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
 
 export function isUnreached(thrown: unknown): boolean {

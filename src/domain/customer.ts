@@ -27,29 +27,29 @@ export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerR
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
-  const asOf = notAhead(record.asOf, now);
-  const consentAsOf = notAhead(record.consentAsOf ?? record.asOf, now);
+  const asOf = limitAhead(record.asOf, now);
+  const consentAsOf = limitAhead(record.consentAsOf ?? record.asOf, now);
   const outdated = (given: number | undefined, known: number | null) =>
     given !== undefined && known !== null && given < known;
-  const speaksOfProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
-  const takesProfile = speaksOfProfile && !outdated(asOf, base.profileAsOf);
-  const takesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
+  const hasProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
+  const usesProfile = hasProfile && !outdated(asOf, base.profileAsOf);
+  const usesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
   const { resource } = base;
   const after: CustomerRow = {
     kind: "customer",
     resource: {
       ...resource,
-      ...(takesProfile && {
+      ...(usesProfile && {
         email: keep(record.email, resource.email),
         firstName: keep(record.firstName, resource.firstName),
         lastName: keep(record.lastName, resource.lastName),
       }),
-      ...(takesConsent && { marketingConsent: record.marketingConsent ?? false }),
+      ...(usesConsent && { marketingConsent: record.marketingConsent ?? false }),
       creditsCents: keep(record.creditsCents, resource.creditsCents) ?? 0,
       loyaltyTier: keep(record.loyaltyTier, resource.loyaltyTier) ?? 0,
     },
-    profileAsOf: takesProfile && asOf !== undefined ? asOf : base.profileAsOf,
-    consentAsOf: takesConsent && consentAsOf !== undefined ? consentAsOf : base.consentAsOf,
+    profileAsOf: usesProfile && asOf !== undefined ? asOf : base.profileAsOf,
+    consentAsOf: usesConsent && consentAsOf !== undefined ? consentAsOf : base.consentAsOf,
   };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
@@ -57,8 +57,8 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 /** How far the platform's clock may be ahead of ours. Milliseconds. */
 const MAX_AHEAD_MS = 3_600_000;
 
-/** Limits a time from the far future, for otherwise nothing could ever replace what it says. */
-function notAhead(asOf: number | undefined, now: number): number | undefined {
+/** Limits a time from the far future, because otherwise no later data could replace this one. */
+function limitAhead(asOf: number | undefined, now: number): number | undefined {
   return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD_MS);
 }
 
@@ -69,13 +69,13 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
 
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
-  // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must stay out.
+  // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must not be used.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
   const after: CustomerRow = {
     ...base,
     resource,
-    profileAsOf: Math.max(notAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+    profileAsOf: Math.max(limitAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
   };
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }

@@ -37,7 +37,7 @@ export interface Outcome {
  * The state after an attempt.
  * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
  *   attempt.
- * @param waits milliseconds after each attempt of a round but the last
+ * @param waits milliseconds after each attempt of a round, except the last attempt
  */
 export function afterAttempt(
   state: DeliveryState,

@@ -29,7 +29,7 @@ export interface NewDelivery {
 }
 
 /**
- * The deliveries that events come to: webhooks for the topics that the shop chose, if it has an endpoint, and triggers
+ * The deliveries to queue for events: webhooks for the topics that the shop chose, if it has an endpoint, and triggers
  * that it switched on, if it is connected to the platform. On a plan without access nothing is queued.
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
@@ -50,7 +50,7 @@ export function deliveriesOf(
     }
     const { trigger } = event;
     if (trigger !== undefined && targets.isConnected && targets.triggers.includes(trigger.handle)) {
-      // A trigger is sent with the access token of its time and has no signature.
+      // A trigger is sent with the access token that is valid then, and has no signature.
       deliveries.push({
         id: newId(),
         kind: "trigger",
@@ -64,7 +64,7 @@ export function deliveriesOf(
   });
 }
 
-/** One event as a webhook to queue, whatever the shop chose. @param now epoch milliseconds */
+/** One event as a webhook to queue, even if the shop did not choose its topic. @param now epoch milliseconds */
 export function webhookDelivery(
   id: string,
   event: Event,
@@ -83,7 +83,7 @@ export function webhookDelivery(
   };
 }
 
-/** Whether a delivery's body can hold personal data: rewards have whatever fields their sender gave them. */
+/** Whether a delivery's body can hold personal data: rewards have any fields that their sender adds. */
 export function holdsReward({ topic }: { topic: string }): boolean {
   return topic === REWARD_TOPIC;
 }

@@ -87,16 +87,16 @@ function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow):
 
 /**
  * Events of an order.
- * @param attempted outcome of the new attempt; undefined where there is none
+ * @param outcome of the new attempt; undefined if there is none
  * @param customer gid of the contract's customer
  */
 export function orderEvents(
   contract: SubscriptionRow,
-  attempted: "charged" | "declined" | undefined,
+  outcome: "charged" | "declined" | undefined,
   after: OrderRow,
   customer: string,
 ): Event[] {
-  if (attempted === undefined) return [];
+  if (outcome === undefined) return [];
   const contract_id = contract.resource.shopifyId;
   const {
     shopifyId: order_id,
@@ -106,7 +106,7 @@ export function orderEvents(
     status,
   } = after.resource;
   const data = { order_id, contract_id, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
-  if (attempted === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
+  if (outcome === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
   const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
   const event: Event = {
     topic: "order.failed",

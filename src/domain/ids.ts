@@ -35,7 +35,7 @@ export function subscriptionId(domain: string, gid: string): string {
 }
 
 /**
- * An order is identified by its contract, source and cycle number, for a declined attempt has no platform order yet.
+ * An order is identified by its contract, source and cycle number, because a declined attempt has no platform order.
  */
 export function orderId(domain: string, contractGid: string, source: string, cycleNumber: number): string {
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);

@@ -1,15 +1,15 @@
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
 /** Digits by currency, remembered: asking Intl takes longer than reading an order. */
-const askedDigits = new Map<string, number>();
+const knownDigits = new Map<string, number>();
 
 /** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. */
 function minorDigits(currency: string): number {
-  const asked = askedDigits.get(currency);
-  if (asked !== undefined) return asked;
+  const known = knownDigits.get(currency);
+  if (known !== undefined) return known;
   const digits =
     new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
-  askedDigits.set(currency, digits);
+  knownDigits.set(currency, digits);
   return digits;
 }
 

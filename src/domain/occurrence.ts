@@ -7,12 +7,12 @@ import { type Decision, type MirrorView, NOTHING, type OccurrenceRow, unknownCon
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
-  const known = mirror.customer(mirror.ids.customer(record.customer));
-  const owner = known ?? emptyCustomer(mirror.ids, record.customer, now);
+  const stored = mirror.customer(mirror.ids.customer(record.customer));
+  const customer = stored ?? emptyCustomer(mirror.ids, record.customer, now);
   const occurrence: OccurrenceRow = { kind: "occurrence", record };
   return {
-    rows: known === undefined ? [occurrence, owner] : [occurrence],
-    events: [rewardEvent(owner.resource.id, record)],
+    rows: stored === undefined ? [occurrence, customer] : [occurrence],
+    events: [rewardEvent(customer.resource.id, record)],
   };
 }
 

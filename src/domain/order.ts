@@ -29,7 +29,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   if (contract === undefined) return unknownContract(record.subscription);
   const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
-  const attempted = newAttempt(before, record);
+  const outcome = newOutcome(before, record);
   const after: OrderRow = {
     kind: "order",
     resource: {
@@ -47,7 +47,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
       totalCents: record.subtotalCents - record.discountCents - record.creditsCents,
       billedAt: before?.resource.billedAt ?? record.billedAt,
     },
-    attemptCount: record.attemptCount ?? countedBefore(before, record) + (attempted === undefined ? 0 : 1),
+    attemptCount: record.attemptCount ?? countedBefore(before, record) + (outcome === undefined ? 0 : 1),
     reason: keep(record.reason, before?.reason ?? null),
     nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
     retriesExhausted: keep(record.retriesExhausted, before?.retriesExhausted ?? null),
@@ -59,7 +59,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contractAfter = withOrder(contract, before?.resource, after.resource);
   return {
     rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
-    events: orderEvents(contract, attempted, after, customerGidOf(mirror, contract)),
+    events: orderEvents(contract, outcome, after, customerGidOf(mirror, contract)),
   };
 }
 
@@ -69,11 +69,11 @@ export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow)
 }
 
 /**
- * The outcome of an attempt that the mirror does not know yet; undefined where the record has none. A success counts
- * once. A decline is new if it is the order's first, if the source counts more attempts than before, or, where the
- * source does not count, if it says something new.
+ * The outcome of an attempt that the mirror does not know yet; undefined if the record has none. A success counts once.
+ * A decline is new if it is the order's first, or if the source counts more attempts than before. If the source does
+ * not count, a decline is new if it differs from what is stored.
  */
-function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
+function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
   if (!isDeclined(record.status)) return undefined;
   if (before === undefined) return "declined";
@@ -82,17 +82,17 @@ function newAttempt(before: OrderRow | undefined, record: OrderRecord): "charged
   // The platform counts the attempts. A source that does not count only adds details to the last one.
   if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
-  const says = [
+  const given = [
     record.status,
     keep(record.reason, before.reason),
     keep(record.nextRetryAt, before.nextRetryAt),
     keep(record.retriesExhausted, before.retriesExhausted),
   ];
-  const said = [before.resource.status, before.reason, before.nextRetryAt, before.retriesExhausted];
-  return says.some((value, index) => value !== said[index]) ? "declined" : undefined;
+  const stored = [before.resource.status, before.reason, before.nextRetryAt, before.retriesExhausted];
+  return given.some((value, index) => value !== stored[index]) ? "declined" : undefined;
 }
 
-/** Attempts before this record, where the source does not count. A recovery has at least one failure before it. */
+/** Attempts before this record, if the source does not count them. A recovery has at least one failure before it. */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }

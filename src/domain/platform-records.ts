@@ -28,8 +28,9 @@ export interface OrderMoney {
 }
 
 /**
- * A billing cycle with all its attempts, or the checkout as cycle 0: the platform has these where we have orders. Each
- * record has the whole cycle, so it does not matter which platform webhooks arrived, and in which order.
+ * A billing cycle with all its attempts, or the checkout as cycle 0. The platform has billing cycles where the mirror
+ * has orders. Each record has the whole cycle, so it does not matter which platform webhooks arrived, and in which
+ * order.
  */
 export interface BillingCycleRecord {
   type: "billing_cycle";

@@ -10,7 +10,7 @@ const MAX_INTERVAL_COUNT = 100_000;
 FormatRegistry.Set("text", isText);
 FormatRegistry.Set("utc-date", (text) => parseUtc(text) !== undefined);
 
-/** Characters are code points; half of one cannot be stored. PostgreSQL cannot store U+0000. */
+/** Characters are code points. Half a surrogate pair cannot be stored, and PostgreSQL cannot store U+0000. */
 export function isText(text: string): boolean {
   const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);
   return isShort && text.isWellFormed() && !text.includes("\0");
@@ -135,7 +135,7 @@ const CancelFlow = record("cancel_flow", {
   saved: flag,
 });
 
-/** The schema of each type of record. `must` is what a refusal says. */
+/** The schema of each type of record. `must` is the text of a refusal. */
 export const RECORD_SCHEMAS = {
   customer: Customer,
   subscription: Subscription,

@@ -4,7 +4,7 @@ import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person
 import type { Customer } from "./resources.ts";
 
 /**
- * Where personal data can stand outside a customer's own row: bodies of queued reward events, rewards, and platform
+ * Where personal data can be, outside a customer's own row: bodies of queued reward events, rewards, and platform
  * webhooks in the inbox.
  */
 export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
@@ -19,7 +19,7 @@ export interface StoredText {
 
 /**
  * What a text in each place contains if it is about a person. Engines search for it; it also finds some texts that are
- * not about the person, for the digits of an id can be part of another number.
+ * not about the person, because the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string> {
   return { delivery: customerId(domain, gid), reward: `"${gid}"`, inbox: gid.slice(gid.lastIndexOf("/") + 1) };
@@ -29,9 +29,9 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
- * Rewards carry whatever fields their sender gave them, and the inbox holds whole payloads of the platform. So a
- * redaction looks for fields by their names and for what is known of the person. A queued body changes, and its
- * signature with it: the law comes before equal bytes.
+ * Rewards have any fields that their sender adds, and the inbox has whole payloads of the platform. So a redaction
+ * looks for fields by their names, and for what is known of the person. A queued body changes, and so does its
+ * signature: the law is more important than equal bytes.
  * @param before the customer as known until now
  */
 export function redactionOf(domain: string, gid: string, before: Customer | undefined): Redaction {

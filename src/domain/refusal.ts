@@ -14,7 +14,7 @@ export function refuse(field: string, reason: string): { refused: Refusal } {
 }
 
 /**
- * Says why a value does not fit the schema of a record.
+ * Says why a value does not match the schema of a record.
  * @param lineFields the fields that a line item may have
  */
 export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: readonly string[]): Refusal {
@@ -28,8 +28,8 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
   const name = keys.pop() ?? "";
   const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], value) as object;
   if (first.value === undefined) {
-    // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The wrong one is more to
-    // the point.
+    // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The message is about the
+    // wrong one.
     const known = fieldsOf(check, keys, lineFields);
     const misspelt = Object.keys(parent).find((given) => !known.includes(given) && isLike(given, name));
     return misspelt === undefined

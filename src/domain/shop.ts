@@ -5,7 +5,7 @@ import type { TriggerHandle } from "./trigger.ts";
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** Names a shop: its number in this database, which is never given twice, and its domain. */
+/** Names a shop: its number in this database, which no later shop gets, and its domain. */
 export interface ShopRef {
   id: number;
   domain: string;

@@ -32,8 +32,8 @@ function keyOf(row: Row): string {
 }
 
 /**
- * One shop's mirror during a commit: what was loaded, under what the commit has changed so far. Changes of a submission
- * are drafts until `keepDrafts`, so that a refused one leaves no trace.
+ * One shop's mirror during a commit: the loaded rows, with the changes of the commit so far. Changes of a submission
+ * are drafts until `keepDrafts`, so that nothing of a refused submission is kept.
  *
  * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
  */
@@ -78,7 +78,7 @@ export class ShopSnapshot implements MirrorView {
     this.drafts.clear();
   }
 
-  /** The rows that the commit writes, each once, in the order of their first change. `isNew` where none was stored. */
+  /** The rows that the commit writes, each once, in the order of their first change. `isNew` if none was stored. */
   changedRows(): { row: Row; isNew: boolean }[] {
     return [...this.changed.values()].map((row) => ({ row, isNew: !this.isStored(row) }));
   }

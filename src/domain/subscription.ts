@@ -10,15 +10,15 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   const before = mirror.subscription(id);
   if (isOlder(record.revision, before?.revision)) return NOTHING;
 
-  const ownerId = mirror.ids.customer(record.customer);
-  const after = subscriptionAfter(before, record, id, ownerId, now);
+  const customerId = mirror.ids.customer(record.customer);
+  const after = subscriptionAfter(before, record, id, customerId, now);
   const rows: Row[] = differs(before, after) ? [after] : [];
-  const previousOwnerId = before?.resource.customerId;
-  if (previousOwnerId !== ownerId) {
-    const owner = mirror.customer(ownerId) ?? emptyCustomer(mirror.ids, record.customer, now);
-    rows.push(withSubscriptions(owner, 1));
-    const previousOwner = previousOwnerId === undefined ? undefined : mirror.customer(previousOwnerId);
-    if (previousOwner !== undefined) rows.push(withSubscriptions(previousOwner, -1));
+  const previousCustomerId = before?.resource.customerId;
+  if (previousCustomerId !== customerId) {
+    const customer = mirror.customer(customerId) ?? emptyCustomer(mirror.ids, record.customer, now);
+    rows.push(withSubscriptions(customer, 1));
+    const previousCustomer = previousCustomerId === undefined ? undefined : mirror.customer(previousCustomerId);
+    if (previousCustomer !== undefined) rows.push(withSubscriptions(previousCustomer, -1));
   }
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
@@ -32,13 +32,13 @@ function subscriptionAfter(
   before: SubscriptionRow | undefined,
   record: SubscriptionRecord,
   id: string,
-  ownerId: string,
+  customerId: string,
   now: number,
 ): SubscriptionRow {
   const stored = before?.resource;
   const renewals = before?.renewals ?? 0;
   const { status } = record;
-  const over = status === "CANCELLED" || status === "EXPIRED";
+  const hasEnded = status === "CANCELLED" || status === "EXPIRED";
   const cyclesGiven =
     record.cyclesCompleted === undefined ? (before?.cyclesGiven ?? false) : record.cyclesCompleted !== null;
   return {
@@ -46,13 +46,13 @@ function subscriptionAfter(
     resource: {
       id,
       shopifyId: record.shopifyId,
-      customerId: ownerId,
+      customerId,
       status,
       interval: record.interval,
       intervalCount: record.intervalCount,
       sellingPlanId: record.sellingPlanId,
       lines: record.lines,
-      nextBillingDate: over ? null : record.nextBillingDate,
+      nextBillingDate: hasEnded ? null : record.nextBillingDate,
       cyclesCompleted: cyclesGiven ? (record.cyclesCompleted ?? stored?.cyclesCompleted ?? renewals) : renewals,
       startedAt: stored?.startedAt ?? record.startedAt,
       cancelledAt: keep(record.cancelledAt, impliedCancellation(stored, status, now)),
@@ -68,7 +68,7 @@ function subscriptionAfter(
 }
 
 /**
- * The cancellation date where the source gives none: now, if the status becomes CANCELLED; null, if the contract was
+ * The cancellation date if the source gives none: now, if the status becomes CANCELLED; null, if the contract was
  * cancelled before the mirror first saw it, or is no longer cancelled.
  */
 function impliedCancellation(

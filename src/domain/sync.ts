@@ -1,7 +1,7 @@
-/** Loading a shop whole, or what changed since a time. */
+/** `full` loads everything of a shop. `changes` reconciles: it reads what changed since a time. */
 export type SyncKind = "full" | "changes";
 
-/** What a run has read, by resource, and how many rows and events it brought. */
+/** What a run has read, by resource, and how many rows it changed and events it queued. */
 export interface SyncCounts {
   customers: number;
   subscriptions: number;

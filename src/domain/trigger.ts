@@ -79,7 +79,7 @@ export function parseTriggers(text: string): TriggerHandle[] {
 
 /**
  * The variables of the platform's `flowTriggerReceive` as JSON text, fixed when the trigger is queued. The customer's
- * number is inserted as text, for it can be larger than a float can hold.
+ * number is inserted as text, because it can be larger than a float can hold.
  */
 export function triggerBody({ handle, customer, fields }: Trigger): string {
   const number = customer.slice(customer.lastIndexOf("/") + 1);

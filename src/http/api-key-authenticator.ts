@@ -6,9 +6,9 @@ import type { KeyOwner, KeyStore } from "../store/keys.ts";
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 
-/** Finds whom an API key speaks for, and remembers when it was last used. */
+/** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
-  /** @throws SdsError `unauthorized` for anything but a key in force; the message never says why */
+  /** @throws SdsError `unauthorized` unless the header has a valid key; the message never says why */
   authenticate(header: string | null): Promise<KeyOwner>;
   /**
    * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
@@ -19,7 +19,7 @@ export interface ApiKeyAuthenticator {
 export function createApiKeyAuthenticator(store: KeyStore, now: () => number, log: Log): ApiKeyAuthenticator {
   /** Uses that are not written yet, by key id. */
   const uses = new Map<string, number>();
-  /** When this process last wrote the use of a key. At first, the use that the store had. */
+  /** When this process last wrote the use of a key, by key id. It starts with the time that the store has. */
   const writtenAt = new Map<string, number>();
 
   async function writeUses({ all = false } = {}): Promise<void> {

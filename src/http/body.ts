@@ -1,6 +1,6 @@
 import { SdsError } from "../domain/error.ts";
 
-/** The most that a sender of records or platform webhooks may send at once. */
+/** The largest body of the intake or of a platform webhook. */
 export const MAX_INBOUND_BYTES = 5 * 1024 * 1024;
 
 /**

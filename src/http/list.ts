@@ -30,7 +30,7 @@ export function createListHandler(
     if (page === undefined) {
       throw new SdsError(
         "bad_cursor",
-        "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.",
+        "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
       );
     }
     const nextCursor = page.end === null ? null : formatCursor(page.end);
@@ -40,8 +40,8 @@ export function createListHandler(
 }
 
 /**
- * Puts ASCII text before and after the rows. Where their buffer has space on both sides, it writes there, because a
- * page is many kilobytes to copy. What the buffer had there is lost.
+ * Puts ASCII text before and after the rows. If their buffer has space on both sides, it writes there, because copying
+ * a page of many kilobytes takes time. It overwrites what the buffer had there.
  */
 function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);
@@ -60,7 +60,7 @@ function readQuery(url: string): { limit: number; cursor: string | undefined } {
   return { limit: readLimit(query.getAll("limit").at(-1)), cursor: query.getAll("cursor").at(-1) };
 }
 
-/** Anything but a whole number above zero gives the default and never an error (docs/api.md, "Pagination"). */
+/** Anything except a whole number above zero gives the default, never an error (docs/api.md, "Pagination"). */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
   return limit > 0 ? Math.min(limit, MAX_LIMIT) : DEFAULT_LIMIT;

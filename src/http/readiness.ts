@@ -1,14 +1,14 @@
 import type { Sender } from "../delivery/sender.ts";
 import type { Store } from "../store/store.ts";
 
-/** How long one check of the database is valid, so that asking often costs nothing. */
+/** How long one check of the database is valid, so that frequent requests cost nothing. */
 const CHECK_VALID_MS = 1_000;
 
 /** What /readyz answers. */
 export interface Readiness {
   /** Resolves to why the program cannot take work now, or to undefined if it can. */
   reason(): Promise<string | undefined>;
-  /** From now on the reason is that the program stops. */
+  /** Makes the program not ready from now on, because it stops. */
   noteStop(): void;
 }
 

@@ -40,7 +40,7 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
-/** Every error has the same form (docs/api.md, "Errors"). The message of a lower part becomes a sentence. */
+/** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
 export function respondError(
   { code, message }: SdsError,
   headers: Record<string, string> = {},
@@ -59,7 +59,7 @@ export function respondNotFound(): Response {
   return respondError(new SdsError("not_found", `There is nothing here. The API has ${lists}.`));
 }
 
-/** @param methods what the path does take */
+/** @param methods the methods that the path has */
 export function respondMethodNotAllowed(methods: readonly string[]): Response {
   const allow = methods.join(", ");
   const verb = methods.length === 1 ? "is" : "are";
@@ -67,8 +67,8 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
 }
 
 /**
- * The answer to whatever a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's
- * request id and shown without detail.
+ * The answer to what a handler threw. An SdsError is shown as it is. Anything else is logged under the answer's request
+ * id and shown without detail.
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
@@ -79,7 +79,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
     const level = thrown.reason === "busy" ? "warn" : "error";
     log[level]("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
     return respondError(
-      new SdsError("unavailable", "The database is busy or out of order. It is safe to try again."),
+      new SdsError("unavailable", "The database is busy or cannot be used. It is safe to try again."),
       { "Retry-After": "1" },
       requestId,
     );

@@ -1,6 +1,6 @@
 /** What a handler gets beside the request. */
 interface RouteContext {
-  /** What the path has in the place of `:id`; empty in a path without one. */
+  /** The part of the path at `:id`; empty in a path without it. */
   id: string;
   /** The address at the other end of the socket; undefined for a request that this process makes itself. */
   peer: () => string | undefined;
@@ -19,7 +19,7 @@ export interface Route {
   methods: Partial<Record<Method, RouteHandler>>;
 }
 
-/** Whether the path is one and the same in every request. */
+/** Whether the path has neither `:id` nor `*`. */
 export function isFixed({ path }: Route): boolean {
   return !/[:*]/.test(path);
 }
@@ -33,7 +33,7 @@ export function createRouteFinder(table: readonly Route[]): (path: string) => Ro
   return (path) => fixed.get(path) ?? patterns.find(({ form }) => form.test(path))?.route;
 }
 
-/** The path of a request's URL. Bun gives the target alone as URL where it can't make one with the Host header. */
+/** The path of a request's URL. Without a usable Host header, Bun gives only path and query as the URL. */
 export function pathOf(url: string): string {
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   const end = url.indexOf("?", start);

@@ -15,7 +15,7 @@ export interface RouteHandlers {
 
 /**
  * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
- * is 405. A new page or route is a row.
+ * is 405. To add a page or a route, add a row.
  */
 export function createRoutes({ list, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
   const ready = async () => {
@@ -24,7 +24,7 @@ export function createRoutes({ list, intake, platformWebhook, admin, notReady }:
   };
   return [
     ...RESOURCES.map((resource) => ({ path: `/api/v1/${resource}`, methods: { GET: list(resource) } })),
-    // Below /api the method is refused before the path (docs/api.md, Errors).
+    // Below /api a wrong method is 405 even if the path is unknown (docs/api.md, Errors).
     { path: "/api", methods: { GET: respondNotFound } },
     { path: "/api/*", methods: { GET: respondNotFound } },
     { path: "/intake", methods: { POST: intake } },

@@ -7,11 +7,11 @@ import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./r
 /**
  * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a
  * hook only applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page
- * of ours.
+ * of the settings page.
  *
  * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another
- * path: Bun resolves dots and turns backslashes in it, so `/api/v2/../v1/orders` and `/api\v1\orders` become
- * `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
+ * path: Bun resolves dots in it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders`
+ * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  */
 export function createHttpApp(table: readonly Route[], log: Log) {
   const find = createRouteFinder(table);
@@ -29,36 +29,36 @@ export function createHttpApp(table: readonly Route[], log: Log) {
     return made;
   }
 
-  /** What Bun's router calls for a row. */
-  function sentRoute(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
+  /** The handler that Bun's router calls for a row. */
+  function bunHandler(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
     if (isFixed(route)) return (request, server): Response | Promise<Response> => app.fetch(withHost(request, server));
-    // A path with dots, for instance, fits the pattern but is not served. It gets 405 where every path around it does,
-    // else 404.
-    const around = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
+    // A path with dots, for instance, matches the pattern but is not served. It is 404, or 405 if a row such as
+    // `/api/*` covers it and does not have the method.
+    const wildcard = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
     return (request, server): Response | Promise<Response> => {
       const whole = withHost(request, server);
       const isServed =
         find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
-      return isServed ? app.fetch(whole) : (refuse(around, request) ?? respondNotFound());
+      return isServed ? app.fetch(whole) : (refuse(wildcard, request) ?? respondNotFound());
     };
   }
 
   const app = new Elysia({
     strictPath: true,
-    // By default Elysia takes a host to have at least four characters, and looks for the path of http://sds/ in the
-    // wrong place.
+    // By default Elysia expects a host of at least four characters, and looks for the path of http://sds/ in the wrong
+    // place.
     handler: { standardHostname: false },
-    // `serve.routes` gives Bun its routes, Elysia does not.
+    // Bun gets its routes from `serve.routes`, not from Elysia.
     systemRouter: false,
     serve: {
-      // By default two programs on one port share its requests without a word.
+      // By default two programs on one port share its requests without an error.
       reusePort: false,
       development: false,
       // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       error: (thrown) => respondToThrown(thrown, log),
       routes: {
-        ...Object.fromEntries(table.map((route) => [route.path, sentRoute(route)])),
+        ...Object.fromEntries(table.map((route) => [route.path, bunHandler(route)])),
         "/*": () => respondNotFound(),
       },
     },

@@ -17,8 +17,8 @@ const MAX_LOGGED_DOMAIN = 253;
 
 /**
  * POST /platform/webhooks: answers 200 after the webhook is committed to the inbox, and leaves the processing for
- * later. A genuine webhook that is of no use here is 200 too, because the platform removes an endpoint that keeps
- * refusing.
+ * later. A genuine webhook that is not used is answered with 200 too, because the platform removes an endpoint that
+ * keeps refusing.
  */
 export function createPlatformWebhookHandler(
   verify: Verifier,

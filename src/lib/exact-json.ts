@@ -6,8 +6,8 @@ export function parseObject(text: string): JsonObject | undefined {
 }
 
 /**
- * Parses JSON with numbers above 2^53, as the ids of the platform are. JSON.parse rounds such numbers. Here a whole
- * number outside the safe range becomes a string of its digits.
+ * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse rounds such numbers. Here a
+ * whole number outside the safe range becomes a string of its digits.
  * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
@@ -26,7 +26,7 @@ function parse(text: string, reviver?: Reviver): JsonObject | undefined {
   }
 }
 
-/** @returns undefined for anything but an object; an array is none */
+/** @returns undefined for anything except an object; an array is not an object here */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }

@@ -8,18 +8,18 @@ export interface GroupCommitOptions<I, O> {
   /** Commits items in their order, and resolves to a result for each. */
   commit(items: I[]): Promise<O[]>;
   sizeOf(item: I): number;
-  /** Size of the items that share a commit. Beyond some size waiting costs more than the disk syncs that it saves. */
+  /** The largest size of a commit. In a larger one, waiting costs more than the saved disk syncs. */
   maxSize: number;
   /**
-   * Whether a failed commit has nothing to do with what was in it. If not, the items are committed one by one, so that
-   * a bad one fails alone.
+   * Whether an error has nothing to do with the items, so that all of them fail. If not, the items are committed one by
+   * one, so that a bad one fails alone.
    */
   failsAll(thrown: unknown): boolean;
 }
 
 /**
- * Lets items that are submitted at the same time share a commit: each commit costs a sync of the disk, however much is
- * in it.
+ * Lets items that are submitted at the same time share a commit: each commit costs one sync of the disk, whatever its
+ * size.
  */
 export interface GroupCommit<I, O> {
   /** Resolves after the commit. Rejects if it failed; then nothing of the item was kept. */
@@ -47,8 +47,8 @@ export function createGroupCommit<I, O>({
   }
 
   /**
-   * Requests that arrived together are submitted a few turns of the event loop apart: waits until a turn brings no
-   * more.
+   * Waits until a turn of the event loop brings no new item. Requests that arrive together are submitted a few turns
+   * apart.
    */
   async function gather(): Promise<void> {
     let seen: number;

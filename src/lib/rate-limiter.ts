@@ -20,8 +20,8 @@ export interface RateLimiter {
 }
 
 /**
- * Keeps requests within the points of one server, so that the server has no cause to refuse any. The points are a leaky
- * bucket, and the responses say how full it is.
+ * Keeps requests within the points of one server, so that the server refuses none. The points are a leaky bucket, and
+ * the responses say how full it is.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {

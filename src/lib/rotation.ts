@@ -1,11 +1,11 @@
-/** A round robin over keys that come and go: the one that was served last is at the end of the next round. */
+/** A round robin over keys that change: the key that was served last comes last in the next round. */
 export interface Rotation {
   /** @param items with ascending keys @returns the items with greater keys than the one served last, then the others */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];
-  served(key: number): void;
+  noteServed(key: number): void;
 }
 
-/** A rotation before anyone is served. Keys are numbers above 0. */
+/** A rotation in which nothing was served yet. Keys are numbers above 0. */
 export function createRotation(): Rotation {
   let lastServed = 0;
   return {
@@ -13,7 +13,7 @@ export function createRotation(): Rotation {
       const next = items.findIndex((item) => keyOf(item) > lastServed);
       return next === -1 ? [...items] : [...items.slice(next), ...items.slice(0, next)];
     },
-    served(key) {
+    noteServed(key) {
       lastServed = key;
     },
   };

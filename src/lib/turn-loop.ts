@@ -5,7 +5,7 @@ const PAUSE_MS = 900;
 export interface TurnLoopSettings {
   /** Does all the work that waits. A turn that begins while the loop is stopping must not start new work. */
   turn: () => Promise<void>;
-  /** Called with what a turn or tracked work threw. The next turn comes by itself. */
+  /** Called with the error of a turn or of tracked work. The loop makes the next turn by itself. */
   onFailure: (thrown: unknown) => void;
   sleep: Sleep;
   /** How long after a failure the next turn waits. */
@@ -16,22 +16,23 @@ export interface TurnLoop {
   /** Whether something failed since the last turn that succeeded. */
   readonly failing: boolean;
   readonly stopping: boolean;
-  /** Whether a turn is made or wanted, or tracked work runs. */
+  /** Whether a turn runs or is requested, or tracked work runs. */
   readonly busy: boolean;
   /** Asks for a turn. Many calls in one round of the event loop make one turn; a call during a turn makes one more. */
   wake(): void;
   /** Adds work that a turn started. Its end asks for a turn, and stop() waits for it. */
   track(work: Promise<void>): void;
   /**
-   * Waits for the tracked work, and for a last turn if one is wanted. From now on wake() does nothing.
-   * May be called twice.
+   * Waits for the tracked work, and for a last turn if one is requested. From now on wake() does nothing. May be called
+   * twice.
    */
   stop(): Promise<void>;
 }
 
 /**
  * Makes turns, one at a time, when it is woken. After a failure it pauses, because a locked database blocks the whole
- * program at each use. Then it makes the turn again by itself: a wake during the pause is not lost, and none is needed.
+ * program at each use. Then it makes the turn again by itself: a wake during the pause is not lost, and no wake is
+ * needed.
  *
  * While it stops, the end of tracked work still makes a turn, so that no result waits for the slowest work.
  */
@@ -53,7 +54,7 @@ export function createTurnLoop({ turn, onFailure, sleep, pauseMs = PAUSE_MS }: T
   async function run(): Promise<void> {
     while (wanted) {
       await pause;
-      // Now finish() makes the last turn, only once: a turn that fails again and again must not hold up the stop.
+      // Now finish() makes the last turn, only once: a turn that fails again and again must not delay the stop.
       if (end.signal.aborted) break;
       // Lets everything that ends in this round of the event loop share the turn.
       await new Promise((resolve) => setImmediate(resolve));

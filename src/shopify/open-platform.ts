@@ -40,7 +40,7 @@ interface Dependencies {
 
 /** How long a stop waits for renewals. A new pair of tokens that is not stored is lost for good. */
 const RENEWAL_TIMEOUT_MS = 5_000;
-/** The inbox retries on its own, and a request in progress occupies one of its places. */
+/** The inbox retries on its own, and a request in progress uses one of its slots. */
 const WEBHOOK_MAX_RETRIES = 1;
 
 /** Puts the parts of the adapter together, for `serve` and for commands. */

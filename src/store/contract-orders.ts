@@ -27,6 +27,6 @@ export function orderIdsOf(
 }
 
 /** Whether cycles from `end` can have orders, after those found so far. */
-export function mayFollow(orders: ReadonlyMap<number, Order>, end: number): boolean {
+export function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean {
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }

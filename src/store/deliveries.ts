@@ -84,7 +84,7 @@ export interface DeliveryStore {
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
   /** Retries them. @returns how many */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
-  /** Queues one event as a test, whatever the shop chose. @returns the delivery's id */
+  /** Queues one event as a test, even if the shop did not choose its topic. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /** Forgets what was delivered before a time. Dead deliveries stay. */
   prune(before: number): Promise<void>;

@@ -1,7 +1,7 @@
-/** A platform webhook, verified, on its way into the inbox. Times in epoch milliseconds. */
+/** A verified platform webhook, before it is stored in the inbox. Times in epoch milliseconds. */
 export interface Receipt {
   shopId: number;
-  /** The platform's own id of it, by which a repeated one is known; null where it has none. */
+  /** The platform's id of the webhook, which shows a repetition; null if it has none. */
   webhookId: string | null;
   topic: string;
   /** What the webhook is about. Webhooks about one subject are processed one after another. */
@@ -29,7 +29,7 @@ export interface InboxItem {
   attempts: number;
 }
 
-/** A due item, with what it takes to choose among them. */
+/** A due item, with its subject. */
 export interface DueItem {
   number: number;
   subject: string;
@@ -38,7 +38,7 @@ export interface DueItem {
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
 type InboxStatus = (typeof INBOX_STATUSES)[number];
 
-/** An item as it is listed. */
+/** An item in a list. */
 export interface InboxEntry {
   number: number;
   topic: string;

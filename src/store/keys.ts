@@ -1,7 +1,7 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Plan } from "../domain/shop.ts";
 
-/** Whom an API key speaks for. */
+/** The shop of an API key, with its plan. */
 export interface KeyOwner {
   keyId: string;
   shopId: number;
@@ -15,11 +15,11 @@ export interface KeyStore {
   add(shopId: number, key: ApiKey, hash: Uint8Array): Promise<void>;
   /** Keys that are not revoked, oldest first. */
   list(shopId: number): Promise<ApiKey[]>;
-  /** @returns undefined for an unknown or revoked key. Read from the database each time, for any process may revoke. */
+  /** @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke. */
   find(hash: Uint8Array): Promise<KeyOwner | undefined>;
   /**
    * @param idOrFingerprint names the key
-   * @throws SdsError `not_found`, or `invalid` where a fingerprint fits several keys
+   * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
    */
   revoke(shopId: number, idOrFingerprint: string, now: number): Promise<{ id: string; revokedAt: number }>;
   /** Notes when keys were last used, by key id, epoch milliseconds. A later time that is stored stays. */

@@ -5,12 +5,12 @@ import type { ShopRef } from "../domain/shop.ts";
 export interface MirrorStore {
   /**
    * Applies submissions in order, in one transaction. When it resolves, everything that was not refused is on the disk,
-   * with the deliveries for it. A refused submission changes nothing; the others are applied all the same. See
-   * `planCommit` for what is decided.
+   * with the deliveries for it. A refused submission changes nothing; the others are still applied. See `planCommit`
+   * for what is decided.
    * @param now epoch milliseconds
    */
   applyRecords(submissions: readonly Submission[], now: number): Promise<CommitResult[]>;
-  /** What the mirror has of a contract's orders, by cycle number; the checkout is 0. */
+  /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
   ordersOf(shop: ShopRef, contractGid: string): Promise<Map<number, Order>>;
   /** The gid of a contract's customer; undefined for a contract that is not in the mirror. */
   customerGidOf(shop: ShopRef, contractGid: string): Promise<string | undefined>;

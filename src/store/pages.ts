@@ -3,8 +3,8 @@ import type { Resource } from "../domain/resources.ts";
 
 interface RowPage {
   /**
-   * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller; what else
-   * was read lies around it.
+   * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller, who may
+   * overwrite the rest.
    */
   rows: Uint8Array<ArrayBuffer>;
   /** The position of the last row; null if nothing follows. */
@@ -15,7 +15,7 @@ export interface PageStore {
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
    * @param after the page begins behind this row; null for the first page
-   * @returns undefined where `after` names no row of this shop and resource
+   * @returns undefined if `after` is no row of this shop and resource
    */
   list(shopId: number, resource: Resource, limit: number, after: Position | null): Promise<RowPage | undefined>;
 }

@@ -7,9 +7,9 @@ interface PersonExport {
   orders: unknown[];
   rewards: unknown[];
   cancelFlows: unknown[];
-  /** Bodies that were queued for them, sent or not. */
+  /** Bodies that were queued about the person, sent or not. */
   deliveries: { id: string; kind: string; topic: string; createdAt: string; body: unknown }[];
-  /** Platform webhooks that wait or failed and name them. */
+  /** Platform webhooks in the inbox that name the person. */
   inbox: { topic: string; receivedAt: string; body: string }[];
 }
 

@@ -23,7 +23,7 @@ export interface ShopStore {
   /** How many rows the mirror has of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
   /**
-   * Takes the plan that the platform's app subscription says, unless the operator chose one.
+   * Sets the plan that the platform's app subscription gives, unless the operator chose one.
    * @returns whether it changed
    */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;

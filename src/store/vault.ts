@@ -10,22 +10,22 @@ const NONCE_BYTES = 12;
  * another purpose.
  */
 export interface Vault {
-  /** Tells one master key from another and nothing else about it. */
+  /** Identifies the master key, and reveals nothing else about it. */
   fingerprint: string;
   seal(secret: string, purpose: string): Promise<Uint8Array>;
   /** @throws SdsError `failed` if it was sealed with another key, for another purpose, or was changed */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
   /**
-   * The same for a secret that is needed often: the last one opened for a purpose is remembered, for decrypting costs
-   * more than comparing.
+   * The same for a secret that is needed often: the last one opened for a purpose is remembered, because decrypting
+   * costs more than comparing.
    */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 
 /**
  * Opens the vault with the master key in a file; makes the key on first use.
- * @param expected fingerprint of the key that sealed what is stored. If its file is missing, no new key is made, for it
- *   would make every stored secret unreadable.
+ * @param expected fingerprint of the key that sealed what is stored. If its file is missing, no new key is made,
+ *   because with it every stored secret would be unreadable.
  * @throws SdsError `failed`
  */
 export async function openVault(
@@ -101,8 +101,8 @@ function readKey(path: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 /**
- * Links a finished file into its place, so that the key is there whole or not at all. If several programs try, the
- * first one wins.
+ * Links a finished file into its place, so that the key is there as a whole or not at all. If several programs make
+ * one, the first stays.
  */
 function makeKey(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const draft = `${path}.${process.pid}.new`;

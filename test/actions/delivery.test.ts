@@ -4,7 +4,7 @@ import {
   findDelivery,
   retryDeadDeliveries,
   retryDelivery,
-  sentAgain,
+  retryResultText,
 } from "../../src/actions/delivery.ts";
 import { verify } from "../../src/domain/signature.ts";
 import { apply, START, testApp } from "../support/app.ts";
@@ -81,5 +81,5 @@ test.each([
   [2, "2 deliveries are sent again now."],
   [1_000, "1,000 deliveries are sent again now."],
 ])("the message about %d deliveries agrees with their number", (count, text) => {
-  expect(sentAgain(count)).toBe(text);
+  expect(retryResultText(count)).toBe(text);
 });

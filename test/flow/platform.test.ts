@@ -208,7 +208,7 @@ test.each([
     2,
     "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
   ],
-  [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without blanks"],
+  [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without spaces"],
   [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
   [["sync"], 3, "there is no shop yet"],
   [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],

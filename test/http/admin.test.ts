@@ -241,7 +241,7 @@ describe("the page of plan and mirror", () => {
     const shows = async () =>
       (await html("/admin/plan")).match(/id="(empty-mirror|not-loaded|inbox-failed)"|<code>\s*sds [\w -]+/g);
     expect(await shows()).toEqual(['id="empty-mirror"', "<code>sds shop connect alpha"]);
-    expect(await html("/admin/plan")).toContain("Whoever runs this service can connect the shop with <code>");
+    expect(await html("/admin/plan")).toContain("The operator of this service can connect the shop with <code>");
     await store.connections.connect(
       shop.id,
       "token",

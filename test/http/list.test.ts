@@ -8,7 +8,7 @@ import { customer, gid, order, subscription } from "../support/records.ts";
 const BAD_CURSOR = refusal(
   400,
   "bad_cursor",
-  "The cursor is not one that this resource's pages gave. Pass nextCursor on as it came, URL-encoded.",
+  "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
 );
 const PLAN_REQUIRED = refusal(
   403,

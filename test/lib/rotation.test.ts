@@ -17,13 +17,13 @@ test.each<[string, number, number[]]>([
   ["one behind all others", 10, [1, 2, 5, 9]],
 ])("after %s is served, the round begins with the next one", (_name, served, order) => {
   const rotation = createRotation();
-  rotation.served(served);
+  rotation.noteServed(served);
   expect(rotation.order([1, 2, 5, 9], same)).toEqual(order);
 });
 
 test("items with the same key stay together, in their order", () => {
   const rotation = createRotation();
-  rotation.served(1);
+  rotation.noteServed(1);
   const items = [
     { shop: 1, name: "a" },
     { shop: 1, name: "b" },
@@ -35,7 +35,7 @@ test("items with the same key stay together, in their order", () => {
 
 test("without items the round is empty", () => {
   const rotation = createRotation();
-  rotation.served(1);
+  rotation.noteServed(1);
   expect(rotation.order([], same)).toEqual([]);
 });
 
@@ -43,7 +43,7 @@ test("if one is served each round, all are served equally often", () => {
   const rotation = createRotation();
   const served = Array.from({ length: 9 }, () => {
     const [next = 0] = rotation.order([2, 4, 6], same);
-    rotation.served(next);
+    rotation.noteServed(next);
     return next;
   });
   expect(served).toEqual([2, 4, 6, 2, 4, 6, 2, 4, 6]);

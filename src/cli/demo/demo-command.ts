@@ -57,7 +57,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const post = await intakeClient(app, address);
     const simulation = createShopSimulation(Date.now());
     await post(simulation.past(CUSTOMERS));
-    // The endpoint comes after the past, so that only new events are sent.
+    // The endpoint is set after the past data was posted, so only new events are sent.
     const receiver = startReceiver({
       port: 0,
       secrets: () => store.webhooks.secrets(shop.id),

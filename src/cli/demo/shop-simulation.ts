@@ -21,12 +21,12 @@ interface ShopEvent {
 interface Contract {
   record: SubscriptionRecord;
   cycle: number;
-  /** An order that was declined and will be tried again. */
+  /** A declined order that will be charged again. */
   unpaid?: OrderRecord;
 }
 
 interface ShopSimulation {
-  /** The shop's past: each customer with a contract and its orders, in every status that there is. */
+  /** The shop's past: each customer with a contract and its orders. Together they have every status. */
   past(customers: number): SampleRecord[];
   /** The next thing that happens. @param now epoch milliseconds */
   next(now: number): ShopEvent;
@@ -58,7 +58,7 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
     return { contract, records: [sampleCustomer(number), contract.record, order(contract, at, "PAID")] };
   }
 
-  /** Renewals until today, and then one of the states that a contract can be in, each in its turn. */
+  /** Renewals until today, and then a final state, which `turn` selects. */
   function history(contract: Contract, began: number, turn: number): SampleRecord[] {
     const records: SampleRecord[] = [];
     for (let at = began + 30 * DAY; at < startedAt; at += 30 * DAY) {
@@ -105,7 +105,7 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
     if (Math.random() < 0.4 && attemptCount < 4) {
       const declined: OrderRecord = { ...unpaid, attemptCount, nextRetryAt: isoUtc(now + 3 * DAY) };
       contract.unpaid = declined;
-      return { title: `a retry is declined (attempt ${attemptCount})`, records: [declined] };
+      return { title: `a renewal is declined again (attempt ${attemptCount})`, records: [declined] };
     }
     delete contract.unpaid;
     const shopifyId = `gid://shopify/Order/${nextNumber()}`;

@@ -5,7 +5,7 @@ import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../log.ts";
 import type { Store } from "../../store/store.ts";
 
-/** What the settings page works with. */
+/** What the handlers of the settings page use. */
 export interface AdminDependencies {
   store: Store;
   now: () => number;
@@ -28,7 +28,7 @@ export const SECTIONS = {
 } as const;
 export type Section = keyof typeof SECTIONS;
 
-/** A request of somebody who is signed in. The shop is the session's: nothing in a request can name another. */
+/** A request of somebody who is signed in. The shop comes from the session. A request cannot name another. */
 export interface AdminRequest {
   shop: Shop;
   /** The token that every form must contain. */

@@ -50,7 +50,7 @@ function offerChoosingAll() {
   }
 }
 
-/** Tells people who don't see the page. */
+/** Tells people who use a screen reader. */
 function say(text) {
   const status = document.getElementById("said");
   if (status !== null) status.textContent = text;

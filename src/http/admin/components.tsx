@@ -50,7 +50,7 @@ export function FieldError({ id, error }: { id: string; error: string | undefine
 }
 
 /** The attributes of a field that mark it as refused and refer to the texts about it. */
-export function described(error: string | undefined, errorId: string, ...helpIds: string[]) {
+export function fieldAttributes(error: string | undefined, errorId: string, ...helpIds: string[]) {
   const ids = [...(error === undefined ? [] : [errorId]), ...helpIds].join(" ");
   return {
     ...(error !== undefined && { "aria-invalid": "true" as const }),
@@ -100,14 +100,14 @@ interface Confirmation {
   id: string;
   csrf: string;
   action: string;
-  /** The words on the button. */
-  does: string;
+  /** The text on the button. */
+  button: string;
   back: string;
   children: ComponentChildren;
 }
 
 /** Asks before an action that can't be undone. It is a page of its own, so that it works without scripts. */
-export function Confirm({ id, csrf, action, does, back, children }: Confirmation) {
+export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>
       <CsrfField csrf={csrf} />
@@ -115,7 +115,7 @@ export function Confirm({ id, csrf, action, does, back, children }: Confirmation
       {children}
       <div class="actions">
         <button type="submit" id="confirm" class="danger">
-          {does}
+          {button}
         </button>
         <a id="cancel" href={back}>
           Cancel

@@ -5,7 +5,7 @@ import {
   findDelivery,
   retryDelivery as retry,
   retryDeadDeliveries,
-  sentAgain,
+  retryResultText,
 } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/attempt.ts";
 import type { DeliveryKind } from "../../domain/delivery.ts";
@@ -81,7 +81,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           id="retry-all-dead"
           csrf={csrf}
           action={`${section}/retry-dead`}
-          does={`Retry ${countedDeliveries(count)}`}
+          button={`Retry ${countedDeliveries(count)}`}
           back={section}
         >
           <p>
@@ -100,7 +100,7 @@ export function retryDead(kind: DeliveryKind): Handler {
   return async ({ shop }, { store, now, wake }) => {
     const count = await retryDeadDeliveries(store, shop, { since: 0, kind }, now());
     wake();
-    return { to: SECTION_OF[kind], notices: [{ text: sentAgain(count) }] };
+    return { to: SECTION_OF[kind], notices: [{ text: retryResultText(count) }] };
   };
 }
 
@@ -153,7 +153,7 @@ function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: 
   );
 }
 
-/** Goes away with the status: on a reload, or when the script replaces the part that it is in. */
+/** Disappears when the status changes: on a reload, or when the script replaces the live part of the page. */
 function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
   const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
   return (

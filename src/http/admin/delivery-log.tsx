@@ -8,7 +8,7 @@ import type { AdminRequest, Section } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 
 /** How many of the last deliveries are listed. */
-const LAST = 20;
+const LAST_LISTED = 20;
 /** How many dead deliveries are listed; the others are only counted. */
 const DEAD_LISTED = 100;
 
@@ -19,7 +19,7 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
   dead: "Dead",
 };
 
-interface Log {
+interface DeliveryLog {
   kind: DeliveryKind;
   section: Section;
   last: Delivery[];
@@ -28,9 +28,14 @@ interface Log {
 }
 
 /** The last deliveries of a kind, and the dead ones, which stay listed until they are sent again. */
-export async function readLog(store: Store, shopId: number, kind: DeliveryKind, section: Section): Promise<Log> {
+export async function readLog(
+  store: Store,
+  shopId: number,
+  kind: DeliveryKind,
+  section: Section,
+): Promise<DeliveryLog> {
   const [last, dead, deadCount] = await Promise.all([
-    store.deliveries.list(shopId, { limit: LAST, kind }),
+    store.deliveries.list(shopId, { limit: LAST_LISTED, kind }),
     store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
     store.deliveries.countDead(shopId, 0, kind),
   ]);
@@ -38,11 +43,11 @@ export async function readLog(store: Store, shopId: number, kind: DeliveryKind, 
 }
 
 /** The log, as the part of a page that the script keeps current. */
-export function liveLog(request: AdminRequest, log: Log, empty: VNode): VNode {
+export function liveLog(request: AdminRequest, log: DeliveryLog, empty: VNode): VNode {
   const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
   return (
-    <Live poll announce={announced(log)}>
-      <h2>Last {LAST}</h2>
+    <Live poll announce={announcement(log)}>
+      <h2>Last {LAST_LISTED}</h2>
       {log.last.length === 0 ? (
         empty
       ) : (
@@ -60,7 +65,7 @@ export function liveLog(request: AdminRequest, log: Log, empty: VNode): VNode {
   );
 }
 
-/** The part that the script replaces when it has changed. @param poll whether it can still change */
+/** The part that the script replaces when it changes. @param poll whether it can still change */
 export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: ComponentChildren }) {
   return (
     <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
@@ -113,12 +118,12 @@ export function RetryForm({
   );
 }
 
-function announced({ last, deadCount }: Log): string {
+function announcement({ last, deadCount }: DeliveryLog): string {
   const [newest] = last;
   return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
 }
 
-function DeadList({ request, log, name }: { request: AdminRequest; log: Log; name: string }) {
+function DeadList({ request, log, name }: { request: AdminRequest; log: DeliveryLog; name: string }) {
   const hidden = log.deadCount - log.dead.length;
   return (
     <>
@@ -148,7 +153,7 @@ function LogTable({
   id: string;
   name: string;
   request: AdminRequest;
-  log: Log;
+  log: DeliveryLog;
   deliveries: readonly Delivery[];
 }) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";

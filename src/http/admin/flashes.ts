@@ -35,9 +35,9 @@ export function createFlashes(now: () => number): Flashes {
 
     take(session, path) {
       const all = inTime();
-      const isMeant = (flash: Flash) => flash.session === session && flash.path === path;
-      waiting = all.filter((flash) => !isMeant(flash));
-      return all.filter(isMeant).map(({ notice }) => notice);
+      const isForPage = (flash: Flash) => flash.session === session && flash.path === path;
+      waiting = all.filter((flash) => !isForPage(flash));
+      return all.filter(isForPage).map(({ notice }) => notice);
     },
   };
 }

@@ -5,7 +5,17 @@ import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { AdminDependencies, AdminRequest, Handler, Page } from "./admin-request.ts";
-import { ACTION, Confirm, CsrfField, described, Empty, FieldError, OnceField, Table, Time } from "./components.tsx";
+import {
+  ACTION,
+  Confirm,
+  CsrfField,
+  Empty,
+  FieldError,
+  fieldAttributes,
+  OnceField,
+  Table,
+  Time,
+} from "./components.tsx";
 
 const KEYS = "/admin/keys";
 
@@ -39,7 +49,7 @@ export const createKey: Handler = async (request, dependencies) => {
 export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
   const key = await actions.findKey(store, shop, id);
   const content = (
-    <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} does="Revoke the key" back={KEYS}>
+    <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} button="Revoke the key" back={KEYS}>
       <p>
         Revoke the key <strong>{key.label}</strong> (<code>{key.fingerprint}…</code>)? The next request with it is
         answered with 401. This can't be undone.
@@ -125,10 +135,10 @@ function CreateForm({ request, refusal }: { request: AdminRequest; refusal: Refu
           maxLength={MAX_LABEL}
           required
           autocomplete="off"
-          {...described(refusal?.error, "label-error", "label-help")}
+          {...fieldAttributes(refusal?.error, "label-error", "label-help")}
         />
         <FieldError id="label-error" error={refusal?.error} />
-        <small id="label-help">A name that tells this key from the others, for instance the system that uses it.</small>
+        <small id="label-help">A name for this key, for instance the system that uses it.</small>
         <button type="submit" id="create">
           Create key
         </button>

@@ -45,7 +45,7 @@ function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
     <>
       <p>
         The plan of this shop: <strong id="plan">{PLAN_NAMES[plan]}</strong>
-        {fixed ? ", set by whoever runs this service." : "."}
+        {fixed ? ", set by the operator of this service." : "."}
       </p>
       <dl class="facts" id="plan-facts">
         <dt>API access</dt>
@@ -111,7 +111,7 @@ function Remark({
     const [verb, command] = hasConnection ? ["load", "sync"] : ["connect", "shop connect"];
     return (
       <Empty id="empty-mirror">
-        The mirror is empty. Whoever runs this service can {verb} the shop with{" "}
+        The mirror is empty. The operator of this service can {verb} the shop with{" "}
         <code>
           sds {command} {domain}
         </code>
@@ -123,12 +123,13 @@ function Remark({
     <>
       {hasConnection && loadedAt === null ? (
         <p id="not-loaded">
-          The shop was never loaded in full. Whoever runs this service can do that with <code>sds sync {domain}</code>.
+          The shop was never loaded in full. The operator of this service can do that with{" "}
+          <code>sds sync {domain}</code>.
         </p>
       ) : null}
       {inbox.failed > 0 ? (
         <p id="inbox-failed">
-          Some platform webhooks could not be processed. Whoever runs this service can see why with{" "}
+          Some platform webhooks could not be processed. The operator of this service can see why with{" "}
           <code>sds inbox list --status failed</code>.
         </p>
       ) : null}

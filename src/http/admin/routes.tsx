@@ -34,7 +34,7 @@ import {
 
 const HOME: Section = "/admin/keys";
 
-/** Every page and every form. The address of a form that is no page leads to its section. */
+/** Every page and every form. A GET of a path that has only a form redirects to its section. */
 const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
   "/admin/keys": { get: showKeys, post: createKey },
   "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
@@ -53,22 +53,25 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
 };
 
 /** The settings page. Each session is for one shop. It uses the same actions as the command line. */
-export function adminRoutes(parts: AdminDependencies): Route[] {
-  const sessions = createSessions(parts);
-  const flashes = createFlashes(parts.now);
-  const used = createFormNonces();
+export function adminRoutes(dependencies: AdminDependencies): Route[] {
+  const sessions = createSessions(dependencies);
+  const flashes = createFlashes(dependencies.now);
+  const formNonces = createFormNonces();
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
     // A browser that only prefetches the link must not use it up.
     if (request.headers.get("sec-purpose")?.includes("prefetch"))
       return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
-    const done = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
-    if ("cookie" in done) {
-      parts.log.info("somebody signed in to the settings page", { shop: done.shop });
-      return welcome(done.cookie);
+    const result = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
+    if ("cookie" in result) {
+      dependencies.log.info("somebody signed in to the settings page", { shop: result.shop });
+      return welcome(result.cookie);
     }
-    parts.log.warn("a sign-in link of the settings page was refused", { address: done.address, reason: done.refused });
-    return done.refused === "limit" ? tooMany(done.wait) : badLink();
+    dependencies.log.warn("a sign-in link of the settings page was refused", {
+      address: result.address,
+      reason: result.refused,
+    });
+    return result.refused === "limit" ? tooMany(result.wait) : badLink();
   }
 
   async function signOut(request: Request, session: Session): Promise<Response> {
@@ -78,8 +81,8 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
   }
 
   function refuseForm(shop: string, path: string): Response {
-    parts.log.warn("a form of the settings page was refused: it is not from this session", { shop, path });
-    return forged();
+    dependencies.log.warn("a form of the settings page was refused: it is not from this session", { shop, path });
+    return respondForeignForm();
   }
 
   async function answer(
@@ -97,10 +100,14 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
     const shop = posted ? (await sessions.find(request))?.shop : session.shop;
     if (shop === undefined) return signedOutPage();
     const once = form.get("once");
-    if (once !== null && !used.take(session.id, once)) return usedUp();
-    const answered = await handler({ shop, csrf, id, form }, parts);
+    if (once !== null && !formNonces.take(session.id, once)) return respondRepeatedForm();
+    const answered = await handler({ shop, csrf, id, form }, dependencies);
     if (posted)
-      parts.log.info("a form of the settings page was posted", { shop: shop.domain, path, taken: "to" in answered });
+      dependencies.log.info("a form of the settings page was posted", {
+        shop: shop.domain,
+        path,
+        accepted: "to" in answered,
+      });
     if ("to" in answered) return seeOther(answered, session);
     if (request.headers.get("x-part") === "live" && answered.live !== undefined) return respondPart(answered.live);
     return respondPage(answered, shop, csrf, posted ? [] : flashes.take(session.id, path));
@@ -114,7 +121,7 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
     });
   }
 
-  /** Runs `visit` for whoever is signed in, and shows what it refuses as a page. */
+  /** Runs `visit` if the browser is signed in, and shows a refusal as a page. */
   const signedIn =
     (
       visit: (request: Request, session: Session, path: string, id: string) => Response | Promise<Response>,
@@ -147,7 +154,7 @@ export function adminRoutes(parts: AdminDependencies): Route[] {
   ];
 }
 
-/** The errors that become a page, with their status. Any other error is answered and logged as everywhere. */
+/** The errors that become a page, with their status. Other errors are answered and logged as on other routes. */
 const REFUSALS: Partial<Record<ErrorCode, number>> = {
   invalid: 400,
   plan_required: 403,
@@ -174,8 +181,8 @@ function refusal(status: number, message: string, section: Section): Page {
 
 /**
  * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
- * link was opened from another site, such as a mail, a browser would follow a redirect without it. The refresh of our
- * own page sends it.
+ * link was opened from another site, such as a web mail, a browser would follow a redirect without the cookie. A
+ * refresh of our own page sends it.
  */
 function welcome(cookie: string): Response {
   const children = (
@@ -197,7 +204,7 @@ function welcome(cookie: string): Response {
 function HowToSignIn() {
   return (
     <p>
-      Ask whoever runs this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
+      Ask the operator of this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
       once, within ten minutes.
     </p>
   );
@@ -238,8 +245,8 @@ function signedOut(cookie: string): Response {
   });
 }
 
-/** Refuses a form that creates something and was posted before: it would create a second one. */
-function usedUp(): Response {
+/** Refuses a form that was posted before: it would create a second key or secret. */
+function respondRepeatedForm(): Response {
   const children = (
     <p>
       This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
@@ -248,7 +255,7 @@ function usedUp(): Response {
   return respondMessage({ status: 403, title: "This form was posted before", children });
 }
 
-function forged(): Response {
+function respondForeignForm(): Response {
   const children = (
     <p>
       This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a>{" "}

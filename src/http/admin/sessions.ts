@@ -47,8 +47,8 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
       const address = addressOf(request, peer);
       const wait = limiter.waitSeconds(address);
       if (wait !== undefined) return { refused: "limit", wait, address };
-      // Counted before the database answers, so that wrong tokens sent at once all count. Taken back if the token is
-      // right.
+      // Counts before the database answers, so that wrong tokens sent at the same time all count. A right token takes
+      // its count back.
       const takeBack = limiter.count(address);
       const session = newToken(random);
       const began =
@@ -80,8 +80,8 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
 
 /**
  * The address by which wrong tokens are counted. Behind a reverse proxy on this machine it is the one that the proxy
- * added, which is the last: a client can write anything before it. Of an IPv6 address only the network counts, because
- * each host has many addresses.
+ * added, which is the last: a client can write anything before it. For IPv6 only the network counts, because each host
+ * has many addresses.
  */
 function addressOf(request: Request, peer: string | undefined): string {
   const forwarded = isLoopback(peer) ? request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
@@ -96,7 +96,7 @@ function isLoopback(peer: string | undefined): boolean {
   return peer === undefined || LOOPBACK.test(peer);
 }
 
-/** The token in the request's cookie. Several cookies count as none: a neighbouring site can add one of its own. */
+/** The token in the request's cookie. Several cookies count as none: another site of the domain can add one. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

@@ -5,7 +5,7 @@ const WITHIN_MS = 60_000;
 const MAX_ADDRESSES = 10_000;
 
 export interface SignInLimiter {
-  /** @returns after how many seconds the address may try again; undefined if it may now */
+  /** @returns the seconds until the address may try again; undefined if it may try now */
   waitSeconds(address: string): number | undefined;
   /** Counts a wrong token. @returns a function that takes the count back */
   count(address: string): () => void;

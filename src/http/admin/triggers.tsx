@@ -58,12 +58,12 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
     <div id="connection" class="notice warning">
       {trouble === undefined ? (
         <p>
-          This shop is not connected to the platform, so no workflow can be started. Whoever runs this service can
+          This shop is not connected to the platform, so no workflow can be started. The operator of this service can
           connect it with <code>sds shop connect {domain}</code>.
         </p>
       ) : (
         <p>
-          The platform refuses the connection at present: {trouble}. Whoever runs this service can connect the shop
+          The platform refuses the connection at present: {trouble}. The operator of this service can connect the shop
           again with <code>sds shop connect {domain}</code>.
         </p>
       )}

@@ -7,7 +7,7 @@ import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/webhooks.ts";
 import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
-import { Confirm, Copyable, CsrfField, described, Empty, FieldError, OnceField } from "./components.tsx";
+import { Confirm, Copyable, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
 
 const WEBHOOKS = "/admin/webhooks";
 
@@ -46,7 +46,7 @@ export const showSecret: Handler = async (request, dependencies) =>
 
 export const askToRotate: Handler = async ({ csrf }) => {
   const content = (
-    <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} does="Make a new secret" back={WEBHOOKS}>
+    <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} button="Make a new secret" back={WEBHOOKS}>
       <p>
         Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
         Older deliveries keep their signature, even when they are sent again. The receiver should therefore accept both
@@ -73,7 +73,7 @@ export const rotateSecret: Handler = async ({ shop }, { store, now }) => {
 export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
   const { url } = await store.webhooks.settings(shop.id);
   const content = (
-    <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} does="Remove the endpoint" back={WEBHOOKS}>
+    <Confirm id="clear-endpoint" csrf={csrf} action={`${WEBHOOKS}/clear`} button="Remove the endpoint" back={WEBHOOKS}>
       <p>
         Remove the endpoint <strong>{url ?? "(there is none)"}</strong>? From then on no webhook is queued, and webhooks
         that are still waiting fail. The delivery log stays.
@@ -153,7 +153,7 @@ function EndpointForm({
           spellcheck={false}
           value={typed?.url ?? settings.url ?? ""}
           placeholder="https://hooks.example.com/sds"
-          {...described(error, "url-error", "url-help")}
+          {...fieldAttributes(error, "url-error", "url-help")}
         />
         <FieldError id="url-error" error={error} />
         <small id="url-help">
@@ -241,7 +241,7 @@ function TestForm({
       <OnceField />
       <fieldset disabled={!hasAccess(request.shop.plan) || settings.url === null}>
         <label for="topic">Topic</label>
-        <select id="topic" name="topic" {...described(error, "topic-error", "topic-help")}>
+        <select id="topic" name="topic" {...fieldAttributes(error, "topic-error", "topic-help")}>
           {TOPIC_NAMES.map((topic) => (
             <option value={topic} selected={topic === chosen}>
               {topic}

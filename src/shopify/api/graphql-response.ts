@@ -34,7 +34,7 @@ const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress",
 const THROTTLED_WAIT_MS = 1_000;
 
 /**
- * Reads the data of a response. Optional fields without access are removed, so that nobody takes them for empty.
+ * Reads the data of a response. Optional fields without access are removed, so that they do not look empty.
  * @throws PlatformError for any other error
  */
 export function readGraphqlData(response: JsonResponse): GraphqlData {

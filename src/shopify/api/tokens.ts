@@ -32,7 +32,7 @@ interface Dependencies {
 const RENEWAL_MARGIN_MS = 5 * 60_000;
 /** After this time another process may begin a renewal that did not end. */
 const RENEWAL_TIMEOUT_MS = 60_000;
-/** The time between two looks at a renewal of another process. */
+/** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;
 
 export function createAccessTokens(dependencies: Dependencies): AccessTokens {

@@ -15,10 +15,10 @@ import { allNodes } from "../api/paging.ts";
 const DAY_MS = 86_400_000;
 /** A skip can be undone until the cycle is over. Skipped cycles are read again until this time after their date. */
 const SKIP_SETTLED_AFTER_MS = 30 * DAY_MS;
-/** The longest that an interval can be. */
+/** The most days that each interval can have. */
 const INTERVAL_DAYS: Record<string, number> = { DAY: 1, WEEK: 7, MONTH: 31, YEAR: 366 };
 
-/** What the mirror has of a contract's orders, by cycle number; the checkout is 0. */
+/** The mirrored orders of a contract, by cycle number; the checkout is 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
 export function isCharged({ status }: Order): boolean {
@@ -95,7 +95,7 @@ export function readAttempts(
   });
 }
 
-/** Cycles have no end. They are read up to two intervals after the next billing, because those can be skipped ahead. */
+/** Cycles have no end. They are read up to two intervals after the next billing: a later cycle can be skipped now. */
 function horizon(node: ContractNode, now: number): number {
   const nextBillingAt = node.nextBillingDate === null ? 0 : Date.parse(node.nextBillingDate);
   return Math.max(now, nextBillingAt) + 2 * longestIntervalMs(node);

@@ -13,12 +13,12 @@ interface ChangeCounts {
   events: number;
 }
 
-/** Which changes give events: all of them, none, or those that happened since the shop was connected. */
+/** Which changes queue events: all of them, none, or those that happened since the shop was connected. */
 export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
   events?: EventScope;
-  /** The platform webhooks that brought the records, as numbers of the inbox. They are settled in the same commit. */
+  /** The platform webhooks that brought the records, as numbers of the inbox. They leave it in the same commit. */
   inboxNumbers?: readonly number[];
 }
 

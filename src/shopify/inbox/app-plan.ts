@@ -14,7 +14,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** The app subscription in a webhook. */
+/** The app subscription in a platform webhook. */
 interface AppSubscriptionWebhook {
   topic: string;
   name: string;
@@ -22,8 +22,8 @@ interface AppSubscriptionWebhook {
 }
 
 /**
- * Sets the shop's plan after a webhook about one of its app subscriptions. The platform is queried for all of them. If
- * that is not possible, the one in the webhook decides.
+ * Sets the shop's plan after a platform webhook about one of its app subscriptions. The platform is queried for all of
+ * them. If that is not possible, the one in the platform webhook decides.
  * @throws PlatformError
  */
 export async function readPlan(

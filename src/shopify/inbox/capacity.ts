@@ -1,11 +1,11 @@
 import type { InboxQueue } from "../../store/inbox.ts";
 
-/** The most subjects at once for which the platform is asked: of all shops, and of one shop. */
-const MAX_ASKING = 128;
-const MAX_ASKING_PER_SHOP = 8;
-/** The most of one shop whose platform is slow or failed. */
-const MAX_ASKING_PER_SLOW_SHOP = 1;
-/** The most subjects at once that need no platform, of all shops. They end soon, so no shop needs a limit. */
+/** The most subjects at once that need the platform: of all shops, and of one shop. */
+const MAX_WITH_PLATFORM = 128;
+const MAX_WITH_PLATFORM_PER_SHOP = 8;
+/** The same of one shop whose platform is slow or failed. */
+const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
+/** The most subjects at once that do not need the platform, of all shops. They are quick, so no shop needs a limit. */
 const MAX_WITHOUT_PLATFORM = 64;
 /** A platform that takes longer than this for one subject is slow. */
 const SLOW_MS = 5_000;
@@ -13,24 +13,24 @@ const SLOW_MS = 5_000;
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
 
-/** Limits how many subjects are processed at once. A shop whose platform is slow or down must not hold up others. */
+/** Limits how many subjects are processed at once. A shop whose platform is slow or down must not delay others. */
 export interface InboxCapacity {
   /** Whether another subject of the queue may start now. */
   allows(queue: InboxQueue): boolean;
   /** Counts a subject that starts. @returns a function to call at its end, once */
   start(queue: InboxQueue): () => void;
-  /** How long a subject took for which the platform was asked. */
+  /** Notes how long a subject took that needed the platform. */
   noteDuration(shopId: number, durationMs: number): void;
-  /** The shop's platform answered. */
+  /** Notes that the shop's platform answered. */
   noteSuccess(shopId: number): void;
-  /** The shop's platform failed. After a rest it gets one subject at a time, until it answers. */
+  /** Notes that the shop's platform failed. After a rest the shop gets one subject at a time, until it answers. */
   noteFailure(shopId: number): void;
 }
 
 export function createInboxCapacity(now: () => number): InboxCapacity {
   const withoutPlatform = createCounter();
-  const asking = createCounter();
-  /** Shops whose platform failed lately. */
+  const withPlatform = createCounter();
+  /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
   const slowShops = new Set<number>();
 
@@ -39,11 +39,12 @@ export function createInboxCapacity(now: () => number): InboxCapacity {
       if (!needsPlatform) return withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
       const rest = rests.get(shopId);
       if (rest !== undefined && now() < rest.endsAt) return false;
-      const maxOfShop = rest !== undefined || slowShops.has(shopId) ? MAX_ASKING_PER_SLOW_SHOP : MAX_ASKING_PER_SHOP;
-      return asking.total() < MAX_ASKING && asking.of(shopId) < maxOfShop;
+      const maxOfShop =
+        rest !== undefined || slowShops.has(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
+      return withPlatform.total() < MAX_WITH_PLATFORM && withPlatform.of(shopId) < maxOfShop;
     },
     start({ shopId, needsPlatform }) {
-      return (needsPlatform ? asking : withoutPlatform).add(shopId);
+      return (needsPlatform ? withPlatform : withoutPlatform).add(shopId);
     },
     noteDuration(shopId, durationMs) {
       if (durationMs > SLOW_MS) slowShops.add(shopId);
@@ -67,7 +68,7 @@ function createCounter() {
   return {
     total: () => total,
     of: (shopId: number) => byShop.get(shopId) ?? 0,
-    /** @returns a function that takes it off again */
+    /** @returns a function that takes the count back */
     add(shopId: number): () => void {
       total += 1;
       byShop.set(shopId, (byShop.get(shopId) ?? 0) + 1);

@@ -5,17 +5,17 @@ import { StoreError } from "../../store/store-error.ts";
 /** Characters in one commit. */
 const MAX_SIZE = 8 * 1024 * 1024;
 
-/** Writes the platform's webhooks to the inbox. */
+/** Writes platform webhooks to the inbox. */
 export interface InboxWriter {
-  /** Resolves after the commit, to whether the webhook was not received before. */
+  /** Resolves after the commit. @returns whether the platform webhook is new */
   submit(receipt: Receipt): Promise<boolean>;
   /** Waits for what was submitted. May be called twice. */
   drain(): Promise<void>;
 }
 
 /**
- * Webhooks that arrive at the same time share a commit.
- * @param onReceived is called after a commit with a new webhook
+ * Platform webhooks that arrive at the same time share a commit.
+ * @param onReceived is called after a commit with a new one
  */
 export function createInboxWriter(store: InboxStore, now: () => number, onReceived: () => void): InboxWriter {
   return createGroupCommit<Receipt, boolean>({

@@ -6,7 +6,7 @@ import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/ex
 import { clipText } from "../contracts/values.ts";
 import { type TopicUse, WEBHOOK_TOPICS } from "./topics.ts";
 
-/** A verified platform webhook, as its headers and body say. */
+/** A verified platform webhook, from its headers and body. */
 export interface PlatformWebhook {
   topic: string;
   text: string;
@@ -30,8 +30,8 @@ export type Intent =
   | { do: "ignore"; reason: string };
 
 /**
- * The subject of a webhook, and whether the platform has to be queried for it. Webhooks with the same subject are
- * processed one after another. Webhooks that need the platform never share a subject with those that do not.
+ * The subject of a platform webhook, and whether the platform has to be queried for it. Those with the same subject are
+ * processed one after another. Those that need the platform never share a subject with those that do not.
  */
 export function routeOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
@@ -54,12 +54,12 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
   }
 }
 
-/** A webhook like those of the platform. With it a contract that cannot be read now waits in the inbox. */
+/** Makes a webhook like those of the platform. With it, a contract that cannot be read now waits in the inbox. */
 export function contractWebhook(contractGid: string): { topic: string; body: string } {
   return { topic: "subscription_contracts/update", body: JSON.stringify({ admin_graphql_api_id: contractGid }) };
 }
 
-/** Reads a webhook. Pure; it has an answer for every topic and payload. */
+/** Reads a platform webhook. Pure; it has an answer for every topic and payload. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
   // hasOwn, because a sender may name any topic: `constructor`, for example.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;

@@ -11,13 +11,13 @@ import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { createReadAhead } from "./read-ahead.ts";
 
 const MINUTE_MS = 60_000;
-/** The wait after each failed attempt: some 16 hours together, because the platform may be down for long. */
+/** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 
 interface Dependencies {
   inbox: Pick<InboxStore, "dueQueues" | "due" | "read" | "postpone">;
   shops: Pick<ShopStore, "byId">;
-  /** Processes webhooks about one subject, and removes them from the inbox. Rejects if it cannot. */
+  /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
   now: () => number;
   sleep: Sleep;
@@ -25,7 +25,7 @@ interface Dependencies {
 }
 
 export interface InboxProcessor {
-  /** Whether webhooks are being processed or looked for. */
+  /** Whether it reads or processes platform webhooks now. */
   readonly working: boolean;
   /** Asks for a turn: once a second, and when something was received. */
   wake(): void;
@@ -35,8 +35,8 @@ export interface InboxProcessor {
 
 /**
  * Processes the platform webhooks in the inbox. Those about one subject are processed one after another; those that
- * wait together are processed together. What fails is tried again, each time later. After the last attempt it stays in
- * the inbox as failed.
+ * wait together are processed together. A failed attempt is repeated, after longer and longer waits. After the last
+ * one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
   const { inbox, now, sleep, log } = dependencies;
@@ -69,7 +69,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   async function startNext(queue: InboxQueue): Promise<boolean> {
     const next = capacity.allows(queue) ? await ahead.take(queue) : undefined;
     if (next === undefined) return false;
-    rotation.served(queue.shopId);
+    rotation.noteServed(queue.shopId);
     const key = keyOf(queue.shopId, next.subject);
     const end = capacity.start(queue);
     underWay.add(key);
@@ -90,12 +90,12 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   };
 }
 
-/** Returns a function that processes items about one subject, or postpones them. It rejects if the database fails. */
+/** Makes a function that processes items about one subject, or postpones them. It rejects if the database fails. */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
   const { inbox, shops, handle, now, log } = dependencies;
 
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
-    // Together with a newer item, an older one gets its attempts again.
+    // The item with the fewest attempts counts for all of them.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
     const waitMs = WAITS_MS[attempts - 1];
     await inbox.postpone(
@@ -106,7 +106,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     );
     const fields = { shop: shop.domain, subject: items[0]?.subject, attempts, error: messageOf(thrown) };
     if (waitMs === undefined) log.error("cannot process a platform webhook; it stays in the inbox as failed", fields);
-    else log.warn("cannot process a platform webhook; it is tried again later", { ...fields, waitMs });
+    else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
   return async ({ shopId, needsPlatform }: InboxQueue, numbers: readonly number[]): Promise<void> => {

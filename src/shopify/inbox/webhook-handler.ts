@@ -18,7 +18,7 @@ import { type Intent, readWebhook } from "./payload.ts";
 /** Does what platform webhooks ask for. */
 export interface WebhookHandler {
   /**
-   * Handles webhooks with the same subject, the oldest first. On success they are removed from the inbox.
+   * Handles platform webhooks with the same subject, the oldest first. On success they are removed from the inbox.
    * @throws PlatformError; SdsError `bad_record`
    */
   handle(shop: Shop, items: readonly InboxItem[]): Promise<void>;
@@ -56,7 +56,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
   };
 }
 
-/** Reads the records that webhooks bring, and the other intents, each of those once. */
+/** Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once. */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
@@ -92,7 +92,7 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
     case "read_contract":
     case "read_order":
     case "merge_customers":
-      // The first sync after the shop is connected reads everything anyway.
+      // The load after the shop is connected reads everything.
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
@@ -106,19 +106,19 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       await shops.set(shop.domain, { currency: intent.currency });
       return;
     case "disconnect":
-      // A webhook that comes late was sent before the shop installed the app again.
+      // A late platform webhook may be older than a new installation of the app.
       if (await connections.disconnect(shop.id, intent.triggeredAt)) {
         log.warn("the shop uninstalled the app, so it is not connected any more", fields);
       }
       return;
     case "remove_shop":
       if (intent.domain !== null && intent.domain !== shop.domain) {
-        return log.warn("a shop/redact webhook names another shop than its header", fields);
+        return log.warn("a shop/redact platform webhook names one shop in its body and another in its header", fields);
       }
       await shops.remove(shop.domain);
       return log.info("the shop was removed, because the platform asked for it", fields);
     case "note_data_request": {
-      // Somebody has to answer the request, so it is logged even where only warnings are.
+      // Somebody has to answer the request, so this is a warning.
       const message = "a customer's data was requested: print it with `sds customer export`";
       return log.warn(message, { ...fields, customer: intent.customer });
     }
@@ -134,7 +134,7 @@ async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop,
     await contracts.refresh(shop, contract, [orderGid]);
 }
 
-/** Reads the customer who is kept and redacts the other. The contracts that move have webhooks of their own. */
+/** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
 async function mergeCustomers(
   dependencies: HandlerDependencies,
   shop: Shop,

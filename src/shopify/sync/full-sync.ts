@@ -79,7 +79,8 @@ async function loadContracts(
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // A change during the run, or one whose webhook still waits, gives its events even if this run brings it first.
+    // A change during the run, or one whose platform webhook still waits, queues its events even if this run reads it
+    // first.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

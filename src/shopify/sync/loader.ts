@@ -12,7 +12,7 @@ import { customerRecord } from "../contracts/translate.ts";
 import { contractWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
 
-/** Brings pages of a sync into the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
+/** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
 export interface Loader {
   loadCustomers(shop: Shop, nodes: readonly CustomerNode[]): Promise<Partial<SyncCounts>>;
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
@@ -33,7 +33,7 @@ interface Dependencies {
 }
 
 export function createLoader({ contracts, inbox, now, log }: Dependencies): Loader {
-  /** Leaves a contract to the inbox, where it is retried, counted and listed. */
+  /** Puts a contract into the inbox, where it is retried, counted and listed. */
   async function skipContract(shop: Shop, contractGid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
     const fields = { shop: shop.domain, id: contractGid, error: messageOf(thrown) };
     log.warn("a contract of the platform cannot be mirrored now; the inbox will retry it", fields);

@@ -24,7 +24,7 @@ interface Dependencies {
 const OVERLAP_MS = 5 * 60_000;
 
 /**
- * Repairs what changed at the platform since a time, and queues the events that were missed.
+ * Brings what changed at the platform since a time into the mirror, and queues the events that were missed.
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
@@ -42,7 +42,7 @@ export async function reconcile(
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
     throw new SdsError("conflict", message);
   }
-  const counts = await repairSince(dependencies, shop, from, onProgress);
+  const counts = await reconcileSince(dependencies, shop, from, onProgress);
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
   const leavesGap = covered === undefined || from > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : startedAt, counts.changed, now());
@@ -57,7 +57,7 @@ async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | unde
   return starts.length === 0 ? undefined : Math.max(...starts);
 }
 
-async function repairSince(
+async function reconcileSince(
   { client, loader }: Dependencies,
   shop: Shop,
   from: number,

@@ -5,7 +5,7 @@ import type { ShopStore } from "../../store/shops.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
-/** Reconciles connected shops every hour. Webhooks come late, twice or never, so the mirror misses changes. */
+/** Reconciles connected shops every hour. Platform webhooks may be lost, so the mirror can miss changes. */
 export interface Reconciler {
   /** Starts the runs that are due, as many as may run at the same time. Never rejects. */
   begin(): Promise<void>;
@@ -28,12 +28,12 @@ interface Dependencies {
 const INTERVAL_MS = 3_600_000;
 /** The wait after a failed run. */
 const RETRY_WAIT_MS = 5 * 60_000;
-/** A shop with a slow platform, or with many changes, must not hold up the others. */
+/** A shop with a slow platform, or with many changes, must not delay the others. */
 const MAX_CONCURRENT_SHOPS = 8;
 
 export function createReconciler(dependencies: Dependencies): Reconciler {
   const { shops, connections, synchronizer, now, log } = dependencies;
-  /** After a failure: when the shop may be tried again. */
+  /** After a failure: when the next run of the shop may start. */
   const notBefore = new Map<number, number>();
   const underWay = new Map<number, Promise<void>>();
   let stopping = false;
@@ -83,7 +83,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
   };
 }
 
-/** A shop that was never loaded completely is never due: its mirror has nothing to repair. */
+/** A shop that was never loaded completely is never due: it has to be loaded first. */
 async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<boolean> {
   const full = await syncs.lastComplete(shopId, "full");
   if (full === undefined) return false;

@@ -10,16 +10,17 @@ import { createLoader } from "./loader.ts";
 import type { OnProgress } from "./progress.ts";
 import { reconcile } from "./reconcile.ts";
 
-/** Loads all data of a shop, or repairs the part of it that changed. */
+/** Loads all data of a shop, or reconciles the part of it that changed. */
 export interface Synchronizer {
   /**
    * Loads everything that the platform has of a shop. A run that was interrupted continues at its last page. Without
-   * `events` it queues nothing, except for changes during the run and for contracts with a webhook in the inbox.
+   * `events` it queues nothing, except for changes during the run and for contracts with a platform webhook in the
+   * inbox.
    * @throws PlatformError; then the next run continues
    */
   load(shop: Shop, options: { events: boolean }, onProgress?: OnProgress): Promise<SyncCounts>;
   /**
-   * Repairs what changed at the platform since a time, and queues the events that were missed.
+   * Brings what changed at the platform since a time into the mirror, and queues the events that were missed.
    * @param since epoch milliseconds; without it, since the last complete run
    * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
    */

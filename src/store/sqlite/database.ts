@@ -20,7 +20,7 @@ const CACHE_KIB = 32 * 1024;
  *
  * Some statements in this folder name a parameter `+?`. To plan an equality over several tables or rows, or a LIMIT,
  * SQLite 3.54 looks at the bound value, and prepares the statement again whenever another value is bound: 12 µs of the
- * 25 that a page takes. Behind a plus it does not look. A test finds statements that need the plus.
+ * 25 that a page takes. With a plus in front it does not look. A test finds statements that need the plus.
  * @throws SdsError `failed` for a file that is no database, or another program's, or a newer program's; the file is
  *   left as it was
  */

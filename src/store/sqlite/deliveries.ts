@@ -14,7 +14,7 @@ import { deliveryInserter } from "./delivery-inserter.ts";
 import { shopIds } from "./shop-ids.ts";
 
 /** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
-const AT_ONCE = 1_000;
+const ROWS_PER_STEP = 1_000;
 
 interface Stored extends DeliveryState {
   number: number;
@@ -29,9 +29,9 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   const newestSecret = db.prepare<{ version: number | null }, [number]>(
     "SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = +?",
   );
-  const listed = `id, kind, topic, test, status, attempts, next_attempt_at AS nextAttemptAt,
+  const listColumns = `id, kind, topic, test, status, attempts, next_attempt_at AS nextAttemptAt,
     last_status_code AS lastStatusCode, error, created_at AS createdAt`;
-  const stated =
+  const stateColumns =
     "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
 
   // One index seek for each shop, however many deliveries are due.
@@ -47,7 +47,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   );
   const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
   const underLease = db.prepare<Stored, [number, string, string]>(
-    `SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`,
+    `SELECT ${stateColumns} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`,
   );
   const update = db.prepare(
     `UPDATE deliveries SET status = ?, attempts = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL,
@@ -57,13 +57,15 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
-  const find = db.prepare<Stored, [number, string]>(`SELECT ${stated} FROM deliveries WHERE shop_id = ? AND id = ?`);
+  const find = db.prepare<Stored, [number, string]>(
+    `SELECT ${stateColumns} FROM deliveries WHERE shop_id = ? AND id = ?`,
+  );
   const requeue = db.prepare(
     `UPDATE deliveries SET status = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL, ended_at = NULL
      WHERE shop_id = ? AND number = ?`,
   );
   const details = db.prepare<StoredDetails, [number, string]>(
-    `SELECT number, ${listed}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
+    `SELECT number, ${listColumns}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
   );
   const history = db.prepare<Attempt, [number, number]>(
     `SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts
@@ -78,12 +80,12 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      WHERE number IN (
        SELECT number FROM deliveries
        WHERE status = 'dead' AND shop_id = +$shopId AND kind = +$kind AND number > $after AND created_at >= $since
-       ORDER BY number LIMIT ${AT_ONCE}
+       ORDER BY number LIMIT ${ROWS_PER_STEP}
      ) RETURNING number`,
   );
   const pruneSome = db.prepare(
     `DELETE FROM deliveries WHERE number IN (
-       SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ? AND ended_at < ? LIMIT ${AT_ONCE}
+       SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ? AND ended_at < ? LIMIT ${ROWS_PER_STEP}
      )`,
   );
 
@@ -143,14 +145,14 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     },
 
     async list(shopId, { limit, status, kind }) {
-      // Literals instead of parameters, for SQLite uses a partial index only if it sees the condition in the text.
+      // Literals instead of parameters, because SQLite uses a partial index only if it sees the condition in the text.
       // Without `INDEXED BY` it would read all deliveries of a shop that has no dead ones. The kinds are read apart,
       // because the indexes have one kind after the other.
       const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
       const newest = kindsOf(kind).map(
         (each) =>
           `SELECT * FROM (
-             SELECT number, ${listed} FROM deliveries ${status === "dead" ? "INDEXED BY deliveries_dead" : ""}
+             SELECT number, ${listColumns} FROM deliveries ${status === "dead" ? "INDEXED BY deliveries_dead" : ""}
              WHERE shop_id = $shopId AND kind = '${each}' ${ofStatus} ORDER BY number DESC LIMIT $limit
            )`,
       );
@@ -182,11 +184,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     async retryDead(shopId, since, now, kind) {
       let retried = 0;
       for (const each of kindsOf(kind)) {
-        // Upwards by number, so that what dies again meanwhile is not retried a second time.
+        // In ascending order, so that a delivery that dies again meanwhile is not retried a second time.
         for (let after = 0; ; await new Promise((resolve) => setImmediate(resolve))) {
           const requeued = requeueDead.all({ shopId, since, now, kind: each, after }) as { number: number }[];
           retried += requeued.length;
-          if (requeued.length < AT_ONCE) break;
+          if (requeued.length < ROWS_PER_STEP) break;
           after = Math.max(after, ...requeued.map(({ number }) => number));
         }
       }

@@ -1,7 +1,7 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
 import { StoreError } from "../store-error.ts";
 
-/** SQLite's error codes, by what they mean to whoever called the store. */
+/** Turns SQLite's errors into errors of the port. */
 function storeErrorOf(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;

@@ -4,7 +4,7 @@ import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
 import { PAGE_SORT } from "./pages.ts";
 
-/** "sds1" in PRAGMA application_id tells our databases from those of other programs. */
+/** "sds1" in PRAGMA application_id marks the databases of this program. */
 const APPLICATION_ID = 0x73647331;
 
 /**
@@ -53,8 +53,8 @@ interface RowText {
 }
 
 /**
- * A row that comes out different takes its shop's next change number, for whoever follows the changes has to see the
- * new field.
+ * Renders all rows of a table. A row whose JSON changes gets its shop's next change number, so that readers of changes
+ * see the new field.
  */
 function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
   const { sort } = PAGE_SORT[table];

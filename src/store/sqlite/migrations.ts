@@ -12,9 +12,9 @@ export interface Migration {
   /** Empty where stored rows are rendered anew and nothing else changes. */
   sql: string;
   /**
-   * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, for rows
-   * are stored as they are served: older rows would lack the field. Return the fields in the order of the resource's
-   * schema.
+   * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, because
+   * rows are stored as they are served: older rows would lack the field. Return the fields in the order of the
+   * resource's schema.
    */
   render?: Partial<Record<Resource, (row: StoredRow) => StoredRow>>;
 }

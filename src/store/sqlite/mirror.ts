@@ -6,7 +6,7 @@ import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
 import type { Plan } from "../../domain/shop.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
-import { mayFollow, orderIdsOf } from "../contract-orders.ts";
+import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
 import type { MirrorStore } from "../mirror.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
@@ -41,7 +41,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   );
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
-  /** Missing: shops that were removed since the caller looked them up. */
+  /** The result lacks shops that were removed since the caller looked them up. */
   function load(keys: readonly CommitKeys[]): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {
@@ -91,7 +91,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
         const range = orderIdsOf(shop.domain, contractGid, end);
         for (const order of rows.orders(shop.id, [...range.ids.keys()])) orders.set(order.cycleNumber, order);
         end = range.end;
-      } while (mayFollow(orders, end));
+      } while (mayHaveOrders(orders, end));
       return orders;
     },
   };

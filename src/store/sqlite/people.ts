@@ -7,7 +7,7 @@ import type { PersonStore } from "../people.ts";
 
 type Json = { json: string };
 
-/** Needed seldom, so it has no indexes of its own and reads all rows of the shop. */
+/** This is rarely needed, so it has no indexes of its own and reads all rows of the shop. */
 export function personStore(db: Database): PersonStore {
   const ofCustomer = (table: string) =>
     db.query<Json, [number, string]>(

@@ -7,14 +7,12 @@ import { isoUtc } from "../../lib/time.ts";
 
 /** The mirror's tables as rows of the domain, inside the caller's transaction. */
 export interface MirrorRows {
-  /** Loads everything that a commit needs of one shop but its texts, the customers of loaded contracts included. */
+  /** Loads all that a commit needs of one shop, except its texts, and with the customers of loaded contracts. */
   load(keys: CommitKeys): LoadedRows;
-  /** Those of the orders that exist. */
+  /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   customerGidOf(shopId: number, contractId: string): string | undefined;
-  /**
-   * Writes a row as new or over the one with its id. Its sort date is part of its place in the table and never changes.
-   */
+  /** Inserts a row, or replaces the row with its id. Its sort date is part of the primary key and never changes. */
   write(shopId: number, row: Row, changeNumber: number): void;
 }
 
@@ -127,13 +125,13 @@ export function mirrorRows(db: Database): MirrorRows {
       switch (row.kind) {
         case "customer": {
           const { resource, profileAsOf, consentAsOf } = row;
-          const place = [shopId, Date.parse(resource.createdAt), resource.id];
-          writeCustomer.run(...place, JSON.stringify(resource), profileAsOf, consentAsOf, changeNumber);
+          const key = [shopId, Date.parse(resource.createdAt), resource.id];
+          writeCustomer.run(...key, JSON.stringify(resource), profileAsOf, consentAsOf, changeNumber);
           return;
         }
         case "subscription": {
           const { resource, revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus } = row;
-          const place = [shopId, Date.parse(resource.startedAt), resource.id];
+          const key = [shopId, Date.parse(resource.startedAt), resource.id];
           const values = [
             JSON.stringify(resource),
             revision,
@@ -143,13 +141,13 @@ export function mirrorRows(db: Database): MirrorRows {
             lastOrderAt,
             lastOrderStatus,
           ];
-          writeSubscription.run(...place, ...values, changeNumber);
+          writeSubscription.run(...key, ...values, changeNumber);
           return;
         }
         case "order": {
           const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged, platformAttempts } =
             row;
-          const place = [shopId, Date.parse(resource.billedAt), resource.id];
+          const key = [shopId, Date.parse(resource.billedAt), resource.id];
           const retryAt = nextRetryAt === null ? null : Date.parse(nextRetryAt);
           const values = [
             JSON.stringify(resource),
@@ -161,7 +159,7 @@ export function mirrorRows(db: Database): MirrorRows {
             charged,
             platformAttempts,
           ];
-          writeOrder.run(...place, ...values, changeNumber);
+          writeOrder.run(...key, ...values, changeNumber);
           return;
         }
         case "occurrence":

@@ -10,7 +10,7 @@ export function sessionStore(db: BunSQLiteDatabase): SessionStore {
     async addLink(shopId, hash, now, expiresAt) {
       db.transaction(
         (tx) => {
-          // Expired links and sessions are removed here: links are made seldom.
+          // Expired links and sessions are removed here: links are rarely made.
           tx.delete(adminLinks).where(lte(adminLinks.expiresAt, now)).run();
           tx.delete(adminSessions).where(lte(adminSessions.expiresAt, now)).run();
           tx.insert(adminLinks)

@@ -111,8 +111,8 @@ export function shopStore(
     async remove(domain) {
       const shop = byDomain.get(domain);
       if (shop === null) return false;
-      // After this no key or session of the shop works and nothing is queued. The rest goes in steps, so that nobody
-      // waits for it.
+      // After this no key or session of the shop works and nothing is queued. The rest is removed in steps, so that
+      // nobody waits for it.
       db.transaction(
         (tx) => {
           for (const table of [adminLinks, adminSessions, apiKeys, webhookEndpoints])

@@ -11,7 +11,7 @@ export interface MentioningTexts {
   write(shopId: number, change: TextChange): void;
 }
 
-/** Needed seldom, so they have no indexes of their own: every text of the shop is searched. */
+/** This is rarely needed, so there are no indexes for it: it searches every text of the shop. */
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
     delivery: statementsOf(db, {

@@ -144,7 +144,7 @@ describe("a removal of the shop", () => {
     const all = await connected();
     await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
-    expect(logged(all, "names another shop than its header")).toHaveLength(1);
+    expect(logged(all, "names one shop in its body and another in its header")).toHaveLength(1);
     expect(await inbox(all)).toEqual([]);
   });
 });

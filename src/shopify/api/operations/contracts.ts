@@ -39,7 +39,7 @@ export const CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<
       ${pageOf(CONTRACT_FIELDS)} } }`,
 );
 
-/** Contracts in an order that no change disturbs. */
+/** Contracts in an order that does not change. */
 export const ALL_CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<ContractNode> }>(
   `query AllContracts($after: String, $query: String) {
     subscriptionContracts(first: 15, after: $after, query: $query, sortKey: CREATED_AT) {

@@ -19,7 +19,7 @@ export const CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode
     customers(first: 100, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(CUSTOMER_FIELDS)} } }`,
 );
 
-/** Customers in an order that no change disturbs. */
+/** Customers in an order that does not change. */
 export const ALL_CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
   `query AllCustomers($after: String, $query: String) {
     customers(first: 100, after: $after, query: $query, sortKey: ID) { ${pageOf(CUSTOMER_FIELDS)} } }`,
