@@ -42,7 +42,7 @@ test.each<[StoreErrorReason, string]>([
   const { get, logged } = await failing(new StoreError(reason, new Error("database is locked")));
   const response = await get();
   const requestId = response.headers.get("x-request-id");
-  const message = "The database is busy or out of order. It is safe to try again.";
+  const message = "The database is busy or cannot be used. It is safe to try again.";
   expect(await answerOf(response)).toEqual(refusal(503, "unavailable", message, { "retry-after": "1" }));
   const lines = logged.map((text) => JSON.parse(text)).filter(({ level }) => level !== "debug");
   expect(lines).toMatchObject([

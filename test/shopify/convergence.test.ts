@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
 import { cleanUp } from "../support/cleanup.ts";
-import { type ConnectionResult, connected, connectedTo } from "../support/connected.ts";
+import { type ConnectedShop, connected, connectedTo } from "../support/connected.ts";
 import { HOUR_MS, LINE, queueAllEvents } from "../support/connected-shop.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
@@ -80,7 +80,7 @@ const step = fc.oneof(
 );
 
 /** Delivers some webhooks, out of order, and a few of them twice. The others are lost. */
-async function deliverSome({ send, processed }: ConnectionResult, webhooks: Webhook[], n: number): Promise<void> {
+async function deliverSome({ send, processed }: ConnectedShop, webhooks: Webhook[], n: number): Promise<void> {
   const order = webhooks
     .map((webhook, index) => ({ webhook, rank: (index * 7919 + n * 104_729) % 1009 }))
     .toSorted((a, b) => a.rank - b.rank);
@@ -94,7 +94,7 @@ async function deliverSome({ send, processed }: ConnectionResult, webhooks: Webh
 }
 
 /** The mirror, without the times that only it knows: when it first saw a person, and when it saw a cancellation. */
-async function mirrorOf({ shop, remote }: ConnectionResult): Promise<unknown> {
+async function mirrorOf({ shop, remote }: ConnectedShop): Promise<unknown> {
   const [customers, subscriptions, orders] = await Promise.all(
     ["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)),
   );
@@ -115,7 +115,7 @@ async function mirrorOf({ shop, remote }: ConnectionResult): Promise<unknown> {
   };
 }
 
-function queuedEvents({ test }: ConnectionResult): { topic: string; data: Record<string, unknown> }[] {
+function queuedEvents({ test }: ConnectedShop): { topic: string; data: Record<string, unknown> }[] {
   return readRows(join(test.folder, "data"), "deliveries").map(({ body }) => JSON.parse(String(body)));
 }
 
@@ -123,7 +123,7 @@ function queuedEvents({ test }: ConnectionResult): { topic: string; data: Record
  * Checks that each change gave one event. Each event of a contract differs from the one before, the last one has the
  * state of the contract, and every attempt has its event.
  */
-async function checkEvents(all: ConnectionResult): Promise<void> {
+async function checkEvents(all: ConnectedShop): Promise<void> {
   const events = queuedEvents(all);
   const subscriptions = (await all.shop.all("subscriptions")) as Subscription[];
   for (const { shopifyId, status, nextBillingDate } of subscriptions) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 
 const LINE = {
   title: "House blend",
@@ -13,7 +13,7 @@ const LINE = {
 const SAMPLES = join(import.meta.dir, "../support/platform-webhooks");
 const HOUR = 3_600_000;
 
-function entries({ test, shop }: ConnectionResult) {
+function entries({ test, shop }: ConnectedShop) {
   return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
 }
 

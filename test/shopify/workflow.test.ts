@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
-import { type ConnectionResult, connected, DOMAIN } from "../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { createContract } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
 import { recordedClient } from "../support/recorded-client.ts";
 
-function triggerLog({ test, shop }: ConnectionResult) {
+function triggerLog({ test, shop }: ConnectedShop) {
   return test.app.store.deliveries.list(shop.shop.id, { limit: 20, kind: "trigger" });
 }
 
@@ -58,7 +58,7 @@ test("triggers that the platform refuses are retried, with its message in the lo
 });
 
 /** What an attempt to start a workflow gives. */
-async function attempt(all: ConnectionResult, { timeoutMs = 10_000, shopId = all.shop.shop.id } = {}) {
+async function attempt(all: ConnectedShop, { timeoutMs = 10_000, shopId = all.shop.shop.id } = {}) {
   const { client, waits } = recordedClient(all);
   const start = createWorkflowStarter({ client, shops: all.test.app.store.shops, timeoutMs });
   const claim = {

@@ -1,5 +1,5 @@
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import type { ConnectionResult } from "./connected.ts";
+import type { ConnectedShop } from "./connected.ts";
 import type { ContractInput, LineInput } from "./platform/contract-changes.ts";
 import type { PlatformShop } from "./platform/shop.ts";
 
@@ -20,18 +20,18 @@ export function createContract(remote: PlatformShop, fields: Partial<ContractInp
 }
 
 /** Gives the shop a webhook endpoint for all topics, so that every event is queued. */
-export async function queueAllEvents({ test, shop }: ConnectionResult): Promise<void> {
+export async function queueAllEvents({ test, shop }: ConnectedShop): Promise<void> {
   const endpoint = { url: "https://hooks.example.com/", topics: TOPIC_NAMES };
   await test.app.store.webhooks.set(shop.shop.id, endpoint, test.clock.now());
 }
 
 /** The topics of the queued events, the oldest first. */
-export async function queuedTopics({ test, shop }: ConnectionResult): Promise<string[]> {
+export async function queuedTopics({ test, shop }: ConnectedShop): Promise<string[]> {
   const deliveries = await test.app.store.deliveries.list(shop.shop.id, { limit: 100 });
   return deliveries.map(({ topic }) => topic).toReversed();
 }
 
 /** The operations that the platform was asked for, the oldest first. */
-export function operations({ platform }: ConnectionResult, from = 0): string[] {
+export function operations({ platform }: ConnectedShop, from = 0): string[] {
   return platform.requests.slice(from).map(({ operation }) => operation);
 }

@@ -28,7 +28,7 @@ async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promi
   return platform;
 }
 
-export interface ConnectionResult {
+export interface ConnectedShop {
   test: TestApp;
   platform: StandIn;
   remote: PlatformShop;
@@ -45,7 +45,7 @@ export interface ConnectionResult {
 export async function connected(
   env: Record<string, string> = {},
   options: Parameters<typeof StandIn.start>[0] = {},
-): Promise<ConnectionResult> {
+): Promise<ConnectedShop> {
   // One clock for both, which the test moves.
   let now = () => START;
   const platform = await standIn({ now: () => now(), ...options });
@@ -60,7 +60,7 @@ export async function connectedTo(
   platform: StandIn,
   env: Record<string, string> = {},
   at = START,
-): Promise<ConnectionResult> {
+): Promise<ConnectedShop> {
   const secretFile = join(temporaryFolder(), "secret");
   writeFileSync(secretFile, SECRET);
   const test = await testApp({

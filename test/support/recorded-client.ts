@@ -2,10 +2,10 @@ import { createLog } from "../../src/log.ts";
 import { createGraphqlClient } from "../../src/shopify/api/graphql-client.ts";
 import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
-import { type ConnectionResult, SECRET } from "./connected.ts";
+import { type ConnectedShop, SECRET } from "./connected.ts";
 
 /** Parts like those of the program, with a sleep that only records its waits and moves the clocks. */
-export function recordedClient({ test, platform, shop }: ConnectionResult) {
+export function recordedClient({ test, platform, shop }: ConnectedShop) {
   const waits: number[] = [];
   const logged: string[] = [];
   const clock = { ms: 0 };

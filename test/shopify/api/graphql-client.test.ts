@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
-import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
@@ -10,7 +10,7 @@ const OPERATION = "CustomersCount";
 const RESULT = { customersCount: { count: 0 } };
 
 /** The program's own query. */
-function count({ test, shop }: ConnectionResult) {
+function count({ test, shop }: ConnectedShop) {
   return test.app.platform.client.query(shop.shop, CUSTOMERS_COUNT, {});
 }
 
@@ -19,7 +19,7 @@ function failFirst(requestCount: number, fault: Fault) {
   return ({ operation, n }: FaultInfo) => (operation === OPERATION && n <= requestCount ? fault : undefined);
 }
 
-function requestCount(all: ConnectionResult): number {
+function requestCount(all: ConnectedShop): number {
   return operations(all).filter((operation) => operation === OPERATION).length;
 }
 

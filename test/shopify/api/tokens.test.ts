@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tokens } from "../../../src/domain/connection.ts";
 import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts";
-import { type ConnectionResult, connected, DOMAIN, SECRET } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN, SECRET } from "../../support/connected.ts";
 import { HOUR_MS } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import { recordedClient } from "../../support/recorded-client.ts";
@@ -13,14 +13,14 @@ const LIFE_MS = 86_399_000;
 const MARGIN_MS = 5 * 60_000;
 
 /** Connects the shop with a pair of tokens. @returns its refresh token */
-async function connectPair({ test, remote }: ConnectionResult): Promise<string> {
+async function connectPair({ test, remote }: ConnectedShop): Promise<string> {
   const { refreshToken } = remote.issuePair();
   await test.app.platform.connect(DOMAIN, { kind: "refresh", refreshToken });
   return refreshToken;
 }
 
 /** What another process would store. */
-function otherTokens(all: ConnectionResult): Tokens {
+function otherTokens(all: ConnectedShop): Tokens {
   return { accessToken: all.remote.issueToken(), refreshToken: null, expiresAt: all.test.clock.ms + LIFE_MS };
 }
 

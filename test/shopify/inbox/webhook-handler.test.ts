@@ -1,24 +1,24 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
-async function send(all: ConnectionResult, topic: string, payload: object): Promise<void> {
+async function send(all: ConnectedShop, topic: string, payload: object): Promise<void> {
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
   await all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
   await all.processed();
 }
 
-function inbox({ test, shop }: ConnectionResult) {
+function inbox({ test, shop }: ConnectedShop) {
   return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
 }
 
-async function disconnect({ test, shop }: ConnectionResult): Promise<void> {
+async function disconnect({ test, shop }: ConnectedShop): Promise<void> {
   await test.app.store.connections.disconnect(shop.shop.id, Number.MAX_SAFE_INTEGER);
 }
 
-function logged({ test }: ConnectionResult, text: string): string[] {
+function logged({ test }: ConnectedShop, text: string): string[] {
   return test.logged.filter((line) => line.includes(text));
 }
 
@@ -77,7 +77,7 @@ test("webhooks that need the platform are dropped if the shop is not connected",
 });
 
 describe("the plan", () => {
-  const plan = async ({ test }: ConnectionResult) => (await test.app.store.shops.find(DOMAIN))?.plan;
+  const plan = async ({ test }: ConnectedShop) => (await test.app.store.shops.find(DOMAIN))?.plan;
   const subscription = (name: string, status: string) => ({ app_subscription: { name, status } });
 
   test("follows all app subscriptions of the shop, and not only that of the webhook", async () => {

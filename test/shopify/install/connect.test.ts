@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 
 const BETA = "beta.myshopify.com";
 
-function connection({ test }: ConnectionResult, shopId: number) {
+function connection({ test }: ConnectedShop, shopId: number) {
   return test.app.store.connections.find(shopId);
 }
 
@@ -51,7 +51,7 @@ describe("connecting a shop", () => {
 });
 
 describe("connecting changes nothing", () => {
-  test.each<[string, (all: ConnectionResult) => string, string]>([
+  test.each<[string, (all: ConnectedShop) => string, string]>([
     [
       "with a token of another shop",
       ({ platform }) => platform.addShop(BETA).issueToken(),

@@ -1,12 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
-import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
 
 // Many pages take time on a busy machine.
 setDefaultTimeout(30_000);
 
-function load({ test, shop }: ConnectionResult, events = false) {
+function load({ test, shop }: ConnectedShop, events = false) {
   return test.app.platform.synchronizer.load(shop.shop, { events });
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { type ConnectionResult, connected, DOMAIN } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../../support/connected-shop.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
 
-function load({ test, shop }: ConnectionResult) {
+function load({ test, shop }: ConnectedShop) {
   return test.app.platform.synchronizer.load(shop.shop, { events: false });
 }
 
-function reconcile({ test, shop }: ConnectionResult, since?: number) {
+function reconcile({ test, shop }: ConnectedShop, since?: number) {
   return test.app.platform.synchronizer.reconcile(shop.shop, since);
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { type ConnectionResult, connected } from "../../support/connected.ts";
+import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const MINUTE_MS = 60_000;
 
-function lastRun({ test, shop }: ConnectionResult) {
+function lastRun({ test, shop }: ConnectedShop) {
   return test.app.store.syncs.lastComplete(shop.shop.id, "changes");
 }
 
