@@ -421,7 +421,8 @@ async function installBaseline(): Promise<void> {
   )
     return;
   tell("Installing BullMQ, once ...");
-  await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(BASELINE).quiet();
+  // Not `npm ci`: it refuses a lock file without the optional packages of other systems, which npm itself leaves out.
+  await $`npm install --omit=optional --no-audit --no-fund --loglevel=error`.cwd(BASELINE).quiet();
 }
 
 if (cpus().length < 2) throw new Error("this needs two cores: one to send, one to receive");

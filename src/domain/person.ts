@@ -17,13 +17,17 @@ export function knownPerson(customer: Customer | undefined): KnownPerson {
   return { email, names: names.map((name) => String(name).toLowerCase()) };
 }
 
-/** A JSON value with the personal data of one person replaced by null. Everything else stays. */
+/**
+ * A JSON value with the personal data of one person replaced by null. A field whose name is the person's address or name
+ * is left out. Everything else stays.
+ */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
   if (typeof value === "string") return describes(value.toLowerCase(), person) ? null : value;
   if (Array.isArray(value)) return value.map((each) => withoutPerson(each, person));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
+  const entries = Object.entries(value).filter(([key]) => !describes(key.toLowerCase(), person));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
 }
 
 /** Whether a JSON value holds a customer's number or gid anywhere. */
@@ -33,6 +37,9 @@ export function mentions(value: unknown, gid: string): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
+/** An address is found anywhere in a text; a name, or an address that has no @, only as the whole text. */
 function describes(text: string, { email, names }: KnownPerson): boolean {
-  return (email !== null && text.includes(email.toLowerCase())) || names.includes(text);
+  const address = email?.toLowerCase() ?? "";
+  const hasAddress = address.includes("@") ? text.includes(address) : address !== "" && text === address;
+  return hasAddress || names.includes(text);
 }

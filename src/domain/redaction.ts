@@ -18,11 +18,16 @@ export interface StoredText {
 }
 
 /**
- * What a text in each place contains if it is about a person. Engines search for it; it also finds some texts that are
- * not about the person, because the digits of an id can be part of another number.
+ * What a text in each place contains if it is about a person: one of these. Engines search for them. They also find some
+ * texts that are not about the person, because the digits of an id can be part of another number.
  */
-export function searchTexts(domain: string, gid: string): Record<TextPlace, string> {
-  return { delivery: customerId(domain, gid), reward: `"${gid}"`, inbox: gid.slice(gid.lastIndexOf("/") + 1) };
+export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
+  const quotedGid = `"${gid}"`;
+  return {
+    delivery: [customerId(domain, gid), quotedGid],
+    reward: [quotedGid],
+    inbox: [gid.slice(gid.lastIndexOf("/") + 1)],
+  };
 }
 
 /** Removes one person's data from a text that names them; another text stays as it is. The key of a reward can change. */
@@ -39,7 +44,7 @@ export function redactionOf(domain: string, gid: string, before: Customer | unde
   const id = customerId(domain, gid);
   const searched = searchTexts(domain, gid);
   return (stored) => {
-    if (!stored.text.includes(searched[stored.place])) return stored;
+    if (!searched[stored.place].some((text) => stored.text.includes(text))) return stored;
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
@@ -65,10 +70,9 @@ function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson)
 }
 
 function emptied(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {
-  const entries = Object.entries(value).map(([field, inner]) => [
-    field,
-    kept.includes(field) ? inner : withoutPerson(inner, person, field),
-  ]);
+  const entries = Object.entries(value).flatMap(([field, inner]) =>
+    kept.includes(field) ? [[field, inner]] : Object.entries(withoutPerson({ [field]: inner }, person) as JsonObject),
+  );
   return Object.fromEntries(entries);
 }
 

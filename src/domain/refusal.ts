@@ -53,7 +53,7 @@ export function unknownField(keys: readonly string[], meant: string | undefined)
 /** From `["lines", "0", "title"]` to `lines[0].title`. */
 function pathOf(keys: readonly string[]): string {
   return keys
-    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
+    .map((key, index) => (index > 0 && /^\d+$/.test(key) ? `[${key}]` : `.${key}`))
     .join("")
     .replace(/^\./, "")
     .slice(0, 100);

@@ -53,6 +53,25 @@ describe("a redaction", () => {
     }
   });
 
+  test("of a customer whose e-mail is empty or no address leaves everything else as it is", () => {
+    for (const email of ["", "a"]) {
+      const mirror = new MemoryMirror();
+      mirror.commit([submit(customer(1, { email }), reward("r", { discount_code: "SAVE" }))]);
+      const before = mirror.contents().deliveries.map(({ body }) => body);
+      mirror.commit([submit(redaction)]);
+      expect(mirror.contents().deliveries.map(({ body }) => body)).toEqual(before);
+      expect(mirror.rows.get("reward r")).toMatchObject({ record: { discount_code: "SAVE" } });
+    }
+  });
+
+  test("reaches the reward of somebody else that names the person, and the event of it", () => {
+    const mirror = new MemoryMirror();
+    const referred = reward("r", { customer: gid.customer(2), referred: gid.customer(1), hint: ADA, [ADA]: 1 });
+    mirror.commit([submit(customer(1, { email: ADA }), referred)]);
+    mirror.commit([submit(redaction)]);
+    expect(JSON.stringify(mirror.contents())).not.toContain(ADA);
+  });
+
   test("leaves a reward of somebody else alone, also one that holds the customer's number as a number", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Grace" }))]);

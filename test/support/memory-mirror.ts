@@ -86,7 +86,9 @@ export class MemoryMirror {
     for (const gid of keys.redactedPeople) {
       const searched = searchTexts(keys.shop.domain, gid);
       for (const place of TEXT_PLACES)
-        loaded.texts.push(...this.texts(place).filter(({ text }) => text.includes(searched[place])));
+        loaded.texts.push(
+          ...this.texts(place).filter(({ text }) => searched[place].some((part) => text.includes(part))),
+        );
     }
     return loaded;
   }

@@ -29,9 +29,8 @@ export function mentioningTexts(db: Database): MentioningTexts {
       for (const gid of gids) {
         const searched = searchTexts(shop.domain, gid);
         for (const place of TEXT_PLACES) {
-          for (const found of statements[place].find.all(shop.id, searched[place])) {
-            texts.set(`${place} ${found.key}`, { place, ...found });
-          }
+          const found = searched[place].flatMap((text) => statements[place].find.all(shop.id, text));
+          for (const each of found) texts.set(`${place} ${each.key}`, { place, ...each });
         }
       }
       return [...texts.values()];
