@@ -8,7 +8,7 @@ import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { customer } from "../support/records.ts";
 
-test("a shop that is being removed has no key, session or endpoint from the first step on, and its rows go in steps", async () => {
+test("a shop that is being removed has no key, session or endpoint from the first step on, and its rows are removed in steps", async () => {
   const folder = temporaryFolder();
   const store = await openStore({
     folder,

@@ -31,7 +31,7 @@ export async function queuedTopics({ test, shop }: ConnectionResult): Promise<st
   return deliveries.map(({ topic }) => topic).toReversed();
 }
 
-/** The operations that the platform was asked for, the oldest first. */
+/** The operations that were requested from the platform, the oldest first. */
 export function operations({ platform }: ConnectionResult, from = 0): string[] {
   return platform.requests.slice(from).map(({ operation }) => operation);
 }
