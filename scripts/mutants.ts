@@ -9,11 +9,11 @@ import { apply, isDifferentProgram, sample } from "./mutation/sample.ts";
 import { candidatesOf } from "./mutation/sources.ts";
 import { hasRightTypes, runTests } from "./mutation/suite.ts";
 
-/** Of the changes, that many percent have to be found. */
+/** The percentage of the changes that have to be found. */
 const WANTED_PERCENT = 90;
-/** Test files that are tried one by one, before the rest at once. */
+/** How many test files are tried one by one, before the rest is run together. */
 const TRIED_ALONE = 4;
-/** A run may take that many times as long as without a change, and some seconds. */
+/** A run may take this many times as long as without a change, plus some seconds. */
 const PATIENCE = 4;
 const GRACE_MS = 15_000;
 
@@ -103,7 +103,7 @@ async function killerOf(folder: string, mutant: Mutant, tests: readonly TestFile
       const by = await failureOf(folder, [file]);
       if (by !== undefined) return by;
     }
-    // Quicker than the rest of the suite.
+    // This is quicker than the rest of the suite.
     if (!(await hasRightTypes(folder))) return "types";
     return (await failureOf(folder, likely.slice(TRIED_ALONE))) ?? (await failureOf(folder, others));
   } finally {
@@ -131,7 +131,7 @@ async function failureOf(folder: string, files: readonly TestFile[]): Promise<st
   const failed = files.filter(({ path }) => path === first.file);
   const second = await run(failed.length === 0 ? files : failed);
   if (!second.passed) return first.file ?? "the suite";
-  // By chance, it seems. The files behind the one that failed were not run yet.
+  // The failure seems to be chance. The files after the one that failed were not run yet.
   return failureOf(
     folder,
     files.filter(({ path }) => path !== first.file),

@@ -1,6 +1,6 @@
 /**
- * Preloaded into the program by scripts/store-database: its clock runs CLOCK_SHIFT_MS milliseconds ahead, or behind
- * where that is negative.
+ * scripts/store-database preloads this into the program: its clock then runs CLOCK_SHIFT_MS milliseconds ahead, or
+ * behind if that is negative.
  */
 const shiftMs = Number(process.env["CLOCK_SHIFT_MS"] ?? "0");
 const RealDate = Date;

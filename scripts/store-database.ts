@@ -66,7 +66,7 @@ try {
 /** A table without a row would not be tested. @throws Error that names the tables */
 function checkFilled(data: string): void {
   if (existsSync(join(data, "sds.db-wal")))
-    throw new Error("the database has a write-ahead log: a program has it open still");
+    throw new Error("the database has a write-ahead log: a program still has it open");
   const db = new Database(join(data, "sds.db"), { readonly: true });
   const tables = db
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
@@ -79,7 +79,7 @@ function checkFilled(data: string): void {
     );
 }
 
-/** Asks a copy, so that the asking leaves no trace in what is stored, and nothing that is queued there is sent. */
+/** Asks a copy, so that the stored database does not change and its queued deliveries are not sent. */
 async function ask(program: OldProgram, { revokedKey, ...remembered }: Remembered): Promise<Answers> {
   const data = join(folder, "copy");
   cpSync(program.data, data, { recursive: true });

@@ -45,7 +45,7 @@ test("a flag wins over the environment", () => {
   });
 });
 
-test("the least and the largest value of each setting are taken", () => {
+test("the least and the largest value of each setting are accepted", () => {
   expect(readConfig({ port: "0" }, {}).port).toBe(0);
   expect(readConfig({ port: "65535" }, {}).port).toBe(65_535);
   expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({
@@ -118,7 +118,7 @@ test("an empty secret file is refused", () => {
   );
 });
 
-test("an IPv6 host stands in brackets in an address", () => {
+test("an IPv6 host is in brackets in an address", () => {
   expect(httpAddress("::1", 80)).toBe("http://[::1]:80");
   expect(httpAddress("127.0.0.1", 8080)).toBe("http://127.0.0.1:8080");
 });

@@ -70,7 +70,7 @@ function anchors(text: string): string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => slug(heading));
 }
 
-/** What a page says outside of code blocks, where a # is no heading and brackets are no links. */
+/** The text of a page without its code blocks, in which a # is no heading and brackets are no links. */
 function prose(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```/gm, "");
 }
@@ -88,7 +88,7 @@ test("every relative link leads to a file that exists, and to a heading in it", 
   expect(broken).toEqual([]);
 });
 
-/** Where the program's own files are named without `src/` in front. */
+/** The pages that name the program's files without `src/` in front. */
 const FOLDERS = readdirSync(join(TOP, "src"), { withFileTypes: true }).flatMap((entry) =>
   entry.isDirectory() ? [entry.name] : [],
 );
@@ -120,7 +120,7 @@ test("every path of the repository that a page names exists", () => {
 });
 
 test("nothing cites a document that is not in the repository", async () => {
-  // Put together, so that this file does not cite them.
+  // These names are joined here, so that this file does not cite the documents.
   const outside = new RegExp(
     [...["contract", "service"].map((name) => `\\b${name}\\.md`), `\\.\\./${"shared"}`].join("|"),
   );
@@ -162,7 +162,7 @@ test("the settings in docs/operating.md are those that the program reads", async
   expect(names(page("src/docs/operating.md"))).toEqual(config);
 });
 
-/** What a help text lists under "Commands". */
+/** The commands that a help text lists. */
 function listed(help: string): string[] {
   const [list = ""] = help.split("\nCommands:\n")[1]?.split("\n\n") ?? [];
   return [...list.matchAll(/^ {2}(\w[\w-]*)/gm)].map(([, name = ""]) => name).filter((name) => name !== "help");
@@ -269,7 +269,7 @@ test.skipIf(Bun.which("sqlite3") === null)(
     const folder = join(temporaryFolder(), "home");
     const program = new Program(join(folder, "data"));
     await program.json(["shop", "add", "alpha.myshopify.com"]);
-    // In the place of the system's clock.
+    // Replaces the system's clock.
     writeFileSync(join(folder, "date"), "#!/bin/sh\necho $NIGHT\n", { mode: 0o700 });
     for (const night of ["first", "second"]) {
       const env = { PATH: `${folder}:${process.env["PATH"]}`, NIGHT: night };

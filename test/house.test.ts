@@ -85,7 +85,7 @@ test("domain/ has no clock, no randomness and no input or output", () => {
   ).toEqual([]);
 });
 
-test("SQL never asks the clock", async () => {
+test("SQL never reads the clock", async () => {
   const sql = [...new Glob("**/*.sql").scanSync(SRC)].map((path) => join(SRC, path));
   const texts = [...sources.map(({ text }) => text), ...(await Promise.all(sql.map((path) => Bun.file(path).text())))];
   expect(texts.filter((text) => /CURRENT_TIMESTAMP|strftime\(|unixepoch\(|datetime\('now/i.test(text))).toEqual([]);
@@ -100,9 +100,8 @@ test("files are short and their names say something", () => {
   ).toEqual([]);
 });
 
-test("the settings page escapes whatever it shows", () => {
-  // Each file says by itself what its JSX is, for Bun takes the tsconfig.json of the folder that the program is started
-  // in.
+test("the settings page escapes all values", () => {
+  // Each file names its JSX library, because Bun reads the tsconfig.json of the folder in which the program is started.
   expect(
     sources
       .filter(({ path, text }) => path.endsWith(".tsx") && !text.startsWith("/** @jsxImportSource preact */\n"))

@@ -19,7 +19,7 @@ test("is readable on a terminal", () => {
   expect(lines).toEqual(["12:00:00.000 warn  slow ms=5\n"]);
 });
 
-test("cannot be made to steer the terminal", () => {
+test("cannot control the terminal", () => {
   const { lines, log } = logTo(true);
   log.warn("topic \u001b[2J\u009b", { stack: "a\n\tb" });
   expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? stack=a\n\tb\n"]);

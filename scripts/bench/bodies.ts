@@ -1,7 +1,7 @@
 /**
- * The least that taking webhooks can cost: inserts the rows of a file into one plain table of a new database, so many
- * in each transaction, under the program's own pragmas. Prints the seconds. `bun scripts/bench/bodies.ts FILE DATABASE
- * ROWS_PER_COMMIT`
+ * Measures the least that storing webhooks can cost: inserts the rows of a file into one plain table of a new database,
+ * some in each transaction, with the program's own pragmas. Prints the seconds.
+ * `bun scripts/bench/bodies.ts FILE DATABASE ROWS_PER_COMMIT`
  */
 import { readFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";

@@ -1,5 +1,5 @@
 /**
- * The least that Bun can do: asks a URL once, then answers everything with those bytes and headers.
+ * The fastest that Bun can answer: fetches a URL once, then answers every request with those bytes and headers.
  * `bun scripts/bench/constant.ts URL KEY`
  */
 import { serve } from "bun";

@@ -20,18 +20,16 @@ const SECRET = "the-app-client-secret";
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ROUNDS = 3;
 const CONNECTIONS = 32;
-/** As many webhooks twice: one about each contract and one about its customer. */
+/** There are twice as many webhooks: one about each contract and one about its customer. */
 const CONTRACTS = 11_000;
-/** Of the webhooks; what they are answered in is not counted, for the program has just been started. */
+/** The first webhooks: their time is not counted, because the program has just been started. */
 const WARM_UP = 2_000;
 
 /** More than can be spent. */
 const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
-/** What the dearest plan gives. */
-const DEAREST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
-/**
- * Enough to be connected, and next to nothing after that: what reads from the platform waits, and all else behind it.
- */
+/** The points that the most expensive plan gives. */
+const LARGEST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
+/** Enough points to connect, and almost none after that: work that reads from the platform waits. */
 const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 /**
  * Far more than any plan gives, so that 100,000 contracts are read in minutes, and clearly less than the stand-in can
@@ -40,12 +38,12 @@ const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 const SYNC_POINTS: Points = { maximumAvailable: 20_000, restoreRate: 20_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
-/** What takes longer is broken. Milliseconds. */
+/** A run that takes longer is broken. Milliseconds. */
 const RUN_WITHIN = 1_800_000;
 
 const table = new Table();
 
-/** Runs sds on the first core, to its end. @returns seconds, and what it printed */
+/** Runs sds on the first core until it ends. @returns the seconds, and what it printed */
 async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; printed: string }> {
   const start = performance.now();
   const program = Bun.spawn([...ON_SERVER_CORE, "setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
@@ -65,7 +63,7 @@ async function sds(folder: string, ...args: string[]): Promise<{ seconds: number
   return { seconds: (performance.now() - start) / 1_000, printed };
 }
 
-/** A stand-in with so many contracts, which sds is pointed to from now on. */
+/** Starts a stand-in with this many contracts. From now on sds uses it. */
 async function startStandIn(points: Points, contracts: number): Promise<StandIn> {
   const standIn = await StandIn.start(SECRET_FILE, points, { contracts, renewals: 1 });
   process.env["SDS_PLATFORM_URL"] = standIn.url;
@@ -83,13 +81,13 @@ function connectShop(folder: string): Promise<unknown> {
   return sds(folder, "shop", "connect", DOMAIN, "--client-credentials");
 }
 
-/** Seconds that processes worked since they were started. */
+/** Processor seconds that processes used since they were started. */
 function worked({ pid }: { pid: number }): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** A copy of the template that serves, with a stand-in of its own, and the program warmed up. */
+/** Starts `serve` on a copy of the template, with a stand-in of its own, and warms it up. */
 async function withServer<T>(
   template: string,
   points: Points,
@@ -134,7 +132,7 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
   };
   const slowest: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    await withServer(template, DEAREST_PLAN, posts, async (server, _standIn, folder) => {
+    await withServer(template, LARGEST_PLAN, posts, async (server, _standIn, folder) => {
       const before = count(folder);
       const { seconds, latencies } = await postAll(server.url, requests, CONNECTIONS);
       speeds.taken.push(measured.length / seconds);
@@ -147,7 +145,7 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
     speeds.bare.push(await commitBodies(measured));
   }
   const [taken, alone, bare] = [median(speeds.taken), median(speeds.alone), median(speeds.bare)];
-  const meanwhile = `${rate(median(speeds.processed))} processed meanwhile, contracts at ${DEAREST_PLAN.restoreRate.toLocaleString("en")} points/s`;
+  const meanwhile = `${rate(median(speeds.processed))} processed meanwhile, contracts at ${LARGEST_PLAN.restoreRate.toLocaleString("en")} points/s`;
   const name = `Webhooks acknowledged, ${CONNECTIONS} connections, against bare commits of ${CONNECTIONS} of the same bytes`;
   table.addRatio(name, `${rate(taken)}, bare ${rate(bare)} (${meanwhile})`, taken / bare, 0.5);
   table.addRemark(
@@ -158,7 +156,8 @@ async function measureWebhooks(template: string, posts: PlatformPost[]): Promise
 }
 
 /**
- * How long the inbox takes to be empty when nothing more comes, and the platform answers as fast as the stand-in can.
+ * Measures how long the inbox takes to become empty while no webhooks arrive and the platform answers as fast as the
+ * stand-in can.
  */
 async function measureDrain(template: string, posts: PlatformPost[]): Promise<void> {
   await withServer(template, UNTHROTTLED, posts, async (server, standIn, folder) => {
@@ -197,14 +196,14 @@ async function measureSync(): Promise<void> {
   const allowed = (points - maximumAvailable) / restoreRate;
   const measured = `${rounded(seconds)} s, budget ${rounded(allowed)} s (${points.toLocaleString("en")} points at ${restoreRate.toLocaleString("en")}/s, refused ${throttled})`;
   table.addRatioBelow(
-    `First sync of ${SYNCED.toLocaleString("en")} contracts against what the points allow`,
+    `Load of ${SYNCED.toLocaleString("en")} contracts against what the points allow`,
     measured,
     seconds / allowed,
     1.1,
   );
 }
 
-/** Makes a folder as it is after a first sync, with nothing that holds the sync up. */
+/** Makes a folder as it is after a load. The points do not limit this load. */
 async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
   await using standIn = await startStandIn(UNTHROTTLED, CONTRACTS);
   await connectShop(folder);
@@ -213,7 +212,7 @@ async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
   const { points } = await standIn.spent();
   const busy = `stand-in ${percent((worked(standIn) - before) / seconds)} of its core`;
   table.addRemark(
-    `First sync of ${CONTRACTS.toLocaleString("en")} contracts, no limit of points`,
+    `Load of ${CONTRACTS.toLocaleString("en")} contracts, no limit of points`,
     `${rate(CONTRACTS / seconds)}, ${rate(points / seconds)} points (${busy})`,
   );
   await measureNothingNew(folder, standIn);
@@ -230,9 +229,9 @@ async function measureNothingNew(folder: string, standIn: StandIn): Promise<void
   });
   const measured = `${asked.map(({ operation, times }) => `${operation} ${times}`).join(", ")} (${after.points - before.points} points)`;
   table.addCheck(
-    "Requests of a reconciling run with nothing changed",
+    "Requests of a reconciliation with nothing changed",
     measured,
-    "one a kind",
+    "one of each kind",
     asked.length === 4 && asked.every(({ times }) => times === 1),
   );
 }
@@ -241,7 +240,7 @@ if (cpus().length < 2) throw new Error("this needs two cores: one is measured, t
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, SECRET);
-// Inherited by every sds that is started.
+// Every sds that is started inherits this.
 Object.assign(process.env, { SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: SECRET_FILE });
 const template = newFolder("synced");
 tell("Loading a shop ...");
@@ -254,6 +253,6 @@ await measureSync();
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
 process.stdout.write(
-  `One shop on the stand-in of the platform, a core for sds and one for the rest, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`,
+  `One shop on the stand-in of the platform, one core for sds and one for everything else, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`,
 );
 rmSync(FOLDER, { recursive: true });

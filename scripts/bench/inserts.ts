@@ -1,7 +1,7 @@
 /**
- * The least that an import can cost: reads rows as `writtenRows` left them and puts them into the same tables of
- * another database with prepared inserts, under the program's own pragmas. `bun scripts/bench/inserts.ts ROWS_DATABASE
- * DATABASE CHANGES_PER_COMMIT`
+ * Measures the least that an import can cost: reads the rows of `writtenRows` and inserts them into the same tables of
+ * another database with prepared statements and the program's own pragmas.
+ * `bun scripts/bench/inserts.ts ROWS_DATABASE DATABASE CHANGES_PER_COMMIT`
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";

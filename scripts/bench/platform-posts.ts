@@ -6,7 +6,7 @@ import { DOMAIN } from "./stand-in.ts";
 
 const SAMPLES = join(import.meta.dir, "../../test/support/platform-webhooks");
 
-/** A webhook of the platform with what it is about. */
+/** A platform webhook with its subject. */
 export interface PlatformPost {
   webhookId: string;
   topic: string;
@@ -15,16 +15,16 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** As fast as they are taken at best. */
+/** Webhooks that were sent in the same millisecond: more than the program can accept in one. */
 const PER_MILLISECOND = 10;
 
 /**
  * One for each contract and each customer by turns, with the payloads that the platform has as samples.
- * @param now when the last is sent off, epoch milliseconds
+ * @param now when the last one is sent, epoch milliseconds
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
-  // Else the mirror would have later news of the customer than this.
+  // Otherwise the mirror would have newer data of the customer than this.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
     "2021-12-31T19:00:00-05:00",
     new Date(now).toISOString(),
@@ -42,7 +42,7 @@ export function platformPosts(contracts: readonly string[], customers: readonly 
   });
 }
 
-/** The whole request as the platform sends it, signed, so that posting costs next to nothing beside answering. */
+/** The whole request as the platform sends it, signed, so that posting costs almost nothing compared with answering. */
 export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost, secret: string): Uint8Array {
   const at = new Date(triggeredAt).toISOString();
   const { headers } = signedWith(secret, {
@@ -67,13 +67,13 @@ export function requestOf({ webhookId, topic, body, triggeredAt }: PlatformPost,
 
 export interface Posted {
   seconds: number;
-  /** Milliseconds from each request to its answer, as they came. */
+  /** Milliseconds from each request to its answer, in the order of the answers. */
   latencies: number[];
 }
 
 /**
- * Posts them all from so many connections, each of which has one request under way.
- * @throws at an answer other than 200
+ * Posts them all over several connections, each with one request at a time.
+ * @throws if an answer is not 200
  */
 export async function postAll(url: string, requests: readonly Uint8Array[], connections: number): Promise<Posted> {
   const { hostname, port } = new URL(url);
@@ -91,7 +91,7 @@ export async function postAll(url: string, requests: readonly Uint8Array[], conn
         return;
       }
       sentAt = performance.now();
-      // It is small, and nothing else is on its way.
+      // The request is small, and the connection has no other.
       if (socket.write(request) !== request.length) reject(new Error("the connection took a part of a request"));
     }
     await connect({

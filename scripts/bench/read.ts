@@ -24,13 +24,13 @@ const MEGABYTE = 1e6;
 
 const table: string[][] = [["", "measured", "ratio", "target", "met"]];
 
-/** A ratio that should be at least so much. */
+/** A ratio that should be at least `target`. */
 function addRatio(name: string, measured: string, ratio: number, target: number): void {
   const met = ratio >= target ? "yes" : `no, ${percent(1 - ratio / target)} short`;
   table.push([name, measured, ratio.toFixed(2), `at least ${target}`, met]);
 }
 
-/** A figure that should be below so much. */
+/** A value that should be below `limit`. */
 function addBound(name: string, value: number, limit: number, unit: string, remark = ""): void {
   const met = value < limit ? "yes" : `no, ${percent(value / limit - 1)} over`;
   table.push([name, `${value.toFixed(0)} ${unit}${remark}`, "", `below ${limit} ${unit}`, met]);
@@ -59,7 +59,7 @@ async function onePage(load: Load): Promise<string> {
   return answer.text();
 }
 
-/** A server that answers with what a page of this load is. */
+/** A server that answers every request with a page of this size. */
 function startConstant(load: Load): Promise<Server> {
   return startPinnedServer(["bun", join(BENCH, "constant.ts"), `${load.server.url}${onePath(load)}`, load.key]);
 }
@@ -78,7 +78,7 @@ async function installBaseline(): Promise<void> {
   await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(folder).quiet();
 }
 
-/** How fast the disk is is another question: what fits into memory is read from there. */
+/** The speed of the disk is not measured: this reads the files into memory first. */
 async function warm(...files: string[]): Promise<void> {
   await $`cat ${files} > /dev/null`.quiet();
 }
@@ -92,7 +92,7 @@ async function measurePages(shop: shops.Shop): Promise<void> {
 
   const fifty = shops.randomPages(shop, 50);
   if ((await onePage(load(fifty))) !== (await onePage(load(fifty, baseline))))
-    throw new Error("Fastify gives another page than sds");
+    throw new Error("Fastify answers with another page than sds");
   await using constantFifty = await startConstant(load(fifty));
   const { sds, constant, fastify } = await pagesPerSecond({
     sds: load(fifty),
@@ -156,7 +156,7 @@ async function measureImport(rounds = 3): Promise<void> {
     const { file: rowFile, count, changes } = shops.writtenRows(imported);
     rows = count;
     const inserted = await shops.emptyShop("inserts");
-    // As many commits as the import had.
+    // The same number of commits as in the import.
     const changesPerCommit = Math.ceil(changes / (IMPORTED_ROWS / 1_000));
     const start = performance.now();
     await $`bun ${BENCH}/inserts.ts ${rowFile} ${shops.databaseOf(inserted)} ${changesPerCommit}`.quiet();

@@ -28,7 +28,7 @@ const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Br
 
 /**
  * A shop's contracts of five years, always the same ones: one line each, and four customers for five contracts.
- * @param order `random` is how an export may come; `dated` is oldest first, evenly spread
+ * @param order `random` is a possible order of an export; `dated` is oldest first, evenly spread
  */
 export function* subscriptionRecords(count: number, order: "random" | "dated"): Generator<SubscriptionRecord> {
   const random = mulberry32(20_260_131);

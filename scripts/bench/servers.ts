@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
 
-/** Each has a core of its own, so that asking does not slow the answering. */
+/** Client and server have a core each, so that the client does not slow the server. */
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ON_LOAD_CORE = ["taskset", "-c", "1"];
 const CONNECTIONS = 16;
 const START_WITHIN = 20_000;
-/** The best round may be so much better than the worst. */
+/** How much better than the worst round the best one may be. */
 const SPREAD = 1.3;
 
 export interface Server extends AsyncDisposable {
@@ -15,7 +15,7 @@ export interface Server extends AsyncDisposable {
   pid: number;
 }
 
-/** Starts a program that says `listening on URL` on stderr. It ends with the bench, however that ends. */
+/** Starts a program that says `listening on URL` on stderr. It ends when the bench ends, also after an error. */
 export async function startServer(command: string[]): Promise<Server> {
   const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", ...command], {
     env: { ...process.env, SDS_LOG: "error" },
@@ -49,7 +49,7 @@ export function startPinnedServer(command: string[]): Promise<Server> {
 export interface Load {
   server: Server;
   key: string;
-  /** A path to ask for in each line. */
+  /** A file with the path of a request on each line. */
   paths: string;
 }
 
@@ -67,7 +67,10 @@ async function ask({ server, key, paths }: Load, seconds: number): Promise<numbe
   return requests / (microseconds / 1e6);
 }
 
-/** Takes turns, for these machines are noisy. @returns each one's median of pages per second */
+/**
+ * Measures the servers in turn, because the speed of the machine varies.
+ * @returns the median pages per second of each
+ */
 export async function pagesPerSecond<Name extends string>(
   loads: Record<Name, Load>,
   rounds = 3,

@@ -9,14 +9,14 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { subscriptionRecords } from "./records.ts";
 
-/** Git ignores it; removing it makes everything anew. */
+/** Git ignores it. If it is removed, everything is made again. */
 const FOLDER = "dist/bench";
 export const SDS = `${FOLDER}/sds`;
 const DOMAIN = "bench.myshopify.com";
 const ROWS_PER_COMMIT = 10_000;
 const CURSORS = 20_000;
 
-/** What an import of subscriptions writes to. */
+/** The tables that an import of subscriptions writes. */
 export const WRITTEN_TABLES = ["subscriptions", "customers"] as const;
 
 /** A data folder of sds with one shop in it. */
@@ -39,7 +39,7 @@ export async function buildProgram(): Promise<void> {
   await $`bun run build --outfile ${SDS}`.quiet();
 }
 
-/** A shop with nothing in it yet, in place of what the folder held. */
+/** Makes an empty shop. The folder's old content is removed. */
 export async function emptyShop(name: string): Promise<Shop> {
   const folder = join(FOLDER, name);
   rmSync(folder, { recursive: true, force: true });
@@ -58,7 +58,7 @@ export async function importFile(shop: Shop, file: string): Promise<Import> {
 /** The records as NDJSON. */
 export async function recordFile(count: number): Promise<string> {
   const file = join(FOLDER, `subscriptions-${count}.ndjson`);
-  // The writer writes over what is there and leaves the rest.
+  // The writer overwrites the beginning of an existing file and leaves the rest.
   rmSync(file, { force: true });
   const writer = Bun.file(file).writer();
   for (const record of subscriptionRecords(count, "random")) {
@@ -82,13 +82,13 @@ export function importedShop(count: number): Promise<Shop & Import> {
   });
 }
 
-/** A shop whose rows are those that an import would leave, written in the order in which they lie, which is quicker. */
+/** A shop with the rows that an import would write, but inserted in the order of the table, which is quicker. */
 export function filledShop(count: number): Promise<Shop> {
   return keep(`filled-${count}`, async (name) => {
     tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
     const shop = await emptyShop(name);
     const db = openDatabase(databaseOf(shop), 30_000);
-    // Who loses the power starts again.
+    // After a power cut the database is made again.
     db.run("PRAGMA synchronous = OFF");
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
@@ -160,7 +160,7 @@ function pagePath(limit: number, cursor?: string): string {
   return `/api/v1/subscriptions?limit=${limit}${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
 }
 
-/** The rows that the mirror would keep, from its own decision; the customers are left out, nothing here reads them. */
+/** The rows that the mirror would store, by its own decision. Customers are left out, because no bench reads them. */
 function* subscriptionRows(count: number) {
   const nothing = {
     ids: createShopIds(DOMAIN),
@@ -212,14 +212,14 @@ function fillBaseline(shop: Shop): void {
   const fields =
     "id shopifyId customerId status interval intervalCount sellingPlanId lines nextBillingDate cyclesCompleted startedAt cancelledAt";
   const values = fields.split(" ").map((field) => `json ->> '${field}'`);
-  // In the order in which they came.
+  // In the order of their import.
   db.run(`INSERT INTO subscriptions (shop_id, id, shopify_id, customer_id, status, interval, interval_count, selling_plan_id, lines,
     next_billing_date, cycles_completed, started_at, cancelled_at) SELECT shop_id, ${values} FROM sds.subscriptions ORDER BY change_number`);
   db.run("PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
 }
 
-/** What was made once is used again, as long as these sources and the tables are the same. */
+/** Data that was made once is used again until these sources or the tables change. */
 async function keep<T extends Shop>(name: string, make: (name: string) => Promise<T>): Promise<T> {
   const file = join(FOLDER, name, "made.json");
   const sources = [

@@ -8,7 +8,7 @@ export interface Seeding {
   renewals: number;
 }
 
-/** Points at once and a second. */
+/** The most points, and the points that come back each second. */
 export interface Points {
   maximumAvailable: number;
   restoreRate: number;
@@ -31,7 +31,7 @@ export class StandIn implements AsyncDisposable {
   ): Promise<StandIn> {
     const program = ["bun", "test/support/platform/main.ts", "--client-secret-file", secretFile];
     const points = ["--maximum-available", String(maximumAvailable), "--restore-rate", String(restoreRate)];
-    // It says on stdout where it listens.
+    // It prints its address on stdout.
     const standIn = new StandIn(await startServer(["bash", "-c", 'exec "$0" "$@" >&2', ...program, ...points]));
     await standIn.tell("addShop", {});
     await standIn.tell("seed", seeding);
@@ -62,7 +62,7 @@ export class StandIn implements AsyncDisposable {
     return this.look("ids", `shop=${DOMAIN}&kind=${kind}`);
   }
 
-  /** What it was asked so far. @throws if it was asked what the platform would not answer */
+  /** The requests so far. @throws if a request was one that the platform would not answer */
   async spent(): Promise<Spent & { throttled: number }> {
     const { invalid, throttled } = await this.look<{ invalid: string[]; throttled: number }>("state", "");
     if (invalid.length > 0) throw new Error(`the platform would not answer: ${invalid[0]}`);

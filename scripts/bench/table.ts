@@ -1,31 +1,31 @@
-/** What was measured beside what was wanted, as a Markdown table. */
+/** A Markdown table of measured values and their targets. */
 export class Table {
   private readonly rows: string[][] = [];
 
-  /** A ratio that should be at least so much. */
+  /** A ratio that should be at least `target`. */
   addRatio(name: string, measured: string, ratio: number, target: number): void {
     const met = ratio >= target ? "yes" : `no, ${percent(1 - ratio / target)} short`;
     this.rows.push([name, measured, ratio.toFixed(2), `at least ${target}`, met]);
   }
 
-  /** A ratio that should be below so much. */
+  /** A ratio that should be below `limit`. */
   addRatioBelow(name: string, measured: string, ratio: number, limit: number): void {
     const met = ratio < limit ? "yes" : `no, ${percent(ratio / limit - 1)} over`;
     this.rows.push([name, measured, ratio.toFixed(2), `below ${limit}`, met]);
   }
 
-  /** A figure that should be below so much. */
+  /** A value that should be below `limit`. */
   addBound(name: string, value: number, limit: number, unit: string, remark = ""): void {
     const met = value < limit ? "yes" : `no, ${percent(value / limit - 1)} over`;
     this.rows.push([name, `${rounded(value)} ${unit}${remark}`, "", `below ${limit} ${unit}`, met]);
   }
 
-  /** What is as wanted or is not. */
+  /** A result that is either right or wrong. */
   addCheck(name: string, measured: string, target: string, met: boolean): void {
     this.rows.push([name, measured, "", target, met ? "yes" : "no"]);
   }
 
-  /** A figure beside the others, with no target of its own. */
+  /** A value without a target. */
   addRemark(name: string, measured: string, target = ""): void {
     this.rows.push([name, measured, "", target, ""]);
   }

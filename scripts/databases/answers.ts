@@ -4,7 +4,7 @@ import type { OldProgram, Server } from "./program.ts";
 const RESOURCES = ["customers", "subscriptions", "orders"];
 /** Queries of the first page; the pages behind it have the same limit. */
 const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
-/** Pages of one walk, so that the walk of single rows stays short. */
+/** The most pages of one reading, so that reading single rows stays short. */
 const MAX_PAGES = 12;
 const SHOWN_PER_STATUS = 2;
 

@@ -5,7 +5,7 @@ import type { Answers, SignedPost } from "../../test/support/stored-database.ts"
 import type { OldProgram, Server, ShiftedClock } from "./program.ts";
 import { ALPHA, BETA, history, news, occurrences } from "./shops.ts";
 
-/** Where webhooks go; the answer is chosen by what the life needs at the time. */
+/** The endpoint of the webhooks. Its answer can be changed. */
 export interface WebhookReceiver {
   url: string;
   answer: (topic: string) => Response | Promise<Response>;
@@ -22,13 +22,13 @@ export type Remembered = Pick<Answers, "shops" | "taken" | "sessionCookie" | "si
 
 /** Attempts follow each other at once, so that a delivery is soon dead. */
 const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
-/** After so many failed attempts a webhook of the platform stays in the inbox as failed. */
+/** After this many failed attempts a platform webhook stays in the inbox as failed. */
 const INBOX_ATTEMPTS = 11;
 /** Longer than the longest wait between two of those attempts. */
 const SET_FORWARD_MS = 9 * 3_600_000;
 const PATIENCE_MS = 60_000;
 
-/** Lets two shops live until every table has rows in every state that a table can have. */
+/** Runs the life of two shops, until every table has rows in every state. */
 export async function live(world: World): Promise<Remembered> {
   const remembered = await begin(world);
   await serveAndEnd(world, remembered);
@@ -41,7 +41,7 @@ export async function live(world: World): Promise<Remembered> {
   return { ...remembered, signInPath: pathOf(url) };
 }
 
-/** Shops, connections, keys, endpoints, and what is imported before anybody listens. */
+/** Makes shops, connections, keys and endpoints, and imports records while `serve` does not run. */
 async function begin({ program, platform, receiver }: World): Promise<Remembered> {
   const alpha = platform.addShop(ALPHA, { currency: "EUR" });
   const beta = platform.addShop(BETA, { currency: "GBP" });
@@ -65,7 +65,7 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
   await program.run(["sync", ALPHA]);
   await program.run(["sync", ALPHA, "--since", "1h"]);
-  // The run that was cut off, and the connection's trouble, stay in the database.
+  // The interrupted run and the connection's trouble stay in the database.
   platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 401 } : undefined);
   await program.fail(["sync", BETA]);
   platform.fault = () => undefined;
@@ -76,7 +76,7 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   ] as const) {
     await program.run(["import", "-", "--shop", shop], ndjson(history(count)));
   }
-  // Older versions took U+0000. What they stored has to be served; later versions refuse it at the edge.
+  // Older versions accepted U+0000. Later versions refuse it, but have to serve the rows that have it.
   const nul = { type: "customer", shopifyId: "gid://shopify/Customer/900", firstName: "nul\u0000name" };
   await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
 
@@ -114,8 +114,8 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
 }
 
 /**
- * Everything that is queued comes to its end: delivered, dead after five attempts, or delivered when it is sent again
- * by hand.
+ * Brings every queued delivery to its end: delivered, dead after five attempts, or delivered when it is sent again by
+ * hand.
  */
 async function serveAndEnd({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve(QUICK);
@@ -155,7 +155,7 @@ async function serveAndEnd({ program, platform, receiver }: World, remembered: R
   await server.stop();
 }
 
-/** A webhook of the platform that can never be processed, from its receipt to its last attempt. */
+/** Sends a platform webhook that can never be processed, and waits for its last attempt. */
 async function failInInbox({ program, platform, clock }: World): Promise<void> {
   const alpha = platform.shop(ALPHA);
   platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 500 } : undefined);
@@ -171,7 +171,7 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
 }
 
 /**
- * What fails once and is tried again later: a webhook, a trigger, and what waits in the inbox. And somebody signs in.
+ * Makes a webhook, a trigger and a platform webhook fail once, so that they wait for the next attempt. Then signs in.
  */
 async function serveAndFail({ program, platform, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve();
@@ -193,7 +193,7 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   await server.stop();
 }
 
-/** The program is killed in the middle of an attempt, which leaves its claim, and its own address, behind. */
+/** Kills the program in the middle of an attempt: the claim and the program's address stay in the database. */
 async function serveAndCrash({ program, receiver }: World, remembered: Remembered): Promise<void> {
   const server = await program.serve();
   const { promise: asked, resolve } = Promise.withResolvers<void>();
@@ -207,7 +207,7 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
   await server.stop("SIGKILL");
 }
 
-/** Queued while nobody serves. */
+/** Queues events while `serve` does not run. */
 async function leaveWaiting({ program }: World): Promise<void> {
   for (const shop of [ALPHA, BETA])
     await program.run(["import", "-", "--events", "--shop", shop], ndjson([...news(103), ...occurrences(103)]));
@@ -224,7 +224,7 @@ async function intake(server: Server, { shops }: Remembered, domain: string, rec
   });
 }
 
-/** Hands over what the platform has to say. */
+/** Posts the platform webhooks that the stand-in has to send. */
 async function sendAll(
   { platform }: Pick<World, "platform">,
   shop: PlatformShop,

@@ -100,7 +100,7 @@ export function oldProgram(source: string, data: string, env: Record<string, str
   };
 }
 
-/** Reads until the program says where it listens; reads on after that, so that the pipe never fills. */
+/** Reads until the program prints its address, and continues to read, so that the pipe never fills. */
 async function addressIn(stderr: ReadableStream<Uint8Array>): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   async function follow(): Promise<void> {

@@ -71,12 +71,12 @@ function orders(count: number) {
   ]);
 }
 
-/** What is there before anybody listens: everything that a mirror holds. */
+/** Records of everything that a mirror holds, for the import at the start. */
 export function history(count: number): object[] {
   return [...people(count), ...contracts(count), ...orders(count)];
 }
 
-/** What happens while the program serves: events of every topic. */
+/** Records of what happens while `serve` runs: events of every topic. */
 export function news(first: number): object[] {
   return [
     customer(first, { email: `news-${first}@example.com`, firstName: "News" }),
@@ -95,7 +95,7 @@ export function news(first: number): object[] {
   ];
 }
 
-/** What happens once: sent again, it is known by its id and nothing changes. */
+/** Occurrences: if they are sent again, their ids are known and nothing changes. */
 export function occurrences(n: number): object[] {
   const earned = { milestone: 5, earned_by: "Ada <ada@example.com>", ratio: 1.5, nested: { list: [1, null, "é"] } };
   return [

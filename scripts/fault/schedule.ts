@@ -5,7 +5,9 @@ import { $, Glob } from "bun";
 
 const SPEED = 60;
 const WAITS = [2, 4, 8, 16];
-/** The fast clock moves dates, not timers: what is due is looked for once a real second, a minute of it. */
+/**
+ * The fast clock moves dates, not timers: due deliveries are looked for once a real second, which is a minute of it.
+ */
 const LATEST = 1.2;
 
 const data = mkdtempSync(join(tmpdir(), "sds-schedule-"));
@@ -29,7 +31,7 @@ async function sds<T>(...args: string[]): Promise<T> {
 await sds("shop", "add", "alpha.myshopify.com");
 await sds("webhook", "set", "--url", receiver.url.href, "--all-topics");
 const { id } = await sds<{ id: string }>("webhook", "test");
-// The library by itself: the faketime command would stand between us and the program that we have to stop.
+// Preloads the library directly: the faketime command would start the program as its child, and we have to stop it.
 const [library] = [...new Glob("/usr/lib/*/faketime/libfaketime.so.1").scanSync("/")];
 const server = Bun.spawn(["dist/sds", "serve", "--port", "0"], {
   env: { ...env, LD_PRELOAD: library, FAKETIME: `+0 x${SPEED}` },

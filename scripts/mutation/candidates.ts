@@ -43,7 +43,7 @@ export interface Mutant {
   after: string;
 }
 
-/** What an operator becomes; two where both the boundary and the direction can be wrong. */
+/** What an operator is changed to. There are two changes if both the boundary and the direction can be wrong. */
 const OPERATORS: Record<string, string[]> = {
   "===": ["!=="],
   "!==": ["==="],
@@ -70,9 +70,9 @@ const METHODS: Record<string, string> = {
   startsWith: "endsWith",
   endsWith: "startsWith",
 };
-/** Methods whose call is left out of a chain. */
+/** Methods whose call is removed from a chain. */
 const LEFT_OUT = new Set(["run", "where", "toSorted", "toReversed", "filter", "slice", "trim", "toLowerCase"]);
-/** Calls that only tell somebody something: a change in them is no defect that a test has to find. */
+/** Calls that only print or log something: no test has to find a change in them. */
 const TELLING = /(?:^|\.)log\.(?:debug|info|warn|error)$|^(?:tell|printLine)$|\.(?:description|addHelpText)$/;
 /**
  * Numbers from here on are sizes or times. One more or less would make no visible difference, so they become ten times
@@ -153,7 +153,7 @@ function isCall(expression: Expression): boolean {
   return isCallExpression(isAwaitExpression(expression) ? expression.expression : expression);
 }
 
-/** Whether a statement ends what is around it: an early exit. */
+/** Whether a statement is an early exit. */
 function leaves(statement: Statement): boolean {
   const last = isBlock(statement) ? statement.statements.at(-1) : statement;
   return (

@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { runTests, testFilesIn } from "./suite.ts";
 
-/** What one test file does without a mutant. */
+/** What one test file covers, and how long it takes, without a change. */
 export interface TestFile {
   path: string;
   durationMs: number;
   passed: boolean;
-  /** Lines of src that it runs in its own process, by path. What it starts as another process is not seen. */
+  /** Lines of src that it runs in its own process, by path. Other processes that it starts are not seen. */
   lines: Record<string, number[]>;
 }
 
-/** No test file alone may take longer. */
+/** The longest time that one test file may take. */
 const LIMIT_MS = 300_000;
 
 /** Runs every test file of the folder once. The result is kept in `cache` until a file changes. */

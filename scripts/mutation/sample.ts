@@ -12,16 +12,16 @@ function randomFrom(seed: number): () => number {
 }
 
 /**
- * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one that `placeOf`
- *   gives the same place
+ * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one for each position
+ *   that `positionOf` gives
  */
-export function sample<T>(items: readonly T[], count: number, seed: number, placeOf: (item: T) => string): T[] {
+export function sample<T>(items: readonly T[], count: number, seed: number, positionOf: (item: T) => string): T[] {
   const random = randomFrom(seed);
   const shuffled = items.map((item) => ({ item, at: random() })).toSorted((a, b) => a.at - b.at);
   const chosen = new Map<string, T>();
   for (const { item } of shuffled) {
     if (chosen.size === count) break;
-    if (!chosen.has(placeOf(item))) chosen.set(placeOf(item), item);
+    if (!chosen.has(positionOf(item))) chosen.set(positionOf(item), item);
   }
   return [...chosen.values()];
 }
@@ -30,7 +30,7 @@ export function apply(text: string, { start, end, after }: Mutant): string {
   return text.slice(0, start) + after + text.slice(end);
 }
 
-/** Whether the changed file is still a program, and another one than before. */
+/** Whether the changed file is still a valid program, and differs from the one before. */
 export function isDifferentProgram(before: string, after: string, path: string): boolean {
   const transpiler = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" });
   try {

@@ -3,7 +3,7 @@ import { Glob } from "bun";
 
 export type Verdict = { passed: true } | { passed: false; file: string | undefined; why: "failed" | "time limit" };
 
-/** Runs test files of a folder until the first failure. @param limitMs after which the run counts as hanging */
+/** Runs test files of a folder until the first failure. @param limitMs a run that takes longer counts as hanging */
 export async function runTests(
   folder: string,
   files: readonly string[],
@@ -38,7 +38,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nothing of the group is left.
+    // All processes of the group have ended.
   }
 }
 

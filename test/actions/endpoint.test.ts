@@ -19,7 +19,7 @@ async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
 }
 
 describe("saving the endpoint", () => {
-  test("stores URL and topics, and a part of them leaves the rest as it is", async () => {
+  test("stores URL and topics; if one is given, the other stays as it is", async () => {
     const { save, stored } = await opened();
     const url = "https://hooks.example.com/a";
     expect(await save({ url })).toEqual({ settings: { url, topics: [] }, warnings: [] });

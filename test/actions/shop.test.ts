@@ -31,7 +31,7 @@ describe("the status of a shop", () => {
     });
   });
 
-  test("tells the last load from the last reconciliation, and counts the inbox", async () => {
+  test("has the times of the last load and the last reconciliation, and counts the inbox", async () => {
     const { store, shop, status } = await opened();
     await store.syncs.complete(shop.id, "full", START, 9, START + 1);
     await store.syncs.complete(shop.id, "changes", START, 7, START + 2);
@@ -70,7 +70,7 @@ describe("the status of a shop", () => {
 });
 
 describe("changing a shop", () => {
-  test("stores what is given, and says nothing of access where triggers stay as they are", async () => {
+  test("stores what is given, and does not check access if triggers stay as they are", async () => {
     const { store, shop, status } = await opened("free");
     const { shop: changed, warnings } = await changeShop(store, {
       shop,
@@ -93,7 +93,7 @@ describe("changing a shop", () => {
     expect((await status()).triggers).toEqual(["subscription-created"]);
   });
 
-  test("judges triggers by the plan that is set with them", async () => {
+  test("checks triggers against the plan that is set with them", async () => {
     const { store, shop } = await opened("free");
     const change = { plan: "pro" as const, triggers: [] };
     expect((await changeShop(store, { shop, change, actor: "operator" })).warnings).toEqual([]);

@@ -7,7 +7,7 @@ import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 const open = settingsPages();
 const HOSTILE = `</code></textarea>"'><script>window.hacked=1</script><img src=x onerror="window.hacked=1">`;
 
-/** A platform that accepts the connection, and refuses to start workflows with a message that the test chooses. */
+/** A platform that accepts the connection, and refuses to start workflows, with a message from the test. */
 async function refusingPlatform(words: string): Promise<PlatformProcess> {
   const platform = await new PlatformProcess().start();
   const { address } = platform;
@@ -91,7 +91,7 @@ test("a script in a label, a URL, a body or an error is shown as text", async ()
   expect(troubles).toEqual([]);
 });
 
-test("the security policy stops a script and a style that got into a page", async () => {
+test("the security policy stops a script and a style that are put into a page", async () => {
   const { page, troubles } = await open();
   await page.evaluate(`(() => {
     const script = document.createElement("script");

@@ -4,7 +4,7 @@ import { enter, settingsPages, tabTo } from "../support/settings-page.ts";
 
 const open = settingsPages();
 
-test("without scripts everything works but copying and updates of the page", async () => {
+test("without scripts everything works except copying and updates of the page", async () => {
   const { page, url, program, receiver, goto } = await open({
     env: { SDS_RETRY_WAITS: "20ms" },
     browser: { javaScriptEnabled: false },

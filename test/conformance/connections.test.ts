@@ -10,7 +10,7 @@ const NEXT: Tokens = { accessToken: "shpat_2", refreshToken: "shprt_2", expiresA
 
 for (const engine of engines()) {
   describe(`${engine.name}: connecting a shop`, () => {
-    test("stores its tokens, scopes and since when events count", async () => {
+    test("stores its tokens, its scopes and the time from which events are queued", async () => {
       const { store, reopen } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders", "read_customers"], START);
@@ -32,7 +32,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("again replaces the tokens and ends trouble and renewal, but keeps since when events count", async () => {
+    test("again replaces the tokens and ends trouble and renewal, but keeps the time from which events are queued", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.connections.connect(shop.id, "refresh", PAIR, ["read_orders"], START);
@@ -71,7 +71,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: renewing tokens`, () => {
-    test("is one process's until it ends, or until its time is over", async () => {
+    test("belongs to one process until it ends, or until its time is over", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, another] = [await addShop(store), await addShop(store, "another")];
@@ -81,7 +81,7 @@ for (const engine of engines()) {
       expect([await begin("p2", START + 50), await begin("p1", START + 100)]).toEqual([false, false]);
       expect(await other.connections.beginRenewal(another.id, "p2", START, START + 100)).toBe(true);
       expect(await begin("p2", START + 101)).toBe(true);
-      // The first process is too late to end a renewal that is another's now.
+      // The first process is too late: the renewal belongs to another process now.
       await store.connections.endRenewal(shop.id, "p1");
       expect(await begin("p3", START + 102)).toBe(false);
       await other.connections.endRenewal(shop.id, "p2");
@@ -89,7 +89,7 @@ for (const engine of engines()) {
       expect(await store.connections.beginRenewal(another.id, "p3", START + 1, START + 100)).toBe(false);
     });
 
-    test("by two processes at once is begun by one", async () => {
+    test("by two processes at the same time is begun by one of them", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const shop = await addShop(store);
@@ -128,7 +128,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: trouble with the access token`, () => {
-    test("is stored, and whether it changed is told", async () => {
+    test("is stored, and the result says whether it changed", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, [], START);

@@ -101,7 +101,7 @@ for (const engine of engines()) {
       ] as typeof claims);
     });
 
-    test("gives null as URL where the shop has none any more", async () => {
+    test("gives null as URL if the shop has none any more", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
@@ -252,7 +252,7 @@ for (const engine of engines()) {
       expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
     });
 
-    test("changes its own delivery alone", async () => {
+    test("changes only its own delivery", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       for (const shop of [alpha, beta]) {

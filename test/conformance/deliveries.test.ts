@@ -32,7 +32,7 @@ async function shopWithEvents(store: Store, name?: string): Promise<ShopRef> {
   return shop;
 }
 
-/** Claims what is due and ends it: dead, delivered, or retried in an hour. */
+/** Claims the due deliveries and ends them: dead, delivered, or retried in an hour. */
 async function end(
   store: Store,
   shop: ShopRef,
@@ -80,7 +80,7 @@ for (const engine of engines()) {
       expect(await listed({ limit: 0 })).toEqual([]);
     });
 
-    test("has what is known of each delivery", async () => {
+    test("has all details of each delivery", async () => {
       const { store, rows } = await engine.open();
       const shop = await shopWithEvents(store);
       await fill(store, shop);
@@ -137,7 +137,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: retrying a delivery by hand`, () => {
-    test.each(["dead", "delivered"] as const)("that is %s begins a new round, and counts on", async (how) => {
+    test.each(["dead", "delivered"] as const)("that is %s begins a new round, and the count goes on", async (how) => {
       const { store, rows } = await engine.open();
       const shop = await shopWithEvents(store);
       await queueRewards(store, shop, [1]);
@@ -268,7 +268,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: a test event`, () => {
-    test("is queued whatever topics are chosen, signed with the newest secret, and marked", async () => {
+    test("is queued for any choice of topics, signed with the newest secret, and marked", async () => {
       const { store, rows } = await engine.open();
       const [other, shop] = [await shopWithEvents(store, "other"), await addShop(store)];
       await store.webhooks.set(shop.id, { url: URL }, START);

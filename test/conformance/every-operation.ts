@@ -21,10 +21,7 @@ import {
   URL,
 } from "./fixtures.ts";
 
-/**
- * Calls each operation of the port at least once, with the filters that it has, on a shop that has something of
- * everything.
- */
+/** Calls each operation of the port at least once, with all its filters, on a shop with data in every table. */
 export async function everyOperation(store: Store): Promise<void> {
   const shop = await addShop(store);
   await configure(store, shop);

@@ -17,8 +17,7 @@ export const URL = "https://hooks.example.com/in";
 export const HOUR = 3_600_000;
 
 /**
- * Adds a shop. None has the id 1, or the number of its first row as id: a test sees where one stands in the place of
- * the other.
+ * Adds a shop. Its id is neither 1 nor the number of its first row, so that a test fails if one is used for the other.
  */
 export async function addShop(store: Store, name = "alpha"): Promise<Shop> {
   if ((await store.shops.list()).length === 0) await skipIds(store, 2);
@@ -39,7 +38,7 @@ export async function chooseAllEvents(store: Store, shop: ShopRef): Promise<void
   await store.shops.set(shop.domain, { triggers: TRIGGER_HANDLES });
 }
 
-/** Commits the records of one submission, and throws where they are refused. */
+/** Commits the records of one submission, and throws if they are refused. */
 export async function commit(
   store: Store,
   shop: ShopRef,
@@ -64,7 +63,7 @@ export async function queueRewards(
 export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
-/** Claims what is due. */
+/** Claims the due deliveries. */
 export function claim(
   store: Store,
   shop: ShopRef,
@@ -132,7 +131,7 @@ export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
   return JSON.parse(`[${Buffer.from(rows)}]`);
 }
 
-/** Waits for all promises. @returns for each why it failed, undefined where it did not */
+/** Waits for all promises. @returns for each one why it failed; undefined if it did not fail */
 export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises);
   return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));

@@ -57,7 +57,7 @@ for (const engine of engines()) {
       expect(await rows("platform_webhooks")).toEqual([{ shop_id: shop.id, id: "w1", received_at: START }]);
     });
 
-    test("keeps one that is sent again once, by its id in its shop, and tells which were new", async () => {
+    test("keeps a repeated one only once, by its id in its shop, and returns which are new", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       expect(
@@ -180,7 +180,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: inbox items`, () => {
-    test("are read by their numbers, in that order, in their own shop alone", async () => {
+    test("are read by their numbers, in that order, only in their own shop", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, b] = await receive(store, shop, ["a", "b", "c"], {
@@ -251,7 +251,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: retrying inbox items by hand`, () => {
-    test("makes one due now, with its attempts counted anew", async () => {
+    test("makes one due now, with its attempts counted from 0", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, b] = await receive(store, shop, ["a", "b"]);
@@ -276,7 +276,7 @@ for (const engine of engines()) {
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 1, failed: 1 });
     });
 
-    test("makes all that failed due now, and leaves those alone that wait for their next attempt", async () => {
+    test("makes all that failed due now, and does not change those that wait for their next attempt", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const [a, b, c] = await receive(store, shop, ["a", "b", "c"]);

@@ -107,7 +107,7 @@ for (const engine of engines()) {
       expect(await store.keys.list(beta.id)).toHaveLength(1);
     });
 
-    test("by a fingerprint that fits several is refused with their ids, and one of them can be named", async () => {
+    test("by a fingerprint that several have is refused with their ids, and one of them can be named", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       for (const each of ["a", "b"])

@@ -7,7 +7,7 @@ import { cancelFlow, customer, order, reward, subscription } from "../support/re
 import { engines } from "./engines.ts";
 import { addShop, chooseAllEvents, commit, receipt, TOKENS, URL } from "./fixtures.ts";
 
-/** What a shop can lack, and the topics that are queued for a new subscription without it. */
+/** What a shop can lack, and the topics that are queued for a new subscription if it does. */
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
   ["nothing", async () => {}, ["subscription.created", "subscription-created"]],
   ["a plan with access", (store, domain) => store.shops.set(domain, { plan: "free" }), []],
@@ -128,7 +128,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: inbox items`, () => {
-    test("leave the inbox with the commit that settles them, and no others do", async () => {
+    test("leave the inbox with the commit that processes them, and no others do", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await store.inbox.receive(

@@ -38,7 +38,7 @@ async function shopWithInbox(store: Store): Promise<{ shop: ShopRef; inboxNumber
   return { shop, inboxNumbers: items.map(({ number }) => number).sort((a, b) => a - b) };
 }
 
-/** What the mirror has in the end, but for what chance and the grouping may decide: delivery ids and change numbers. */
+/** The mirror at the end, without values that depend on chance or grouping: delivery ids and change numbers. */
 async function contents({ store, rows }: TestStore, shop: ShopRef) {
   const without = (row: Record<string, unknown>) => ({ ...row, change_number: null });
   const mirror = await Promise.all(
@@ -62,7 +62,7 @@ for (const engine of engines()) {
       const property = fc.asyncProperty(submissions, sizes, async (lists, groupSizes) => {
         const [apart, together, memory] = [await engine.open(), await engine.open(), new MemoryMirror(INBOX)];
         const [inApart, inTogether] = [await shopWithInbox(apart.store), await shopWithInbox(together.store)];
-        // The submission in the middle settles the second webhook of the inbox.
+        // The submission in the middle removes the second platform webhook from the inbox.
         const middle = Math.floor(lists.length / 2);
         const of = ({ shop, inboxNumbers }: { shop: ShopRef; inboxNumbers: number[] }) =>
           lists.map(

@@ -48,7 +48,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: a contract's customer is known by its gid, in its own shop alone`, async () => {
+  test(`${engine.name}: a contract's customer is found by its gid, only in its own shop`, async () => {
     const { store } = await engine.open();
     const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
     for (const shop of [alpha, beta])

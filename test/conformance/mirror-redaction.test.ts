@@ -14,7 +14,7 @@ const ada = customer(1, { email: ADA, firstName: "Ada", lastName: "Lovelace" });
 const adaWebhook = `{"id":5001,"customer":{"id":1,"email":"${ADA}","first_name":"Ada"},"total":"25.00"}`;
 const grace = `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`;
 
-/** The tables in which a text still stands. */
+/** The tables that still have a text. */
 async function tablesWith({ rows }: TestStore, text: string): Promise<string[]> {
   const texts = await Promise.all(
     TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const),
@@ -30,7 +30,7 @@ async function addShopWithEvents(store: Store, name?: string): Promise<ShopRef> 
 
 for (const engine of engines()) {
   describe(`${engine.name}: a redaction`, () => {
-    test("empties what was stored before it: profile, rewards, queued and sent events, and the inbox", async () => {
+    test("redacts what was stored before it: profile, rewards, queued and sent events, and the inbox", async () => {
       const opened = await engine.open();
       const { store, rows } = opened;
       const shop = await addShopWithEvents(store);
@@ -65,7 +65,7 @@ for (const engine of engines()) {
       });
     });
 
-    test("empties the reward that the same commit adds, and the event of it", async () => {
+    test("redacts the reward that the same commit adds, and its event", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);
       const submissions = [ada, reward("r", { contact: ADA }), redaction].map((each) => ({ shop, records: [each] }));
@@ -80,7 +80,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("in the same commit also empties what was stored before", async () => {
+    test("also redacts what was stored before its commit", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);
       await commit(opened.store, shop, [ada, reward("old", { contact: ADA })]);
@@ -90,7 +90,7 @@ for (const engine of engines()) {
       expect(await opened.rows("occurrences")).toHaveLength(2);
     });
 
-    test("of two people in one commit empties a text that names both", async () => {
+    test("of two people in one commit redacts a text that names both", async () => {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [ada, customer(2, { firstName: "Grace" })]);
@@ -102,7 +102,7 @@ for (const engine of engines()) {
       expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
     });
 
-    test("does not reach what comes after it, in its own commit or a later one", async () => {
+    test("does not change what comes after it, in its own commit or a later one", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);
       await commit(opened.store, shop, [ada, redaction, reward("r1", { contact: "one" })]);
@@ -114,7 +114,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("leaves other people and other shops alone", async () => {
+    test("does not change other people and other shops", async () => {
       const opened = await engine.open();
       const { store, rows } = opened;
       const [alpha, beta] = [await addShopWithEvents(store, "alpha"), await addShopWithEvents(store, "beta")];
@@ -145,7 +145,7 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("of a refused submission empties nothing", async () => {
+    test("of a refused submission redacts nothing", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);
       await commit(opened.store, shop, [ada, reward("r", { contact: ADA })]);
@@ -173,7 +173,7 @@ for (const engine of engines()) {
       );
     });
 
-    test("is remembered: what the platform said of the person before it changes nothing any more", async () => {
+    test("is remembered: older data of the platform about the person changes nothing any more", async () => {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       await commit(opened.store, shop, [redaction]);

@@ -10,7 +10,7 @@ const at = (text: string) => Date.parse(`${text}T00:00:00.000Z`);
 
 for (const engine of engines()) {
   describe(`${engine.name}: a mirrored row`, () => {
-    test("of a customer has its JSON as it is served, and how recent the platform's word is", async () => {
+    test("of a customer has its JSON as it is served, and the times of the platform's data", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [
@@ -206,7 +206,7 @@ for (const engine of engines()) {
       expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ cyclesCompleted: 7 });
     });
 
-    test("keeps its place in the pages, though its sort date is told otherwise later", async () => {
+    test("keeps its position in the pages, even if a later record has another sort date", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       await commit(store, shop, [subscription(1), order(1, 1)]);

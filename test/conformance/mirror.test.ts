@@ -32,7 +32,7 @@ for (const engine of engines()) {
       expect((await allRows(store, shop, "subscriptions"))[0]).toMatchObject({ cyclesCompleted: 3 });
     });
 
-    test("answers each submission in its place, and a refused one leaves no trace", async () => {
+    test("gives each submission its result in order, and keeps nothing of a refused one", async () => {
       const { store, rows } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await chooseAllEvents(store, alpha);
@@ -144,7 +144,7 @@ for (const engine of engines()) {
       expect(await ids()).toEqual(await ids());
     });
 
-    test("counts the shop's rows of each resource, whatever is written twice", async () => {
+    test("counts the shop's rows of each resource, even if rows are written twice", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       await commit(store, alpha, [
@@ -190,7 +190,7 @@ for (const engine of engines()) {
       expect((await opened.rows("shops"))[0]).toMatchObject({ change_count: 8 });
     });
 
-    test("are not used up by records that say nothing new", async () => {
+    test("are not used up by records that change nothing", async () => {
       const opened = await engine.open();
       const shop = await addShop(opened.store);
       const records: MirrorRecord[] = [subscription(1), order(1, 1), customer(1), reward("r")];

@@ -74,7 +74,7 @@ for (const engine of engines()) {
       expect(JSON.stringify(person)).not.toContain("person11");
     });
 
-    test("is the customer alone where there are no contracts, and nothing for another shop's person", async () => {
+    test("is only the customer if a person has no contracts, and nothing if the person is unknown or another shop's", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await commit(store, shop, [customer(1)]);

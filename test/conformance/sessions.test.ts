@@ -106,7 +106,7 @@ for (const engine of engines()) {
       await store.sessions.end(SESSION);
     });
 
-    test("ends with all others of its shop and its unused links; those in force are counted", async () => {
+    test("ends with all others of its shop and its unused links; the sessions that had not expired are counted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const begin = async (id: number, name: string, expiresAt: number) => {

@@ -138,7 +138,7 @@ for (const engine of engines()) {
   });
 
   describe(`${engine.name}: the plan of the platform's app subscription`, () => {
-    test("is taken, and whether it changed is told", async () => {
+    test("is set, and the result says whether it changed", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       expect(await store.shops.followPlan(shop.id, "free")).toBe(true);

@@ -16,7 +16,7 @@ const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
 
 for (const engine of engines()) {
   describe(`${engine.name}: a sync`, () => {
-    test("that was not completed can go on from where it was; each kind and shop has its own", async () => {
+    test("that was not completed can continue where it stopped; each kind and shop has its own", async () => {
       const { store, reopen } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await store.syncs.save(shop.id, "full", run());
@@ -29,7 +29,7 @@ for (const engine of engines()) {
       expect(await syncs.lastComplete(shop.id, "full")).toBeUndefined();
     });
 
-    test("that is completed tells when it was and how much it changed", async () => {
+    test("that is completed has its time and the number of changes", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.syncs.save(shop.id, "full", run());

@@ -272,7 +272,7 @@ describe("addresses", () => {
     timedOut: false,
   });
 
-  test("a name that now stands for a private address is refused", async () => {
+  test("a name that now has a private address is refused", async () => {
     const answers = [["93.184.215.14"], ["10.0.0.1"]];
     const resolve: Resolve = async () => answers.shift() ?? [];
     await resolve("at save");
@@ -331,7 +331,7 @@ describe("addresses", () => {
     });
   });
 
-  test("once a request may have been sent, no other address gets it", async () => {
+  test("after a request may have been sent, no other address gets it", async () => {
     let requests = 0;
     const url = await rawServer((socket) => {
       requests += 1;

@@ -15,12 +15,12 @@ function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, numb
   return Object.fromEntries(limiter.share(due));
 }
 
-/** Takes all places that these shops may have. */
+/** Takes all slots that these shops may have. */
 function takeAll(limiter: ConcurrencyLimiter, due: number[]): void {
   for (const [shopId, share] of limiter.share(due)) for (let n = 0; n < share; n += 1) limiter.take(shopId);
 }
 
-test("a shop gets no more than its places", () => {
+test("a shop gets no more than its slots", () => {
   const limiter = createConcurrencyLimiter(10, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
@@ -31,13 +31,13 @@ test("a shop gets no more than its places", () => {
   expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
-test("all shops together get no more than all places", () => {
+test("all shops together get no more than all slots", () => {
   const limiter = createConcurrencyLimiter(5, 4);
   makeQuick(limiter, 1, 2, 3);
   expect(shares(limiter, [1, 2, 3])).toEqual({ 1: 2, 2: 2, 3: 1 });
 });
 
-test("shops take turns: the next round begins behind the shop served last", () => {
+test("shops take turns: the next round begins after the shop served last", () => {
   const limiter = createConcurrencyLimiter(2, 1);
   makeQuick(limiter, 1, 2, 3);
   const rounds = [1, 2, 3].map(() => shares(limiter, [1, 2, 3]));
@@ -56,7 +56,7 @@ test("slow shops take turns too, and so do untried ones", () => {
   expect([1, 2, 3].map(() => shares(untried, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
 });
 
-test("an untried endpoint gets one place until it has answered", () => {
+test("an untried endpoint gets one slot until it has answered", () => {
   const limiter = createConcurrencyLimiter(10, 4);
   expect(shares(limiter, [1])).toEqual({ 1: 1 });
   const giveBack = limiter.take(1);
@@ -71,7 +71,7 @@ test.each<[string, number, boolean]>([
   ["answers just before the timeout", 9_900, false],
   ["takes a second", 1_000, false],
 ])(
-  "an endpoint that %s gets one place from the second time on, until it is quick again",
+  "an endpoint that %s gets one slot from the second time on, until it is quick again",
   (_name, durationMs, timedOut) => {
     const limiter = createConcurrencyLimiter(10, 4);
     makeQuick(limiter, 1);
@@ -84,7 +84,7 @@ test.each<[string, number, boolean]>([
   },
 );
 
-test("quick endpoints get places however many others are slow or untried, and so does a new one", () => {
+test("quick endpoints get slots even if many others are slow or untried, and so does a new one", () => {
   const limiter = createConcurrencyLimiter(16, 4);
   const slow = Array.from({ length: 300 }, (_, n) => n + 100);
   const untried = Array.from({ length: 300 }, (_, n) => n + 1000);
@@ -98,7 +98,7 @@ test("quick endpoints get places however many others are slow or untried, and so
   expect(shares(limiter, [1, ...slow, ...untried])).toEqual({ 1: 4 });
 });
 
-test("the last free place goes to a quick endpoint, or else to an untried one, or else to a slow one", () => {
+test("the last free slot goes to a quick endpoint, or else to an untried one, or else to a slow one", () => {
   const limiter = createConcurrencyLimiter(8, 8);
   const [slow, quick, untried] = [1, 2, 3];
   makeSlow(limiter, slow);
@@ -109,7 +109,7 @@ test("the last free place goes to a quick endpoint, or else to an untried one, o
   expect(shares(limiter, [slow])).toEqual({ [slow]: 1 });
 });
 
-test("a single place is enough for an endpoint of any pace", () => {
+test("a single slot is enough for an endpoint of any pace", () => {
   for (const make of [makeQuick, makeSlow, () => undefined]) {
     const limiter = createConcurrencyLimiter(1, 4);
     make(limiter, 1);
@@ -117,7 +117,7 @@ test("a single place is enough for an endpoint of any pace", () => {
   }
 });
 
-test("a place counts for the pace at which it was taken, although the pace changes meanwhile", () => {
+test("a slot counts for the pace at which it was taken, even if the pace changes before it is given back", () => {
   const limiter = createConcurrencyLimiter(4, 4);
   const taken = [limiter.take(1), limiter.take(1)];
   for (const giveBack of taken) giveBack(10_000, true);
@@ -125,7 +125,7 @@ test("a place counts for the pace at which it was taken, although the pace chang
   expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
 });
 
-test("every place comes back", () => {
+test("every slot is given back", () => {
   const limiter = createConcurrencyLimiter(6, 3);
   let state = 1;
   const random = (n: number) => {

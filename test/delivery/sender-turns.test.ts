@@ -84,7 +84,7 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       sender.wake();
       await settle();
     },
-    /** The attempts since the last look. */
+    /** The attempts since the last time. */
     newAttempts: () => attempts.splice(0),
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
     /** Makes the database fail, until the returned function is called. */
@@ -151,7 +151,7 @@ describe("the order of attempts", () => {
     clock.ms += durationMs;
     for (const attempt of [first, second]) attempt?.end({ ...OK, ...outcome });
     await settle();
-    // Two attempts run still, which were made when the endpoint was quick.
+    // Two attempts still run. They were started when the endpoint was quick.
     expect([others.length, newAttempts().length]).toEqual([2, 0]);
     clock.ms -= durationMs;
     others[0]?.end({ ...OK, timedOut: true });
@@ -164,7 +164,7 @@ describe("the order of attempts", () => {
 });
 
 describe("a turn", () => {
-  test("claims nothing while no place is free", async () => {
+  test("claims nothing while no slot is free", async () => {
     const { addShop, wake, newAttempts, deliveries, clock } = await sendingSlowly({ concurrency: 1 });
     const shop = await addShop("a", 2);
     await wake();
@@ -264,7 +264,7 @@ test("an attempt that fails by a fault of the program is made again after its le
   await settle();
   expect(logged.join("")).toContain("the secret cannot be read");
   expect(sender.failing).toBe(false);
-  // Its place is free for another shop.
+  // Its slot is free for another shop.
   const [next] = newAttempts();
   expect(next?.claim.shopId).toBe(other.id);
   next?.end();

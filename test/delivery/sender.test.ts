@@ -152,7 +152,7 @@ test("after a new secret, deliveries queued before keep their signature, and lat
   expect(rotated).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
 });
 
-test("an attempt that a crash cut off is made again when its lease has ended, and is not counted", async () => {
+test("an attempt that a crash interrupted is made again when its lease has ended, and does not count", async () => {
   const { test, shop, receiver, log } = await sending(["subscription.created"]);
   await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
   // Another process claims the delivery and is killed.
@@ -178,7 +178,7 @@ test("an attempt that a crash cut off is made again when its lease has ended, an
   expect(await log()).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
-test("one shop has at most 4 attempts at once, however much is due", async () => {
+test("one shop has at most 4 attempts at once, however many deliveries are due", async () => {
   const { intake, receiver } = await sending(["subscription.created"], { SDS_DELIVERY_TIMEOUT: "5s" });
   let most = 0;
   let atOnce = 0;
@@ -215,7 +215,7 @@ test("results that cannot be recorded make the program not ready, and are record
   expect(receiver.received).toHaveLength(1);
 });
 
-test("a test event arrives whatever topics are selected, and is marked in the log", async () => {
+test("a test event arrives for any selected topics, and is marked in the log", async () => {
   const { test, shop, receiver, secret, log } = await sending([]);
   const id = await test.app.store.deliveries.queueTest(shop, sampleEvent("order.failed"), START);
   test.app.sender.wake();

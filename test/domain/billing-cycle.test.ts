@@ -35,7 +35,7 @@ describe("an order made of a cycle's attempts", () => {
       ],
       { status: "PENDING" },
     ],
-    // Told in any order.
+    // The order of the attempts does not matter.
     [
       "a charge told before the decline",
       [
@@ -49,7 +49,7 @@ describe("an order made of a cycle's attempts", () => {
     expect(mirror.theOrder(1, 1)).toMatchObject({ ...expected, billedAt: "2026-02-01T00:00:00.000Z" });
   });
 
-  test("a skipped cycle is SKIPPED at its expected date, and PENDING once it is taken back", () => {
+  test("a skipped cycle is SKIPPED at its expected date, and PENDING after the skip is undone", () => {
     const mirror = MapMirror.of(
       subscription(1),
       billingCycle(1, 2, [], { skipped: true, expectedAt: "2026-03-01T00:00:00.000Z" }),
@@ -67,7 +67,7 @@ describe("an order made of a cycle's attempts", () => {
     expect(MapMirror.of(subscription(1)).apply(billingCycle(1, 1, [])).rows).toEqual([]);
   });
 
-  test("what was charged stays so, whatever an older word says", () => {
+  test("a charged order stays charged, whatever an older record says", () => {
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["charged", 2]]));
     expect(mirror.apply(billingCycle(1, 1, [["waiting", 2]])).rows).toEqual([]);
     expect(mirror.apply(billingCycle(1, 1, [])).rows).toEqual([]);
@@ -75,7 +75,7 @@ describe("an order made of a cycle's attempts", () => {
 });
 
 describe("events", () => {
-  test("each decline is told of once, with its own count and the plan's next retry", () => {
+  test("each decline gives one event, with its own count and the plan's next retry", () => {
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["a", 1]]));
     const declines: Attempts = [
       ["a", 1],
@@ -100,7 +100,7 @@ describe("events", () => {
     expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
   });
 
-  test("a charge is told of once, as recovered after a decline", () => {
+  test("a charge gives one event, order.recovered after a decline", () => {
     const mirror = MapMirror.of(subscription(1));
     const { events } = mirror.apply(
       billingCycle(1, 1, [
@@ -133,7 +133,7 @@ describe("events", () => {
   });
 });
 
-describe("where the intake tells of the same order", () => {
+describe("if the intake reports the same order", () => {
   const failed = order(1, 1, {
     status: "FAILED",
     shopifyId: null,
@@ -143,7 +143,7 @@ describe("where the intake tells of the same order", () => {
     retriesExhausted: false,
   });
 
-  test("an attempt that it counted is not told of again, and its retry plan stays", () => {
+  test("an attempt that it counted gives no second event, and its retry plan stays", () => {
     const mirror = MapMirror.of(subscription(1), failed);
     const { events } = mirror.apply(billingCycle(1, 1, [["card_declined", 1]]));
     expect(events).toEqual([]);
@@ -160,7 +160,7 @@ describe("where the intake tells of the same order", () => {
     });
   });
 
-  test("and says more of an attempt without counting, no attempt is made of that, and the next one is told of", () => {
+  test("details of an attempt without a count are no new attempt, and the next attempt gives an event", () => {
     const { attemptCount: _count, ...uncounted } = failed;
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, [["card_declined", 1]]));
     expect(mirror.apply(uncounted).events).toEqual([]);
@@ -173,13 +173,13 @@ describe("where the intake tells of the same order", () => {
     expect(events.map(({ data }) => [data["reason"], data["attempt_count"]])).toEqual([["insufficient_funds", 2]]);
   });
 
-  test("what it calls uncollectible is so until something new happens", () => {
+  test("an order that it reports as uncollectible stays so until something new happens", () => {
     const mirror = MapMirror.of(subscription(1), { ...failed, status: "UNCOLLECTIBLE", retriesExhausted: true });
     mirror.apply(billingCycle(1, 1, [["card_declined", 1]]));
     expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
   });
 
-  test("a charge that it did not tell of is told of, though it counted the attempt", () => {
+  test("a charge that it did not report gives an event, although it counted the attempt", () => {
     const mirror = MapMirror.of(subscription(1), { ...failed, attemptCount: 2 });
     const { events } = mirror.apply(
       billingCycle(1, 1, [

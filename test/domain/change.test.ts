@@ -8,7 +8,7 @@ const domain = "alpha.myshopify.com";
 const mirrorOf = MapMirror.of;
 
 describe("customer", () => {
-  test("absent keeps, null clears", () => {
+  test("an absent field keeps what is stored, and null clears it", () => {
     const mirror = mirrorOf(
       customer(1, { email: "a@b.c", firstName: "A", marketingConsent: true, creditsCents: 5, loyaltyTier: 1 }),
     );
@@ -22,13 +22,13 @@ describe("customer", () => {
     });
   });
 
-  test("what says nothing new changes nothing", () => {
+  test("a record with nothing new changes nothing", () => {
     const mirror = mirrorOf(customer(1, { email: "a@b.c" }));
     expect(mirror.apply(customer(1, { email: "a@b.c" }), START + 1000).rows).toEqual([]);
     expect(mirror.apply(customer(1)).rows).toEqual([]);
   });
 
-  test("the platform's older word does not undo its newer one, and consent counts apart", () => {
+  test("older data of the platform does not undo newer data, and the consent has its own time", () => {
     const mirror = mirrorOf(customer(1, { email: "new@b.c", asOf: 2000 }));
     expect(mirror.apply(customer(1, { email: "old@b.c", asOf: 1000 })).rows).toEqual([]);
     mirror.apply(customer(1, { marketingConsent: true, asOf: 1500 }));
@@ -36,7 +36,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c", marketingConsent: true });
   });
 
-  test("a redaction empties the personal data for good and keeps the row", () => {
+  test("a redaction removes the personal data for good and keeps the row", () => {
     const mirror = mirrorOf(
       customer(1, { email: "a@b.c", firstName: "A", lastName: "B", creditsCents: 7, asOf: 1000 }),
     );
@@ -45,7 +45,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: null, firstName: null, lastName: null, creditsCents: 7 });
   });
 
-  test("a redaction of somebody not seen yet holds against what was said before it and comes after it, the same moment included", () => {
+  test("a redaction of an unknown customer also removes data of the same moment or earlier that arrives later", () => {
     const mirror = mirrorOf({ type: "redaction", shopifyId: gid.customer(1), asOf: 2000 });
     for (const asOf of [1000, 2000]) mirror.apply(customer(1, { email: "a@b.c", asOf }));
     expect(mirror.theCustomer(1)?.email).toBeNull();
@@ -55,7 +55,7 @@ describe("customer", () => {
 });
 
 describe("subscription", () => {
-  test("a customer not seen yet becomes an empty one", () => {
+  test("an unknown customer is added without data", () => {
     const mirror = mirrorOf(subscription(1));
     expect(mirror.theCustomer(1)).toEqual({
       id: customerId(domain, gid.customer(1)),
@@ -101,7 +101,7 @@ describe("subscription", () => {
     expect(mirrorOf(subscription(1, { status })).theSubscription(1)?.nextBillingDate).toBeNull();
   });
 
-  test("a cancellation that the mirror sees is dated, one from before is not, and a revival takes the date away", () => {
+  test("a cancellation that the mirror sees gets a date, an earlier one gets none, and a contract that is active again has none", () => {
     const mirror = mirrorOf(subscription(1), subscription(2, { status: "CANCELLED" }));
     mirror.apply(subscription(1, { status: "CANCELLED" }), START + 1000);
     mirror.apply(subscription(1, { status: "CANCELLED", intervalCount: 2 }), START + 2000);
@@ -130,7 +130,7 @@ describe("subscription", () => {
 });
 
 describe("order", () => {
-  test("totalCents is subtotal less discount less credits", () => {
+  test("totalCents is subtotal minus discount minus credits", () => {
     expect(mirrorOf(subscription(1), order(1, 1)).theOrder(1, 1)).toMatchObject({
       subtotalCents: 2500,
       discountCents: 500,
@@ -139,7 +139,7 @@ describe("order", () => {
     });
   });
 
-  test("one for an unknown contract is refused", () => {
+  test("is refused for an unknown contract", () => {
     expect(() => mirrorOf(order(1, 1))).toThrow(
       `subscription names a contract that is not in the mirror: ${gid.contract(1)}`,
     );
@@ -171,7 +171,7 @@ describe("order", () => {
     expect(mirror.theSubscription(1)?.cyclesCompleted).toBe(2);
   });
 
-  test("a given cyclesCompleted stands until null gives the count back to the mirror", () => {
+  test("a given cyclesCompleted stays until null lets the mirror count again", () => {
     const mirror = mirrorOf(subscription(1, { cyclesCompleted: 40 }), order(1, 1));
     expect(mirror.theSubscription(1)?.cyclesCompleted).toBe(40);
     mirror.apply(subscription(1, { cyclesCompleted: 41 }));
@@ -183,7 +183,7 @@ describe("order", () => {
 });
 
 describe("reward and cancel_flow", () => {
-  test("are kept once by id", () => {
+  test("are stored once for each id", () => {
     const mirror = mirrorOf(subscription(1));
     expect(mirror.apply(reward("r1")).rows).toHaveLength(1);
     expect(mirror.apply(reward("r1", { milestone: 6 })).rows).toEqual([]);
@@ -191,11 +191,11 @@ describe("reward and cancel_flow", () => {
     expect(mirror.apply(cancelFlow("r1")).rows).toEqual([]);
   });
 
-  test("a reward's customer not seen yet becomes an empty one", () => {
+  test("the unknown customer of a reward is added without data", () => {
     expect(mirrorOf(reward("r", { customer: gid.customer(7) })).theCustomer(7)?.subscriptionCount).toBe(0);
   });
 
-  test("the end of a flow for an unknown contract is refused", () => {
+  test("a cancellation flow of an unknown contract is refused", () => {
     expect(() => mirrorOf(cancelFlow("c"))).toThrow("subscription names a contract that is not in the mirror");
   });
 });

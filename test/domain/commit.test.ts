@@ -19,14 +19,14 @@ const INBOX = [
 ];
 
 describe("a redaction", () => {
-  test("empties the reward that the same commit adds, and the event of it", () => {
+  test("redacts the reward that the same commit adds, and its event", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(customer(1, { email: ADA })), submit(reward("r", { contact: ADA })), submit(redaction)]);
     expect(JSON.stringify(mirror.contents())).not.toContain(ADA);
     expect(mirror.deliveries.map(({ topic }) => topic)).toEqual(["loyalty.reward_earned", "streak-milestone-reached"]);
   });
 
-  test("empties what was stored before it: rewards, queued events and the inbox", () => {
+  test("redacts what was stored before it: rewards, queued events and the inbox", () => {
     const mirror = new MemoryMirror(INBOX);
     mirror.commit([submit(customer(1, { email: ADA }), reward("r", { contact: ADA }))]);
     expect(JSON.stringify(mirror.contents()).split(ADA)).toHaveLength(5);
@@ -79,13 +79,13 @@ describe("a redaction", () => {
     expect(JSON.stringify(mirror.rows.get("reward other"))).toContain("Grace");
   });
 
-  test("does not reach what comes after it", () => {
+  test("does not change what comes after it", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(customer(1, { email: ADA }), redaction, reward("r", { contact: ADA }))]);
     expect(JSON.stringify(mirror.rows.get("reward r"))).toContain(ADA);
   });
 
-  test("of a refused submission empties nothing", () => {
+  test("of a refused submission redacts nothing", () => {
     const mirror = new MemoryMirror(INBOX);
     mirror.commit([
       submit(customer(1, { email: ADA })),
@@ -114,7 +114,7 @@ describe("events", () => {
     });
   });
 
-  test("are queued by none where eventsSince is Infinity, also those that happen now", () => {
+  test("are not queued if eventsSince is Infinity, not even those that happen now", () => {
     expect(
       events({ shop, records: [subscription(1), reward("r")], eventsSince: Number.POSITIVE_INFINITY }).topics,
     ).toEqual([]);
@@ -136,7 +136,7 @@ describe("events", () => {
   });
 });
 
-test("inbox items leave the inbox with the submission that settles them, and not with a refused one", () => {
+test("platform webhooks leave the inbox with the submission that names them, and not with a refused one", () => {
   const mirror = new MemoryMirror(INBOX);
   mirror.commit([
     { shop, records: [customer(1)], inboxNumbers: [1] },
@@ -145,7 +145,7 @@ test("inbox items leave the inbox with the submission that settles them, and not
   expect([...mirror.inbox.keys()]).toEqual([2]);
 });
 
-test("counts are the rows of each resource, whatever is written twice or refused", () => {
+test("counts are the rows of each resource, even if rows are written twice or refused", () => {
   const mirror = new MemoryMirror();
   mirror.commit([
     submit(subscription(1), subscription(2), order(1, 1)),
@@ -169,7 +169,7 @@ test("decide asks only for rows that keysOf named or that belong to loaded contr
   );
 });
 
-test("any grouping of the same submissions into commits ends in the same mirror, events and emptied texts", () => {
+test("any grouping of the same submissions into commits ends in the same mirror, events and redacted texts", () => {
   fc.assert(
     fc.property(
       submissions,

@@ -9,7 +9,7 @@ test("is <ISO date>~<id>", () => {
   );
 });
 
-test("what was written is read again", () => {
+test("a cursor that was formatted is read back", () => {
   const positions = fc.record({
     at: fc.integer({ min: 0, max: 253_402_300_799_999 }),
     id: fc.string().map((text) => customerId("a.example", text)),

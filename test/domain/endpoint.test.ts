@@ -121,7 +121,7 @@ describe("refused, with the reason", () => {
 describe("SDS_EGRESS_ALLOW", () => {
   const allow = parseEgressAllow("127.0.0.0/8, fd00::/8");
 
-  test("exempts its addresses, and lets http through for them alone", () => {
+  test("allows its addresses, and only for them also http", () => {
     expect(verdict("http://127.0.0.1:8080/", allow)).toBe("accepted");
     expect(verdict("https://[fd00::1]/", allow)).toBe("accepted");
     expect(verdict("http://10.0.0.1:8080/", allow)).toBe("only https:// URLs are accepted");
@@ -130,7 +130,7 @@ describe("SDS_EGRESS_ALLOW", () => {
     expect(refusedAddress("127.0.0.2", "http:", allow)).toBeUndefined();
   });
 
-  test("exempts from nothing else", () => {
+  test("allows nothing else", () => {
     expect(verdict("http://127.0.0.1:80/", allow)).toBe("port 80 is not accepted: use 443, or 1024 and above");
     expect(verdict("http://localhost:8080/", allow)).toMatch("is a name of this machine");
     expect(verdict("http://a@127.0.0.1:8080/", allow)).toBe("the URL has a user name or password in it");

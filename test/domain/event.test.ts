@@ -9,7 +9,7 @@ import { cancelFlow, customer, gid, order, reward, subscription } from "../suppo
 const contract_id = gid.contract(1);
 const customer_id = customerId("alpha.myshopify.com", gid.customer(1));
 
-/** What the last of some records makes happen. */
+/** The events of the last of some records. */
 function eventsOf(...records: MirrorRecord[]) {
   const mirror = new MapMirror();
   return records.map((record) => mirror.apply(record).events).at(-1) ?? [];
@@ -288,7 +288,7 @@ describe("an order", () => {
 });
 
 describe("rewards and cancellation flows", () => {
-  test("are told once by id", () => {
+  test("give one event for each id", () => {
     expect(topicsOf(reward("r"), reward("r"))).toEqual([]);
     expect(topicsOf(subscription(1), cancelFlow("c"), cancelFlow("c", { saved: true }))).toEqual([]);
   });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { customerId, orderId, randomId, subscriptionId } from "../../src/domain/ids.ts";
 
 // These values are a promise: a mirror rebuilt by any later version has the same ids.
-test("ids are a function of shop domain and platform identity", () => {
+test("ids are computed from the shop's domain and the platform's identity", () => {
   expect(customerId("alpha.myshopify.com", "gid://shopify/Customer/1")).toBe("cus_oivueh3kt2qvat2k6dodcmai");
   expect(subscriptionId("alpha.myshopify.com", "gid://shopify/SubscriptionContract/1")).toBe(
     "sub_heq2se547nlrbk4fs6yawput",

@@ -9,7 +9,7 @@ test("a key is cad_pk_ and 48 hexadecimal characters", () => {
   expect(isKey(made)).toBe(true);
 });
 
-test("what is kept of it is its SHA-256 and its first characters", () => {
+test("its SHA-256 and its first characters are stored", () => {
   expect(hashKey("abc").toHex()).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   expect(fingerprintOf(key)).toBe("cad_pk_01234567");
 });

@@ -7,7 +7,7 @@ const MISSPELT_ID = "shopifyID: is not a field of this record (did you mean shop
 
 function refusal(value: unknown): string {
   const parsed = parseRecord(value);
-  return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "taken";
+  return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "accepted";
 }
 
 function taken(value: unknown): unknown {
@@ -15,7 +15,7 @@ function taken(value: unknown): unknown {
   return "record" in parsed ? parsed.record : refusal(value);
 }
 
-describe("a record is taken", () => {
+describe("a record is accepted", () => {
   test.each([
     ["customer", customer(1)],
     [
@@ -61,7 +61,7 @@ describe("a record is taken", () => {
   });
 });
 
-describe("a record is refused, the field named", () => {
+describe("a record is refused, and the refusal names the field", () => {
   const without = (record: object, field: string) =>
     Object.fromEntries(Object.entries(record).filter(([name]) => name !== field));
   const withLine = (fields: object) => ({ ...subscription(1), lines: [line, { ...line, ...fields }] });
@@ -265,24 +265,24 @@ describe("a record is refused, the field named", () => {
     expect(refusal(value)).toBe(expected);
   });
 
-  test("text that is no JSON, without quoting it", () => {
+  test("text that is not JSON, without quoting it", () => {
     expect(parseRecordText('{"email":"bob@example.com"')).toEqual({
       refused: { field: "", reason: "is not valid JSON" },
     });
   });
 });
 
-/** An array in an array, so many levels deep. */
+/** Arrays in arrays, with this many levels. */
 function nested(levels: number): unknown {
   return levels === 0 ? "end" : [nested(levels - 1)];
 }
 
 test("a reward's field may be 8 levels deep and no deeper", () => {
-  expect(refusal(reward("r", { note: nested(7) }))).toBe("taken");
+  expect(refusal(reward("r", { note: nested(7) }))).toBe("accepted");
   expect(refusal(reward("r", { note: nested(8) }))).toStartWith("note: must hold");
 });
 
-test("250 lines and strings of 1,024 characters are taken", () => {
+test("250 lines and strings of 1,024 characters are accepted", () => {
   const record = subscription(1, { lines: new Array(250).fill({ ...line, title: "😀".repeat(1024) }) });
   expect(taken(record)).toEqual(record);
 });

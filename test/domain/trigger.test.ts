@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, triggerBody } from "../../src/domain/trigger.ts";
 
-test("the customer's number is exact, though no float holds it", () => {
+test("the customer's number is exact, although a float cannot hold it", () => {
   const fields = { "Contract ID": 'gid://shopify/SubscriptionContract/"1"', Interval: "1 month" };
   expect(
     triggerBody({ handle: "subscription-created", customer: "gid://shopify/Customer/9007199254740993123", fields }),
@@ -10,14 +10,14 @@ test("the customer's number is exact, though no float holds it", () => {
   );
 });
 
-test("handles and keys are as the platform takes them", () => {
+test("handles and keys have the form that the platform accepts", () => {
   for (const handle of TRIGGER_HANDLES) {
     expect(handle).toMatch(/^[a-z0-9-]{1,30}$/);
     for (const key of Object.keys(TRIGGERS[handle].fields)) expect(key).toMatch(/^[A-Za-z ]+$/);
   }
 });
 
-test("triggers are chosen by handle, all or none", () => {
+test("triggers are chosen by handle, or all, or none", () => {
   expect(parseTriggers("all")).toEqual(TRIGGER_HANDLES);
   expect(parseTriggers("none")).toEqual([]);
   expect(parseTriggers("streak-milestone-reached, subscription-created")).toEqual([

@@ -134,7 +134,7 @@ describe("messages agree with their numbers", () => {
   });
 });
 
-test("shop connect, sync and shop show tell people how a shop stands with the platform", async () => {
+test("shop connect, sync and shop show describe the shop's connection to the platform", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });
   const customer = await platform.tell("createCustomer", { email: "ada@example.com" });

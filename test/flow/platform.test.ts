@@ -96,7 +96,7 @@ test("a shop is connected and loaded, and a change at the platform is seen every
   expect(await platform.invalid()).toEqual([]);
 });
 
-test("a sync that is killed continues where it was, and queues no event twice", async () => {
+test("a sync that is killed continues where it stopped, and queues no event twice", async () => {
   // The platform is so slow that the sync can be killed while it runs.
   const platform = await new PlatformProcess().start("--restore-rate", "2500", "--maximum-available", "1000");
   await platform.tell("addShop");

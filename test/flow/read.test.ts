@@ -55,7 +55,7 @@ test("a change comes in by intake and by import, and is read by key", async () =
   expect(await server.stop()).toBe(0);
 });
 
-test("a key revoked by the command line is refused on the very next request", async () => {
+test("a key that the command line revoked is refused at the next request", async () => {
   const program = new Program();
   const { key, id } = await shopWithKey(program);
   const server = await program.serve();
@@ -66,7 +66,7 @@ test("a key revoked by the command line is refused on the very next request", as
   expect(await status()).toBe(401);
 });
 
-test("a plan changed by the command line counts for the very next request", async () => {
+test("a plan that the command line changed counts for the next request", async () => {
   const program = new Program();
   const { key } = await shopWithKey(program);
   const server = await program.serve();

@@ -13,7 +13,7 @@ type Row = readonly [string, Answer];
 
 const OK = success(200, { status: "ok" });
 
-/** A Host header that Bun makes a URL of, some of which it makes another URL, and some of which it makes none. */
+/** Host headers. From some Bun makes the right URL, from some another URL, and from some none. */
 const HOSTS = [
   "",
   "a/b",
@@ -38,7 +38,7 @@ async function answers(url: string, rows: readonly Row[], host?: string): Promis
   return given;
 }
 
-test("a path counts as it was sent, so another spelling of a path is 404", async () => {
+test("a path is used as it was sent, so another spelling of a path is 404", async () => {
   const { url } = await new Program().serve();
   const rows = [
     "/api/v2/../v1/orders",
@@ -78,7 +78,7 @@ test("a path counts as it was sent, so another spelling of a path is 404", async
   expect(await answers(url, rows)).toEqual(rows);
 });
 
-test("below /api every method but GET is 405, on any path", async () => {
+test("below /api every method except GET is 405, on any path", async () => {
   const { url } = await new Program().serve();
   const methods = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "QUERY"];
   const paths = [

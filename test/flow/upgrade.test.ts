@@ -26,14 +26,14 @@ interface ShownDelivery extends Delivery {
 async function old(version: number): Promise<{ program: Program; answers: Answers }> {
   const data = join(temporaryFolder(), "data");
   const answers = await unpack(version, data);
-  // No server of the platform is there.
+  // The platform does not run in this test.
   return {
     answers,
     program: new Program(data, { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" }),
   };
 }
 
-/** What the commands printed of which the arguments begin so. */
+/** The output of the commands whose arguments begin like this. */
 function printed<T>({ commands }: Answers, ...args: string[]): T[] {
   return commands
     .filter((command) => args.every((arg, index) => command.args[index] === arg))
@@ -58,7 +58,7 @@ describe.each(storedVersions())("a database of schema version %d", (version) => 
     }
   });
 
-  test("sends what waited in it, with the bodies and signatures that were fixed when it was queued", async () => {
+  test("sends the deliveries that waited in it, with the bodies and signatures that were fixed when they were queued", async () => {
     const { program, answers } = await old(version);
     const receiver = new Receiver();
     for (const { domain } of answers.shops)

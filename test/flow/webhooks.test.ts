@@ -40,7 +40,7 @@ async function shopSending(env: Record<string, string> = {}) {
   return { program, receiver, secret, post, entries };
 }
 
-test("a change that comes in goes out, signed, within moments", async () => {
+test("the event of a change is sent, signed, within moments", async () => {
   const { program, receiver, secret, post, entries } = await shopSending();
   const server = await program.serve();
   const began = performance.now();
@@ -66,7 +66,7 @@ test("a change that comes in goes out, signed, within moments", async () => {
   });
 });
 
-test("import queues for what changes only with --events, and a running serve sends it", async () => {
+test("import queues events only with --events, and a running serve sends them", async () => {
   const { program, receiver } = await shopSending();
   const quiet = await program.json(["import", "-"], { stdin: JSON.stringify(subscription(1)) });
   expect(quiet).toEqual({ read: 1, changed: 1, events: 0 });
@@ -226,7 +226,7 @@ describe("delivery", () => {
     await eventually(async () => (await entries("--status", "delivered")).length === 2);
   });
 
-  test("what is not there is no such thing, what is wrongly asked is wrong usage", async () => {
+  test("a delivery that does not exist ends with 3, and wrong usage ends with 2", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);
     for (const verb of ["show", "retry"]) expect((await program.run(["delivery", verb, "whd_x"])).status).toBe(3);
@@ -251,7 +251,7 @@ describe("delivery", () => {
   });
 });
 
-test("listen verifies what comes, prints it and passes it on", async () => {
+test("listen verifies webhooks, prints them and passes them on", async () => {
   const program = new Program(undefined, LOCAL);
   await program.json(["shop", "add", DOMAIN]);
   const receiver = new Receiver();
@@ -271,7 +271,7 @@ test("listen verifies what comes, prints it and passes it on", async () => {
   expect(await listener.stop()).toBe(0);
 });
 
-test("an exemption from the address check is warned of, and counts only where it is set", async () => {
+test("serve warns that SDS_EGRESS_ALLOW is set, and the variable counts only for the program that has it", async () => {
   const { program, entries } = await shopSending();
   const warned = await program.serve();
   await eventually(() => warned.output.includes("SDS_EGRESS_ALLOW is set"));
@@ -289,7 +289,7 @@ test("the demo's deliveries arrive and are verified", async () => {
   await server.stop("SIGINT");
 });
 
-test("killed with -9 at any moment: what was acknowledged arrives, bytes stay, nothing is in flight twice", async () => {
+test("after kill -9 at any moment, acknowledged events arrive with the same bytes, and none is sent twice at the same time", async () => {
   const { program, receiver, secret, post, entries } = await shopSending({
     SDS_DELIVERY_TIMEOUT: "1s",
     SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms",

@@ -31,7 +31,7 @@ describe("POST /intake takes", () => {
     expect(await all("customers")).toHaveLength(customers);
   });
 
-  test("records of a shop on a plan without access, because its mirror is kept up to date all the same", async () => {
+  test("records of a shop on a plan without access, because its mirror is still kept up to date", async () => {
     const { app, addShop } = await testApp();
     const { shop, intake, all } = await addShop("alpha.myshopify.com", "free");
     expect(await answerOf(await intake(customer(1)))).toEqual(success(202, { accepted: 1 }));

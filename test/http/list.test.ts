@@ -164,7 +164,7 @@ describe("a page", () => {
 });
 
 describe("a cursor", () => {
-  test("that this resource's pages did not give this shop is bad", async () => {
+  test("that is not from a page of this resource and this shop is bad", async () => {
     const { app, addShop } = await testApp();
     const alpha = await addShop("alpha.myshopify.com");
     const beta = await addShop("beta.myshopify.com");

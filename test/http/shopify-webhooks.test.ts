@@ -164,7 +164,7 @@ test("the log has at most 100 characters of a topic, 253 of a shop and 200 of an
   });
 });
 
-test("customers/redact empties the e-mail address and the names, and keeps the row", async () => {
+test("customers/redact removes the e-mail address and the names, and keeps the row", async () => {
   const test = await platformApp();
   const { shop, all } = await test.addShop();
   const person = customer(191167, { email: "john@example.com", firstName: "John", lastName: "Doe", creditsCents: 5 });
@@ -217,7 +217,7 @@ test("a name that is too long is cut, and the rest of the profile is stored", as
 });
 
 test.each([
-  ["a topic of no use here", "customer_tags/update", "{}"],
+  ["a topic that is not used", "customer_tags/update", "{}"],
   ["a contract of a shop that is not connected", "subscription_contracts/update", undefined],
   ["a webhook without a topic", "", "{}"],
   ["a webhook for an unknown shop", "customers/update", undefined],

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { apply, type PageBody, testApp } from "../support/app.ts";
 import { order, subscription } from "../support/records.ts";
 
-// These take about a second. A machine that does much else may take longer.
+// These take about a second, and longer on a busy machine.
 setDefaultTimeout(30_000);
 
 /** Few dates, so that many rows share one. */
@@ -14,7 +14,7 @@ const limit = fc.integer({ min: 1, max: 12 });
 const write = fc.oneof(date, fc.nat({ max: 39 }));
 
 test("paging returns each row that existed at the start exactly once, at any page size, even during writes", async () => {
-  // One program for all runs, and several walks over the same writes: what takes time is a commit.
+  // One program for all runs, and several clients during the same writes, because commits take time.
   const { app, addShop } = await testApp();
   const shopWith = fc.record({
     dates: fc.array(date, { minLength: 1, maxLength: 40 }),
@@ -50,8 +50,8 @@ test("paging returns each row that existed at the start exactly once, at any pag
 });
 
 /**
- * A client that reads all pages of the subscriptions, one at a time. It fails when it sees a row again, and so never
- * reads on forever.
+ * A client that reads all pages of the subscriptions, one at a time. It fails when it sees a row again, so that it
+ * never reads forever.
  */
 function walk(get: (path: string) => Promise<Response>, limit: number) {
   const seen = new Set<unknown>();

@@ -5,7 +5,7 @@ function same(key: number): number {
   return key;
 }
 
-test("before anyone is served, the order stays as it is", () => {
+test("before anything is served, the order stays as it is", () => {
   expect(createRotation().order([1, 2, 3], same)).toEqual([1, 2, 3]);
 });
 

@@ -49,7 +49,7 @@ function countingLoop() {
   };
 }
 
-/** Lets the event loop go round often enough for every turn that is wanted and neither held nor paused. */
+/** Lets the event loop run often enough for every turn that is requested and neither held nor paused. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));
 }
@@ -280,7 +280,7 @@ describe("stop", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("makes the turn that is wanted, before it ends", async () => {
+  test("makes the turn that is requested, before it ends", async () => {
     const { loop, state } = countingLoop();
     loop.wake();
     await loop.stop();

@@ -28,7 +28,7 @@ class Commits implements Pick<MirrorStore, "applyRecords"> {
   }
 }
 
-test("what waits at the same time shares a commit, and each is answered", async () => {
+test("submissions that wait at the same time share a commit, and each gets its own result", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   const answers = await Promise.all(
@@ -38,7 +38,7 @@ test("what waits at the same time shares a commit, and each is answered", async 
   expect(answers).toEqual(new Array(3).fill({ accepted: 2, changed: 0, events: 0 }));
 });
 
-test("a commit stays bounded, and a submission that is larger by itself has one of its own", async () => {
+test("a commit has a largest size, and a larger submission gets a commit of its own", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   const many = Array.from({ length: 1500 }, (_, n) => customer(n));
@@ -51,7 +51,7 @@ test("a commit stays bounded, and a submission that is larger by itself has one 
   expect(commits.groups).toEqual([1, 1, 1, 1]);
 });
 
-test("a failed commit is told to all that were in it and to nobody after", async () => {
+test("a failed commit rejects all its submissions and no later ones", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   commits.failure = new StoreError("lost", new Error("disk full"));
@@ -63,7 +63,7 @@ test("a failed commit is told to all that were in it and to nobody after", async
   expect(await recordWriter.submit({ shop, records: [] })).toEqual({ accepted: 0, changed: 0, events: 0 });
 });
 
-test("one that can't be applied fails alone", async () => {
+test("a submission that cannot be applied fails alone", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
   const broken = { ...customer(1), shopifyId: "broken" };

@@ -100,7 +100,7 @@ async function processing() {
       await settle();
     },
     endPause: () => pause?.resolve(),
-    /** The calls since the last look. */
+    /** The calls since the last time. */
     newCalls(): Call[] {
       const seen = calls;
       calls = [];
@@ -138,7 +138,7 @@ describe("shops take turns", () => {
     expect(bySubject(newCalls())).toEqual(["a s1", "b s1", "c s1", "a s2", "b s2", "c s2"]);
   });
 
-  test("and the shop behind the one served last comes next", async () => {
+  test("and the shop after the one served last comes next", async () => {
     const { addShop, receive, wake, settle, newCalls } = await processing();
     for (const name of ["a", "b", "c"]) await receive(await addShop(name), numbered("s", 100), false);
     await wake();
@@ -154,7 +154,7 @@ describe("shops take turns", () => {
     for (const call of running) await call.succeed();
   });
 
-  test("and a shop with nothing that may start is passed over", async () => {
+  test("and a shop with nothing that may start is skipped", async () => {
     const { addShop, receive, wake, settle, newCalls } = await processing();
     const [a, b] = [await addShop("a"), await addShop("b")];
     await receive(a, numbered("s", 10));
@@ -213,7 +213,7 @@ describe("the most that runs at once is", () => {
     clock.ms += 1;
     for (const call of running) await call.succeed();
     await settle();
-    // The second subject still runs, which started last. How long a subject takes that needs no platform changes
+    // The second subject, which started last, still runs. The time of a subject that does not need the platform changes
     // nothing.
     clock.ms -= 5 * SECOND;
     await quick?.succeed();
@@ -226,7 +226,7 @@ describe("the most that runs at once is", () => {
   });
 });
 
-describe("webhooks about one subject", () => {
+describe("platform webhooks about one subject", () => {
   test("that wait together are processed together, the oldest first", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("a");
@@ -253,7 +253,7 @@ describe("webhooks about one subject", () => {
     expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[2]]);
   });
 
-  test("hold up no other subject, however many wait", async () => {
+  test("do not delay other subjects, however many wait", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["s"]);
@@ -264,7 +264,7 @@ describe("webhooks about one subject", () => {
     expect(bySubject(newCalls())).toEqual(["a other"]);
   });
 
-  test("of one shop hold up no webhooks of another shop about the same subject", async () => {
+  test("of one shop do not delay those of another shop about the same subject", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     for (const name of ["a", "b"]) await receive(await addShop(name), ["s"]);
     await wake();
@@ -309,7 +309,7 @@ describe("a platform that fails", () => {
     return { ...all, shop };
   }
 
-  test("is left alone for 5 seconds, then asked about one subject", async () => {
+  test("is not queried for 5 seconds, and then for one subject", async () => {
     const all = await processing();
     const shop = await all.addShop("a");
     await all.receive(shop, ["s1"]);
@@ -325,7 +325,7 @@ describe("a platform that fails", () => {
     expect(all.newCalls()).toHaveLength(1);
   });
 
-  test("is left alone twice as long after each failure, up to a minute", async () => {
+  test("is not queried for twice as long after each failure, up to a minute", async () => {
     const { addShop, receive, wake, settle, newCalls, callCount, clock } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["first"]);
@@ -344,7 +344,7 @@ describe("a platform that fails", () => {
     expect(rests).toEqual([5, 10, 20, 40, 60, 60]);
   });
 
-  test("is asked about several subjects again as soon as it answers", async () => {
+  test("is queried for several subjects again as soon as it answers", async () => {
     const { clock, wake, settle, newCalls } = await failing();
     clock.ms += MINUTE;
     await wake();
@@ -355,7 +355,7 @@ describe("a platform that fails", () => {
     expect(newCalls()).toHaveLength(8);
   });
 
-  test("holds up neither another shop nor what needs no platform", async () => {
+  test("delays neither another shop nor subjects that do not need the platform", async () => {
     const { shop, addShop, receive, wake, settle, newCalls } = await failing();
     await receive(shop, ["quick"], false);
     await receive(await addShop("b"), ["s1"]);
@@ -380,10 +380,10 @@ describe("a platform that fails", () => {
   });
 });
 
-describe("what fails", () => {
+describe("a platform webhook that fails", () => {
   const REFUSED = new SdsError("bad_record", "the record is refused");
 
-  test("is tried again after 5 seconds, then later each time, and stays as failed after 11 attempts", async () => {
+  test("is attempted again after 5 seconds, then after longer waits, and stays as failed after 11 attempts", async () => {
     const { store, addShop, receive, wake, settle, newCalls, waits, clock, logged } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["s"]);
@@ -502,7 +502,7 @@ test("stop waits for what is under way", async () => {
 });
 
 describe("a database that fails", () => {
-  test("while due webhooks are looked for is logged, and they are processed after a pause", async () => {
+  test("when due webhooks are read is logged, and they are processed after a pause", async () => {
     const { store, addShop, receive, wake, settle, newCalls, endPause, logged } = await processing();
     await receive(await addShop("a"), ["s"]);
     const { dueQueues } = store.inbox;

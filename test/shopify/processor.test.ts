@@ -21,7 +21,7 @@ function webhook(topic: string, body: string, id = crypto.randomUUID()) {
   return { shop: DOMAIN, topic, body, id, eventId: id, triggeredAt: "2026-03-01T12:00:00.000000000Z" };
 }
 
-test("every sample of the platform's webhooks is taken and processed", async () => {
+test("every sample of the platform's webhooks is accepted and processed", async () => {
   const all = await connected();
   for (const file of readdirSync(SAMPLES).filter((name) => !/^(shop__redact|app__uninstalled)/.test(name))) {
     const body = await Bun.file(join(SAMPLES, file)).text();
@@ -111,7 +111,7 @@ describe("while the platform is down", () => {
     expect(await entries(all)).toEqual([]);
   });
 
-  test("few of a shop's webhooks are tried, those that need no platform are processed, and all others later", async () => {
+  test("few of a shop's webhooks are attempted, those that do not need the platform are processed, and all others later", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
     for (let n = 0; n < 12; n += 1) all.remote.createContract({ customer, lines: [LINE] });
@@ -136,7 +136,7 @@ describe("while the platform is down", () => {
     expect(await entries(all)).toEqual([]);
   });
 
-  test("webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
+  test("platform webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
     const all = await connected();
     const contract = all.remote.createContract({
       customer: all.remote.createCustomer({ email: "a@example.com" }),

@@ -21,7 +21,7 @@ async function made(): Promise<string> {
   return folder;
 }
 
-/** Holds that opening fails, with a message for the operator. */
+/** Expects that opening fails, with a message for the operator. */
 async function refuses(opening: Promise<unknown>, message: string | RegExp): Promise<void> {
   const expected = typeof message === "string" ? expect.stringContaining(message) : expect.stringMatching(message);
   expect((await failures([opening]))[0]).toMatchObject({ name: "SdsError", code: "failed", message: expected });
@@ -145,7 +145,7 @@ test("a data folder that cannot be made is refused", async () => {
   await refuses(open(join(folder, "file", "below")), "cannot use the data folder");
 });
 
-test("a missing or different master key is refused, for stored secrets could not be read with it", async () => {
+test("a missing or different master key is refused, because it could not open the stored secrets", async () => {
   const folder = await made();
   const key = join(folder, "master.key");
   const kept = await Bun.file(key).text();

@@ -37,7 +37,7 @@ function connect(path: string): Database {
   return db;
 }
 
-/** Why a call failed. Also holds that SQLite shows in the cause alone. */
+/** Why a call failed. Also checks that only the cause shows SQLite's error. */
 async function reasonOf(call: Promise<unknown>): Promise<string> {
   const [failure] = await failures([call]);
   expect(failure).toBeInstanceOf(StoreError);
@@ -49,7 +49,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
 }
 
 describe("a failure of the database is reported as", () => {
-  test("busy where another process holds the lock for too long, in every part that writes", async () => {
+  test("busy if another process holds the lock for too long, in every part that writes", async () => {
     const { store, path } = await open();
     const shop = await addShop(store);
     connect(path).run("BEGIN IMMEDIATE");
@@ -71,14 +71,14 @@ describe("a failure of the database is reported as", () => {
     expect(await allRows(store, shop, "customers")).toEqual([]);
   });
 
-  test("conflict where a write breaks a constraint", async () => {
+  test("conflict if a write breaks a constraint", async () => {
     const { store } = await open();
     const shop = await addShop(store);
     await store.shops.remove(shop.domain);
     expect(await reasonOf(store.connections.connect(shop.id, "token", TOKENS, [], START))).toBe("conflict");
   });
 
-  test("lost where the disk is full, and what was there before can be read", async () => {
+  test("lost if the disk is full, and stored data can still be read", async () => {
     const { store, connection } = await open();
     const shop = await addShop(store);
     connection.run("PRAGMA max_page_count = 1");
@@ -88,13 +88,13 @@ describe("a failure of the database is reported as", () => {
     expect(await allRows(store, shop, "customers")).toEqual([]);
   });
 
-  test("lost where the file is damaged", async () => {
+  test("lost if the file is damaged", async () => {
     const folder = temporaryFolder();
     const writer = await open(folder);
     const shop = await addShop(writer.store);
     await commit(writer.store, shop, [customer(1)]);
     await writer.store.checkpoint();
-    // A second connection, for the first has the pages in its cache.
+    // A second connection, because the first one has the pages in its cache.
     const { store, path } = await open(folder);
     truncateSync(path, 16_384);
     expect(await reasonOf(allRows(store, shop, "customers"))).toBe("lost");

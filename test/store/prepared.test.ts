@@ -19,7 +19,7 @@ function quickest(run: () => unknown): number {
   return Math.min(...times);
 }
 
-test("SQLite prepares none of the store's statements anew at each run (openDatabase says why it could)", async () => {
+test("SQLite prepares none of the store's prepared statements again at each run (openDatabase explains why it could)", async () => {
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());

@@ -14,9 +14,9 @@ import { customer, order, subscription } from "../support/records.ts";
 const schemas = { subscriptions: Subscription, customers: Customer, orders: Order };
 
 /**
- * If you change a list here, databases in the field hold rows without your change, for a row is stored as it is served.
- * Add a migration with `render` (src/store/sqlite/migrations.ts), which renders the stored rows anew, and test it with
- * a database of the version before.
+ * If you change a list here, existing databases have rows without your change, because rows are stored as they are
+ * served. Add a migration with `render` (src/store/sqlite/migrations.ts), which renders the stored rows again, and test
+ * it with a database of the version before.
  */
 test.each([
   [
@@ -32,7 +32,7 @@ test.each([
     "id shopifyId contractId customerId source cycleNumber status lines subtotalCents discountCents creditsCents totalCents billedAt",
   ],
 ] as const)(
-  "the fields of %s are these, in this order; a change needs a migration that renders the stored rows anew",
+  "the fields of %s are these, in this order; another field or order needs a migration that renders the stored rows again",
   async (resource, fields) => {
     expect(Object.keys(schemas[resource].properties)).toEqual(fields.split(" "));
     const { store, shop } = await filled(1);
@@ -99,13 +99,13 @@ function everything(db: Database): unknown {
   return { tables, rows, version: db.query("PRAGMA user_version").get() };
 }
 
-/** A new field behind the status; what has no status gets none. */
+/** Adds a field after the status. A row without a status does not get it. */
 function withPhase({ id, shopifyId, customerId, status, ...rest }: StoredRow): StoredRow {
   return { id, shopifyId, customerId, status, phase: status === "ACTIVE" ? "RUNNING" : null, ...rest };
 }
 
-describe("a migration that renders the stored rows anew", () => {
-  test("puts the new field in its place in every row, also beyond the first batch", async () => {
+describe("a migration that renders the stored rows again", () => {
+  test("adds the new field to every row, even if there are more rows than one read returns", async () => {
     const { db } = await filled(1_001);
     // 2,001 remain, so the last batch has a single row.
     db.run("DELETE FROM subscriptions WHERE id = (SELECT min(id) FROM subscriptions)");
@@ -118,7 +118,7 @@ describe("a migration that renders the stored rows anew", () => {
     expect(expected.filter((json) => json.includes("phase"))).toHaveLength(2_001);
   });
 
-  test("gives each changed row its shop's next change number, and leaves the others theirs", async () => {
+  test("gives each changed row its shop's next change number, and keeps the numbers of the others", async () => {
     const { db, shop, other } = await filled(30);
     const before = mirrored(db);
     const countsBefore = changeCounts(db);

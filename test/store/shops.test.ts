@@ -8,7 +8,7 @@ import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { customer } from "../support/records.ts";
 
-test("a shop loses its keys, sessions and endpoint in the first step of its removal, and its rows in steps", async () => {
+test("a shop that is being removed has no key, session or endpoint from the first step on, and its rows are removed in steps", async () => {
   const folder = temporaryFolder();
   const store = await openStore({
     folder,

@@ -37,7 +37,7 @@ test("the same secret is sealed differently each time, with 12 random bytes befo
   expect(Buffer.compare(first.subarray(0, 12), second.subarray(0, 12))).not.toBe(0);
 });
 
-test("a secret that is needed often is opened anew when it changed", async () => {
+test("a secret that is needed often is opened again when it has changed", async () => {
   const vault = await openVault(masterKey(), undefined, randomBytes);
   const [first, second] = [await vault.seal("one", "p"), await vault.seal("two", "p")];
   for (const [sealed, secret] of [
@@ -47,7 +47,7 @@ test("a secret that is needed often is opened anew when it changed", async () =>
     [first, "one"],
   ] as const)
     expect(await vault.openOften(sealed, "p")).toBe(secret);
-  // The secret of another purpose is remembered apart.
+  // The secret of another purpose is remembered separately.
   const other = await vault.seal("three", "q");
   expect([await vault.openOften(other, "q"), await vault.openOften(first, "p")]).toEqual(["three", "one"]);
 });

@@ -9,7 +9,7 @@ export interface Answer {
   body: unknown;
 }
 
-/** Reads an answer in JSON. The request id is checked and left out, because it is another one each time. */
+/** Reads an answer in JSON. The request id is checked and left out, because each answer has another one. */
 export async function answerOf(response: Response): Promise<Answer> {
   expect(response.headers.get("x-request-id")).toMatch(UUID);
   const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== "x-request-id"));
@@ -18,7 +18,7 @@ export async function answerOf(response: Response): Promise<Answer> {
 
 const JSON_HEADERS = { "content-type": "application/json", "x-content-type-options": "nosniff" };
 
-/** What an answer that is no error has to be. */
+/** The form of an answer that is not an error. */
 export function success(
   status: number,
   body: unknown,
@@ -27,7 +27,7 @@ export function success(
   return { status, headers: { ...JSON_HEADERS, ...headers }, body };
 }
 
-/** What a page of rows has to be. */
+/** The form of a page of rows. */
 export function page(data: unknown[], limit: number, nextCursor: string | null): Answer {
   return success(
     200,
@@ -36,7 +36,7 @@ export function page(data: unknown[], limit: number, nextCursor: string | null):
   );
 }
 
-/** What an error has to be. */
+/** The form of an error. */
 export function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Answer {
   const own = { "cache-control": "no-store", vary: "Authorization", ...headers };
   return success(status, { error: { code, message } }, own);

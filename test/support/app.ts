@@ -26,7 +26,7 @@ export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
 }
 
-/** A clock that moves when it is told to. */
+/** A clock that only the test moves. */
 class Clock {
   ms = START;
   readonly now = () => this.ms;
@@ -51,7 +51,7 @@ export interface TestApp {
   app: App;
   clock: Clock;
   folder: string;
-  /** What was logged, a line each. */
+  /** The log, one entry for each line. */
   logged: string[];
   addShop(domain?: string, plan?: Plan): Promise<TestShop>;
   request(path: string, init?: RequestInit): Promise<Response>;
@@ -121,7 +121,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   return { app, clock, folder, logged, addShop, request };
 }
 
-/** Puts records into the mirror, past the record writer's grouping. */
+/** Puts records into the mirror directly, without the record writer. */
 export async function apply(app: App, shop: Shop, records: MirrorRecord[], now = START): Promise<void> {
   const [applied] = await app.store.mirror.applyRecords([{ shop, records }], now);
   if (applied === undefined || "refused" in applied) throw new Error(`refused: ${JSON.stringify(applied)}`);

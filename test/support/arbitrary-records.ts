@@ -3,7 +3,7 @@ import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { START } from "./app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
 
-/** Few of everything, so that records often meet. */
+/** Few ids of each kind, so that records are often about the same object. */
 const n = fc.integer({ min: 1, max: 3 });
 const email = fc.constantFrom("ada@example.com", "grace@example.com", null);
 const asOf = fc.integer({ min: START - 5_000, max: START + 5_000 });

@@ -2,12 +2,12 @@ import { afterEach } from "bun:test";
 
 const cleanups: (() => unknown)[] = [];
 
-/** Runs after the test, whatever becomes of it; the latest first. */
+/** Runs after the test, even if it fails; the latest first. */
 export function afterTest(cleanup: () => unknown): void {
   cleanups.push(cleanup);
 }
 
-/** For tests that begin anew many times: what was to be cleaned up is cleaned up now. */
+/** For tests with many runs: cleans up now. */
 export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 }

@@ -31,7 +31,7 @@ export async function queuedTopics({ test, shop }: ConnectedShop): Promise<strin
   return deliveries.map(({ topic }) => topic).toReversed();
 }
 
-/** The operations that the platform was asked for, the oldest first. */
+/** The operations that were requested from the platform, the oldest first. */
 export function operations({ platform }: ConnectedShop, from = 0): string[] {
   return platform.requests.slice(from).map(({ operation }) => operation);
 }

@@ -11,8 +11,8 @@ export const SECRET = "the-app-client-secret";
 export const DOMAIN = "alpha.myshopify.com";
 
 /**
- * A stand-in of the platform that the test's end stops, and fails the test if it was asked what the platform would not
- * answer.
+ * A stand-in of the platform that stops at the end of the test. It fails the test if there was a request that the
+ * platform would not answer.
  */
 async function standIn(options: Parameters<typeof StandIn.start>[0] = {}): Promise<StandIn> {
   const platform = await StandIn.start({
@@ -33,11 +33,11 @@ export interface ConnectedShop {
   platform: StandIn;
   remote: PlatformShop;
   shop: Awaited<ReturnType<TestApp["addShop"]>>;
-  /** Hands a webhook to the program as the platform would. */
+  /** Posts a platform webhook to the program, as the platform would. */
   send(webhook: Webhook): Promise<Response>;
-  /** Hands over all that the platform has to tell, and waits until it is processed. */
+  /** Posts all platform webhooks that wait at the stand-in, and waits until they are processed. */
   deliverAll(): Promise<void>;
-  /** Waits until what can be processed now is. */
+  /** Waits until everything that can be processed now is processed. */
   processed(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "..
 import { START } from "./app.ts";
 import { gid } from "./records.ts";
 
-/** A mirror in a map, for what is decided without a database. */
+/** A mirror in a map, to test decisions without a database. */
 export class MapMirror implements MirrorView {
   readonly domain = "alpha.myshopify.com";
   readonly ids = createShopIds(this.domain);

@@ -17,7 +17,7 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/doma
 import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
 import { START } from "./app.ts";
 
-/** What one shop's mirror holds at the end, in a form that can be compared. */
+/** The content of one shop's mirror at the end, in a form that can be compared. */
 export interface MirrorContents {
   rows: Record<string, Row>;
   deliveries: Omit<NewDelivery, "id">[];
@@ -25,7 +25,7 @@ export interface MirrorContents {
   state: Pick<ShopState, "changeCount" | "counts">;
 }
 
-/** An engine in memory for the pure planning of commits: one shop that wants every event. */
+/** An engine in memory that uses `planCommit`: one shop that wants every event. */
 export class MemoryMirror {
   readonly shop: ShopRef = { id: 1, domain: "alpha.myshopify.com" };
   readonly rows = new Map<string, Row>();

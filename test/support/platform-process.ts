@@ -6,7 +6,7 @@ import { afterTest } from "./cleanup.ts";
 const SECRET = "the-app-client-secret";
 const DOMAIN = "alpha.myshopify.com";
 
-/** The stand-in of the platform as a process of its own, told what to do over HTTP. */
+/** The stand-in of the platform as a process of its own, controlled over HTTP. */
 export class PlatformProcess {
   readonly secretFile = join(temporaryFolder(), "secret");
   address = "";
@@ -62,7 +62,7 @@ export class PlatformProcess {
     return body.result;
   }
 
-  /** How many posts of webhooks nobody took. */
+  /** How many webhooks could not be delivered. */
   async undelivered(): Promise<number> {
     return ((await (await fetch(`${this.address}/control/state`)).json()) as { undelivered: number }).undelivered;
   }

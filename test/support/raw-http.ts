@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 
 /**
- * Writes bytes to a socket, which no client library sends as they are, and gives back all that is answered until the
- * server closes.
+ * Writes bytes to a socket, because client libraries would change them, and returns everything that is answered until
+ * the server closes.
  * @param hangUp ends the sending side at once. The server may then close before an answer that takes time.
  */
 export function exchange(url: string, text: string, { hangUp = false } = {}): Promise<string> {

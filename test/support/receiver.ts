@@ -10,11 +10,11 @@ export interface Delivered {
   json: { id: string; topic: string; created_at: string; shop: string; data: Record<string, unknown> };
 }
 
-/** An endpoint on this machine that keeps what it gets, and answers as it is told. */
+/** An endpoint on this machine that keeps what it receives. The test sets its answer. */
 export class Receiver {
   readonly url: string;
   readonly received: Delivered[] = [];
-  /** Deliveries that were under way twice at once. */
+  /** Deliveries that arrived twice at the same time. */
   readonly overlaps: string[] = [];
   answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
   private readonly underWay = new Set<string>();

@@ -7,11 +7,11 @@ import { Receiver } from "./receiver.ts";
 export const DOMAIN = "alpha.myshopify.com";
 
 interface Options {
-  /** For the program, beside what lets it send to this machine. */
+  /** More variables for the program. It is allowed to send to this machine. */
   env?: Record<string, string>;
   /** For `shop add`. */
   shop?: string[];
-  /** Done before `serve` starts. */
+  /** Runs before `serve` starts. */
   prepare?: (program: Program) => Promise<unknown>;
   browser?: BrowserContextOptions;
 }
@@ -28,7 +28,7 @@ export interface Settings {
   goto(path: string): Promise<void>;
 }
 
-/** To be called once at the top of a test file: the file's tests share a browser, and have nothing else in common. */
+/** Call this once at the top of a test file: the file's tests share a browser and nothing else. */
 export function settingsPages(): (options?: Options) => Promise<Settings> {
   let browser: Browser | undefined;
   // Starting programs takes time on a busy machine.
@@ -99,20 +99,20 @@ function watch(page: Page, url: string): string[] {
   return troubles;
 }
 
-/** Marks the page that is open now; the mark is gone when the page is loaded anew. */
+/** Marks the page that is open now. The mark disappears when the page is loaded again. */
 export async function markPage(page: Page): Promise<() => Promise<boolean>> {
   await page.evaluate("window.marked = true");
   return async () => (await page.evaluate<unknown>("window.marked")) === true;
 }
 
-/** Presses Enter on what has the focus, and waits for the page that it leads to. */
+/** Presses Enter on the focused element, and waits for the page that it opens. */
 export async function enter(page: Page): Promise<void> {
   const loaded = page.waitForEvent("load");
   await page.keyboard.press("Enter");
   await loaded;
 }
 
-/** Presses Tab until the focus is on what the selector says, and sees on the way that the focus can be seen. */
+/** Presses Tab until the selected element has the focus. Checks on the way that the focus is visible. */
 export async function tabTo(page: Page, selector: string): Promise<void> {
   for (let presses = 0; presses < 80; presses++) {
     await page.keyboard.press("Tab");

@@ -31,7 +31,7 @@ export interface SignedPost {
 
 interface StoredShop {
   domain: string;
-  /** An API key in force. */
+  /** An API key that is not revoked. */
   key: string;
   intakeSecret: string;
 }
@@ -76,7 +76,7 @@ export async function unpack(version: number, data: string): Promise<Answers> {
 }
 
 /**
- * The database of a data folder as it stands now, with what is still in its write-ahead log: schema version and whole
+ * The database of a data folder as it is now, with the content of its write-ahead log: schema version and whole
  * content.
  */
 export function readDatabase(data: string): { schemaVersion: number; content: Buffer } {

@@ -154,7 +154,7 @@ describe("points", () => {
     expect(waits).toEqual([]);
   });
 
-  test("are hardly ever exceeded, however many requests begin at the same time", async () => {
+  test("are almost never exceeded, however many requests begin at the same time", async () => {
     const all = await connected({}, { maximumAvailable: 60, restoreRate: 400 });
     for (let n = 0; n < 5; n += 1) all.remote.createCustomer({ email: `${n}@example.com` });
     await Promise.all(Array.from({ length: 40 }, () => count(all)));

@@ -36,7 +36,7 @@ describe("an access token", () => {
     expect(all.platform.tokenRequests).toBe(2);
   });
 
-  test("is renewed once for all who need it at the same time", async () => {
+  test("is renewed once for all callers that need it at the same time", async () => {
     const all = await connected();
     const { tokens, shop } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
@@ -142,7 +142,7 @@ describe("a renewal in another process", () => {
     };
     expect(await tokens.get(shop)).toBe(other.accessToken);
     expect(all.platform.tokenRequests).toBe(1);
-    // The renewal was given back: the next one begins at once.
+    // The renewal has ended, so the next one begins at once.
     all.test.clock.ms += LIFE_MS;
     expect(await tokens.get(shop)).not.toBe(other.accessToken);
   });
@@ -214,17 +214,13 @@ describe("the platform's answer to a request for a token", () => {
     ["with a life of 0 has no end", { status: 200, body: { access_token: "t", expires_in: 0 } }, { expiresAt: null }],
     ["with a life counts seconds", { status: 200, body: { access_token: "t", expires_in: 1.9 } }, { expiresAt: 1_000 }],
     [
-      "is believed for 366 days at most",
+      "counts for 366 days at most",
       { status: 200, body: { access_token: "t", expires_in: 1e12 } },
       { expiresAt: 366 * 86_400_000 },
     ],
+    ["keeps the refresh token if it has none", { status: 200, body: { access_token: "t" } }, { refreshToken: "old" }],
     [
-      "keeps the refresh token if it brings none",
-      { status: 200, body: { access_token: "t" } },
-      { refreshToken: "old" },
-    ],
-    [
-      "brings the next refresh token",
+      "has the next refresh token",
       { status: 200, body: { access_token: "t", refresh_token: "new" } },
       { refreshToken: "new" },
     ],
@@ -244,7 +240,7 @@ describe("the platform's answer to a request for a token", () => {
     ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "HTTP 403", status: 403 }],
     ["has no token", { status: 200, body: {} }, { message: "HTTP 200", status: 200 }],
     [
-      "has a token that fits no header",
+      "has a token that cannot be in a header",
       { status: 200, body: { access_token: "a b" } },
       { message: "HTTP 200", status: 200 },
     ],

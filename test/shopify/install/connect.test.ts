@@ -18,7 +18,7 @@ describe("connecting a shop", () => {
     expect(await connection(all, result.shop.id)).toMatchObject({ kind: "client_credentials", scopes: granted });
   });
 
-  test("brings the currency and the plan of a known one up to date", async () => {
+  test("updates the currency and the plan of a known one", async () => {
     const all = await connected();
     all.remote.setCurrency("EUR");
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });

@@ -10,7 +10,7 @@ function load({ test, shop }: ConnectedShop, events = false) {
   return test.app.platform.synchronizer.load(shop.shop, { events });
 }
 
-describe("a full sync", () => {
+describe("a load of a whole shop", () => {
   test("brings customers, contracts and orders into the mirror, and queues nothing", async () => {
     const all = await connected();
     await queueAllEvents(all);
@@ -103,7 +103,7 @@ describe("a full sync", () => {
     expect(operations(all, begun)).not.toContain("OrdersById");
   });
 
-  test("continues at its last page after an interruption, and ends the same", async () => {
+  test("continues at its last page after an interruption, with the same result", async () => {
     const all = await connected();
     const { syncs } = all.test.app.store;
     all.remote.seed({ contracts: 60, renewals: 1 });
@@ -120,12 +120,12 @@ describe("a full sync", () => {
     expect(operations(all, begun)).not.toContain("AllCustomers");
     expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
     expect(await all.shop.all("subscriptions")).toHaveLength(60);
-    // The run counts from its begin, not from its continuation.
+    // The run counts from its start, not from its continuation.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
   });
 
-  test("tells how far it is", async () => {
+  test("reports its progress", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 150, renewals: 0 });
     all.test.clock.ms += HOUR_MS;

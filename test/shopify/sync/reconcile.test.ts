@@ -99,7 +99,7 @@ describe("reconciling", () => {
     await expect(reconcile(all)).rejects.toThrow(`${DOMAIN} was never loaded completely`);
   });
 
-  test("leaves a contract that cannot be mirrored to the inbox", async () => {
+  test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
     all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
@@ -120,7 +120,7 @@ describe("reconciling", () => {
 });
 
 describe("events", () => {
-  test("are queued for what happened since the shop was connected, whatever brings it", async () => {
+  test("are queued for what happened since the shop was connected, whatever the source", async () => {
     const all = await connected();
     await queueAllEvents(all);
     all.test.clock.ms -= 90 * 24 * HOUR_MS;
@@ -129,7 +129,7 @@ describe("events", () => {
     all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     all.remote.outgoing.length = 0;
     all.test.clock.ms += 91 * 24 * HOUR_MS;
-    // A webhook comes before the first sync.
+    // A platform webhook comes before the load.
     all.remote.pause(contract);
     await all.deliverAll();
     expect(await all.shop.all("orders")).toHaveLength(2);
@@ -140,7 +140,7 @@ describe("events", () => {
     expect((await queuedTopics(all)).toSorted()).toEqual(["order.failed", "subscription.updated"]);
   });
 
-  test("are queued for a webhook that waits in the inbox, even if a sync brings its change first", async () => {
+  test("are queued for a platform webhook that waits in the inbox, even if a load reads its change first", async () => {
     const all = await loaded();
     all.remote.cancel(all.contract);
     all.platform.fault = () => ({ status: 503 });

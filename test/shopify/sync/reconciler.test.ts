@@ -36,7 +36,7 @@ test("a shop is reconciled every hour, counted from the start of its last run", 
   expect(await lastRun(all)).toMatchObject({ changed: 0 });
 });
 
-test("a shop that was never loaded completely is left alone", async () => {
+test("a shop that was never loaded completely is not reconciled", async () => {
   const all = await connected();
   all.test.clock.ms += 2 * HOUR_MS;
   await all.test.app.reconciler.runOnce();
