@@ -72,6 +72,15 @@ test("the database stays in store/", () => {
   expect(outside.map(({ path }) => path)).toEqual(["cli/version.ts"]);
 });
 
+test("only open-store.ts chooses an engine", () => {
+  const choosing = sources.filter(
+    ({ path, imports }) =>
+      !path.startsWith("store/sqlite/") &&
+      imports.some(({ from }) => join(path, "..", from).startsWith("store/sqlite/")),
+  );
+  expect(choosing.map(({ path }) => path)).toEqual(["store/open-store.ts"]);
+});
+
 test("only mirror/ applies records", () => {
   const callers = sources.filter(({ path, text }) => /\.applyRecords\(/.test(text) && part(path) !== "mirror");
   expect(callers.map(({ path }) => path)).toEqual([]);

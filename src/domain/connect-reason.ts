@@ -24,10 +24,12 @@ const REASONS: Record<string, string> = {
 /** With these codes there was no connection, so nothing was sent. */
 const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
 
+/** Whether no connection came about, so that another address may be tried. */
 export function isUnreached(thrown: unknown): boolean {
   return UNREACHED.has(codeOf(thrown));
 }
 
+/** The reason, as the end of "Could not connect to the endpoint: …". */
 export function connectReason(thrown: unknown): string {
   const code = codeOf(thrown);
   return REASONS[code] ?? (code === "" ? messageOf(thrown) : `the connection failed (${code})`);

@@ -4,6 +4,7 @@ import type { RedactionRecord } from "./platform-records.ts";
 import type { CustomerRecord } from "./record-schemas.ts";
 import { type CustomerRow, type Decision, differs, keep, type MirrorView, NOTHING } from "./state.ts";
 
+/** A customer that only the gid is known of: one that a contract or a reward names before its own record arrives. */
 export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
   return {
     kind: "customer",
@@ -24,6 +25,7 @@ export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerR
   };
 }
 
+/** Absent fields keep what is stored. Data of the platform that is older than the stored data changes nothing. */
 export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
@@ -62,11 +64,13 @@ function limitAhead(asOf: number | undefined, now: number): number | undefined {
   return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD_MS);
 }
 
+/** The customer with more or fewer contracts. */
 export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
   const subscriptionCount = row.resource.subscriptionCount + difference;
   return { ...row, resource: { ...row.resource, subscriptionCount } };
 }
 
+/** Empties the customer's own row. `redactionOf` covers the texts that name the customer. */
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
   // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must not be used.

@@ -123,6 +123,7 @@ export function orderEvents(
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
+/** The event of a reward, which passes the sender's own fields on. A streak with a number as milestone has a trigger. */
 export function rewardEvent(
   customer_id: string,
   { type: _type, id: _id, customer, source, ...fields }: RewardRecord,
@@ -133,6 +134,7 @@ export function rewardEvent(
   return { ...event, trigger: { handle: "streak-milestone-reached", customer, fields: { Milestone: milestone } } };
 }
 
+/** The event of a finished cancellation flow. */
 export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): Event {
   const { subscription: contract_id, reason_id, offer_type, accepted, saved } = record;
   return { topic: "cancel_flow.completed", data: { contract_id, customer_id, reason_id, offer_type, accepted, saved } };

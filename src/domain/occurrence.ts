@@ -4,6 +4,7 @@ import { redactedId } from "./ids.ts";
 import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import { type Decision, type MirrorView, NOTHING, type OccurrenceRow, unknownContract } from "./state.ts";
 
+/** A reward is kept once by its sender's id, which a redaction may have replaced by its hash. */
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
@@ -16,6 +17,7 @@ export function decideReward(mirror: MirrorView, record: RewardRecord, now: numb
   };
 }
 
+/** A finished cancellation flow is kept once by its sender's id. Refused for an unknown contract. */
 export function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));

@@ -16,14 +16,17 @@ function isRenewal(order: Order | undefined): boolean {
   return order?.source === "recurring" && isCharged(order.status);
 }
 
+/** Whether the order is paid, at once or after a decline. */
 export function isCharged(status: Order["status"] | undefined): boolean {
   return status === "PAID" || status === "RECOVERED";
 }
 
+/** Whether the last attempt was declined. */
 export function isDeclined(status: Order["status"] | undefined): boolean {
   return status === "FAILED" || status === "UNCOLLECTIBLE";
 }
 
+/** An order as the billing system reports it, with its contract's cycles. Refused for an unknown contract. */
 export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);

@@ -9,6 +9,7 @@ export interface KnownPerson {
   names: string[];
 }
 
+/** What the customer's row says of the person. @param customer undefined for one that was never seen */
 export function knownPerson(customer: Customer | undefined): KnownPerson {
   const { email = null, firstName, lastName } = customer ?? {};
   const names = [firstName, lastName, `${firstName} ${lastName}`].filter(

@@ -9,6 +9,7 @@ export interface Refusal {
   reason: string;
 }
 
+/** @param field empty where the record as a whole is wrong */
 export function refuse(field: string, reason: string): { refused: Refusal } {
   return { refused: { field, reason } };
 }
@@ -43,6 +44,7 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
   return { field: pathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
 }
 
+/** @param meant a field of the record that the unknown one is like */
 export function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
   return {
     field: pathOf(keys),

@@ -13,6 +13,7 @@ export interface LoadedRows {
   texts: StoredText[];
 }
 
+/** Where an engine starts to load. */
 export function noRows(): LoadedRows {
   return { customers: new Map(), subscriptions: new Map(), orders: new Map(), occurrences: new Map(), texts: [] };
 }
@@ -23,6 +24,7 @@ export function missingCustomers({ customers, subscriptions }: LoadedRows): stri
   return [...ids].filter((id) => !customers.has(id));
 }
 
+/** Names an occurrence in `LoadedRows`. */
 export function occurrenceKey(type: OccurrenceType, id: string): string {
   return `${type} ${id}`;
 }

@@ -79,6 +79,7 @@ export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }
 
+/** Refuses a record that names a contract which is not in the mirror. */
 export function unknownContract(gid: string): Decision {
   return { refused: { field: "subscription", reason: `names a contract that is not in the mirror: ${gid}` } };
 }

@@ -5,6 +5,7 @@ import type { SubscriptionRecord } from "./record-schemas.ts";
 import type { Subscription } from "./resources.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING, type Row, type SubscriptionRow } from "./state.ts";
 
+/** A contract, with the subscription counts of its customer and a former one. An older revision changes nothing. */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);

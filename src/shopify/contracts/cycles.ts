@@ -1,3 +1,4 @@
+import { isCharged } from "../../domain/order.ts";
 import type { Order } from "../../domain/resources.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
@@ -21,10 +22,6 @@ const INTERVAL_DAYS: Record<string, number> = { DAY: 1, WEEK: 7, MONTH: 31, YEAR
 /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-export function isCharged({ status }: Order): boolean {
-  return status === "PAID" || status === "RECOVERED";
-}
-
 /** The first cycle to read: it can still change, or it belongs to one of the changed orders. */
 export function firstOpenCycle(mirrored: MirroredOrders, changedOrders: readonly string[], now: number): number {
   let first = 1;
@@ -38,7 +35,9 @@ export function firstOpenCycle(mirrored: MirroredOrders, changedOrders: readonly
 
 function isSettled(order: Order | undefined, now: number): boolean {
   if (order === undefined) return false;
-  return isCharged(order) || (order.status === "SKIPPED" && Date.parse(order.billedAt) < now - SKIP_SETTLED_AFTER_MS);
+  return (
+    isCharged(order.status) || (order.status === "SKIPPED" && Date.parse(order.billedAt) < now - SKIP_SETTLED_AFTER_MS)
+  );
 }
 
 export function cycleRange(contractGid: string, from: number, count: number): CyclesVariables {

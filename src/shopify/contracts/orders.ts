@@ -1,3 +1,4 @@
+import { isCharged } from "../../domain/order.ts";
 import type { OrderMoney } from "../../domain/platform-records.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
@@ -12,7 +13,7 @@ import {
   type OrderNode,
 } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
-import { isCharged, type MirroredOrders } from "./cycles.ts";
+import type { MirroredOrders } from "./cycles.ts";
 import { orderMoney } from "./money.ts";
 
 /** An order as it was read, and what it costs. */
@@ -47,7 +48,9 @@ export async function readOrders(
   shop: ShopAddress,
   { checkout, attempts, mirrored, changedOrders, creditTitle, expected }: OrderRequest,
 ): Promise<ContractOrders> {
-  const known = new Map([...mirrored.values()].filter(isCharged).map((order) => [order.shopifyId, order]));
+  const known = new Map(
+    [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
+  );
   const gids = new Set([...(checkout === undefined ? [] : [checkout]), ...attempts.flatMap(orderOf)]);
   const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
   const orders = new Map<string, ReadOrder>();
