@@ -3,8 +3,8 @@ import type { Order } from "../domain/resources.ts";
 
 /** This many cycles in a row without an order mean that no more follow. */
 const MAX_GAP = 12;
-/** Cycles in the first read. Most contracts have fewer, so one read is enough. */
-const FIRST_READ = 36;
+/** Cycles in the first read: enough for a contract with a few orders. Each one costs a hash and a search. */
+const FIRST_READ = 16;
 
 /** The orders that a contract may have in some cycles, by internal id. */
 export interface CycleRange {

@@ -61,7 +61,8 @@ export function mirrorRows(db: Database): MirrorRows {
     "SELECT 1 FROM occurrences WHERE shop_id = ? AND type = ? AND id = ?",
   );
   const orders = db.prepare<{ json: string }, [number, string]>(
-    "SELECT json FROM orders WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))",
+    `SELECT json FROM orders INDEXED BY orders_by_id
+     WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
   );
   const customerGid = db.prepare<{ gid: string }, [number, string]>(
     `SELECT customers.json ->> '$.shopifyId' AS gid FROM subscriptions
