@@ -123,7 +123,9 @@ export function orderEvents(
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
-/** The event of a reward, which passes the sender's own fields on. A streak with a number as milestone has a trigger. */
+/**
+ * The event of a reward, which passes the sender's own fields on. A streak with a number as milestone has a trigger.
+ */
 export function rewardEvent(
   customer_id: string,
   { type: _type, id: _id, customer, source, ...fields }: RewardRecord,

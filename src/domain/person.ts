@@ -19,8 +19,8 @@ export function knownPerson(customer: Customer | undefined): KnownPerson {
 }
 
 /**
- * A JSON value with the personal data of one person replaced by null. A field whose name is the person's address or name
- * is left out. Everything else stays.
+ * A JSON value with the personal data of one person replaced by null. A field whose name is the person's address or
+ * name is left out. Everything else stays.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;

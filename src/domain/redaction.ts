@@ -18,8 +18,8 @@ export interface StoredText {
 }
 
 /**
- * What a text in each place contains if it is about a person: one of these. Engines search for them. They also find some
- * texts that are not about the person, because the digits of an id can be part of another number.
+ * What a text in each place contains if it is about a person: one of these. Engines search for them. They also find
+ * some texts that are not about the person, because the digits of an id can be part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
@@ -30,7 +30,9 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
   };
 }
 
-/** Removes one person's data from a text that names them; another text stays as it is. The key of a reward can change. */
+/**
+ * Removes one person's data from a text that names them; another text stays as it is. The key of a reward can change.
+ */
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**

@@ -258,8 +258,8 @@ function respondRepeatedForm(): Response {
 function respondForeignForm(): Response {
   const children = (
     <p>
-      This form does not come from your current session, so nothing was changed. <a href="/admin">Open the settings</a>{" "}
-      and try again.
+      This form is not from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try
+      again.
     </p>
   );
   return respondMessage({ status: 403, title: "This form was refused", children });

@@ -17,7 +17,9 @@ export function dateFrom(text: string): string {
   return isoUtc(ms);
 }
 
-/** Makes a text fit the mirror, so that the rest of its record can be kept: not too long, well-formed, without U+0000. */
+/**
+ * Makes a text fit the mirror, so that the rest of its record can be kept: not too long, well-formed, without U+0000.
+ */
 export function clipText<T>(value: T): T | string {
   return typeof value === "string" ? value.replaceAll("\0", "").slice(0, MAX_STRING).toWellFormed() : value;
 }
