@@ -47,15 +47,16 @@ export function createGroupCommit<I, O>({
   }
 
   /**
-   * Waits until a turn of the event loop brings no new item. Requests that arrive together are submitted a few turns
-   * apart.
+   * Waits until two turns of the event loop in a row bring no new item. Requests that arrive together are submitted a
+   * few turns apart. With one quiet turn, a load of contracts took a sixth more commits.
    */
   async function gather(): Promise<void> {
-    let seen: number;
-    do {
-      seen = queue.length;
+    let quietTurns = 0;
+    while (quietTurns < 2) {
+      const before = queue.length;
       await new Promise((resolve) => setImmediate(resolve));
-    } while (queue.length > seen);
+      quietTurns = queue.length > before ? 0 : quietTurns + 1;
+    }
   }
 
   function takeGroup(): Submitted<I, O>[] {
