@@ -16,7 +16,7 @@ interface ProgressBar {
 
 /** A bar with the time that is left, on a terminal; nothing elsewhere. */
 export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
-  let drawnAt = 0;
+  let drawnAt = Number.NEGATIVE_INFINITY;
   let last = 0;
   /** The start of the measurement. A continued run starts in the middle, and each new stage starts at 0 again. */
   let from = { done: 0, at: performance.now() };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { progressLine, rateText } from "../../src/cli/progress-bar.ts";
+import { createProgressBar, progressLine, rateText } from "../../src/cli/progress-bar.ts";
 
 test.each([
   [0, 0, "0 records, 0/s"],
@@ -25,4 +25,22 @@ test.each([
   [Number.NaN, 2, "0 records"],
 ])("%p done after %p s", (done, elapsed, line) => {
   expect(progressLine(done, "0 records", elapsed)).toBe(line);
+});
+
+/** @returns what a bar writes to a stream when it is updated twice at once */
+function drawTwice(isTTY: boolean): string[] {
+  const written: string[] = [];
+  const bar = createProgressBar({ isTTY, write: (text: string) => written.push(text) > 0 } as NodeJS.WriteStream);
+  bar.update(undefined, "1 record");
+  bar.update(undefined, "2 records");
+  bar.end();
+  return written;
+}
+
+test("updates that follow at once are drawn once", () => {
+  expect(drawTwice(true)).toEqual(["\r\x1b[K1 record", "\r\x1b[K"]);
+});
+
+test("no bar is drawn where there is no terminal", () => {
+  expect(drawTwice(false)).toEqual([]);
 });
