@@ -1,0 +1,60 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { openStore } from "../../src/store/open-store.ts";
+import { randomBytes, START } from "../support/app.ts";
+import { deadDelivery } from "../support/dead-delivery.ts";
+import { Program } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DOMAIN = "alpha.myshopify.com";
+
+/** A shop with a key, a dead delivery and a platform webhook that could not be processed. */
+async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  await program.json(["key", "create", "--label", "Warehouse"]);
+  const masterKeyFile = join(program.data, "master.key");
+  const store = await openStore({ folder: program.data, masterKeyFile, busyTimeoutMs: 30_000, random: randomBytes });
+  const shop = await store.shops.find(DOMAIN);
+  if (shop === undefined) throw new Error("the shop is missing");
+  await deadDelivery(store, shop);
+  const webhook = { webhookId: null, topic: "orders/paid", subject: "s", needsPlatform: true, body: "{}" };
+  await store.inbox.receive([{ shopId: shop.id, ...webhook, triggeredAt: START }], START);
+  const entries = await store.inbox.list(shop.id, { limit: 1, status: "waiting" });
+  await store.inbox.postpone(
+    shop.id,
+    entries.map(({ number }) => number),
+    "It failed.",
+    null,
+  );
+  const [delivery] = await store.deliveries.list(shop.id, { limit: 1 });
+  await store.close();
+  return { program, deliveryId: delivery?.id ?? "" };
+}
+
+test("each table has headings, and a value below each", async () => {
+  const { program, deliveryId } = await fullShop();
+  const lines = async (...args: string[]) => {
+    const { stdout } = await program.run(args);
+    return stdout.trimEnd().split("\n");
+  };
+  const attempts = (await lines("delivery", "show", deliveryId)).slice(-2);
+  const headings = "DOMAIN               PLAN  CURRENCY  CREATED";
+  expect(await lines("shop", "list")).toEqual([headings, expect.stringMatching(/^alpha\S+ {2}pro {3}USD {7}\S+Z$/)]);
+  expect(await lines("key", "list")).toEqual([
+    expect.stringMatching(/^ID +LABEL {6}FINGERPRINT {2,}CREATED +LAST USED$/),
+    expect.stringMatching(/^\S+ +Warehouse {2}\S+ +\S+Z {2}never$/),
+  ]);
+  expect(await lines("delivery", "list")).toEqual([
+    expect.stringMatching(/^ID +KIND {5}TOPIC +STATUS {2}ATTEMPTS {2}HTTP {2}CREATED +ERROR$/),
+    expect.stringMatching(/^whd_\S+ {2}webhook {2}order\.failed \(test\) {2}dead {4}1 +\S+ +\S+Z {2}\S.*\.$/),
+  ]);
+  expect(await lines("inbox", "list")).toEqual([
+    expect.stringMatching(/^ID {2}TOPIC {8}ABOUT {2}STATUS {2}ATTEMPTS {2}RECEIVED +ERROR$/),
+    expect.stringMatching(/^\d +orders\/paid {2}s {6}failed {2}1 {9}\S+Z {2}It failed\.$/),
+  ]);
+  expect(attempts[0]).toMatch(/^ATTEMPT {2}STARTED +TOOK +HTTP {2}ERROR$/);
+  expect(attempts[1]).toMatch(/^1 {8}\S+Z {2}\d+ ms +500 {3}\S.*\.$/);
+});
