@@ -1,6 +1,8 @@
 import { Cron } from "croner";
+import { createShopRemover } from "./actions/shop-removal.ts";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
+
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
@@ -77,7 +79,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     retryWaitsMs: waitsMs,
   } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
-  const platform = openPlatform(config, store, recordWriter, dependencies);
+  const remover = createShopRemover({ shops: store.shops, sleep, log });
+  const platform = openPlatform(config, store, recordWriter, {
+    ...dependencies,
+    onRemovalBegun: () => remover.wake(),
+  });
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
   const attempt = createDeliverer(
     store.webhooks,
@@ -127,6 +133,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "send due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),
+    job("* * * * * *", "go on with the removal of shops", async () => remover.wake(), log),
     job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
     job("0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS), log),
     job(
@@ -150,7 +157,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     }
     await inboxWriter.drain();
     // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
-    await Promise.all([platform.stop(), processor.stop(), reconciler.stop()]);
+    await Promise.all([platform.stop(), processor.stop(), reconciler.stop(), remover.stop()]);
     await recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });
@@ -174,6 +181,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
         });
       }
       for (const each of jobs) each.resume();
+      remover.wake();
       address = httpAddress(config.host, server.server?.port);
       await store.sessions.noteAddress(address);
       return address;

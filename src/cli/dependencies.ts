@@ -17,7 +17,7 @@ export async function resolveName(host: string): Promise<string[]> {
 }
 
 /** Ends early if the signal aborts. Then no timer keeps the process alive. */
-async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
+import { removeShop } from "../actions/shop-removal.ts";
 import { SdsError } from "../domain/error.ts";
 import { DEFAULT_RETRY_DAYS, parseRetryDays } from "../domain/retry-plan.ts";
 import {
@@ -15,6 +16,7 @@ import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
 import { addConnectionCommands } from "./connection.ts";
 import { findShop, withStore } from "./context.ts";
+import { sleep } from "./dependencies.ts";
 import { addNoun, example, JSON_OPTION } from "./options.ts";
 import { printFields, printJson, printTable, tell, warn } from "./print.ts";
 
@@ -160,13 +162,15 @@ async function set(
 
 async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
   await withStore(command, async (store) => {
-    const shop = await findShop(store, domain);
+    // A shop whose removal was interrupted is found by this command alone.
+    const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
+    if (!isBeingRemoved) await findShop(store, domain);
     if (!yes)
       throw new SdsError(
         "invalid",
-        `this removes ${shop.domain} with its keys, its deliveries and its mirror: add --yes to do it`,
+        `this removes ${domain} with its keys, its deliveries and its mirror: add --yes to do it`,
       );
-    await store.shops.remove(shop.domain);
+    await removeShop(store.shops, domain, Date.now(), sleep);
   });
   tell(`Removed ${domain}.`);
 }

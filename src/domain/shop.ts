@@ -18,6 +18,20 @@ export interface Shop extends ShopRef {
   createdAt: number;
 }
 
+/**
+ * The topic of the platform webhook that asks for the removal of a shop. The request stays in the inbox until everything
+ * else of the shop is gone.
+ */
+export const REMOVAL_TOPIC = "shop/redact";
+
+/** Says why a shop cannot be added, or connected, now. */
+export function beingRemoved(domain: string): SdsError {
+  return new SdsError(
+    "conflict",
+    `the shop ${domain} is being removed: wait until it is gone; \`sds shop remove ${domain} --yes\` finishes it`,
+  );
+}
+
 /** A discount with this title is store credit, unless the shop uses another title. */
 export const DEFAULT_CREDIT_TITLE = "Loyalty credit";
 

@@ -36,6 +36,8 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
   log: Log;
+  /** Called when the platform asked for the removal of a shop, and the removal began. */
+  onRemovalBegun?: () => void;
 }
 
 /** How long a stop waits for renewals. A new pair of tokens that is not stored is lost for good. */
@@ -48,7 +50,7 @@ export function openPlatform(
   { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
   store: Store,
   recordWriter: RecordWriter,
-  { now, fetch, sleep, log }: Dependencies,
+  { now, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
 ): Platform {
   const { shops, connections, syncs, inbox, mirror } = store;
   const clientSecret = () => newestSecret(platformSecretFile);
@@ -74,6 +76,8 @@ export function openPlatform(
       client: webhookClient,
       contracts: contractsThrough(webhookClient),
       recordWriter,
+      onRemovalBegun,
+      now,
       log,
     }),
     connect: (domain, credentials) =>

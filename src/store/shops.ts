@@ -1,5 +1,5 @@
 import type { ResourceCounts } from "../domain/commit.ts";
-import type { Plan, Shop, ShopSettings } from "../domain/shop.ts";
+import type { Plan, Shop, ShopRef, ShopSettings } from "../domain/shop.ts";
 
 interface NewShop {
   domain: string;
@@ -10,8 +10,13 @@ interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
+/**
+ * Removing a shop can take long, so it goes in steps. `beginRemoval` is the first; from then on only `removing` finds
+ * the shop, no other operation does, and whoever found it before can add nothing to it: they are refused as if the shop
+ * were gone. An interrupted removal goes on with the next `removeSome`, in any process.
+ */
 export interface ShopStore {
-  /** @throws SdsError `conflict` */
+  /** @throws SdsError `conflict` for a domain that exists, or that is being removed */
   add(shop: NewShop, now: number): Promise<Shop>;
   list(): Promise<Shop[]>;
   find(domain: string): Promise<Shop | undefined>;
@@ -27,8 +32,21 @@ export interface ShopStore {
    * @returns whether it changed
    */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
-  /** Removes a shop with everything that is stored about it. @returns whether there was one */
-  remove(domain: string): Promise<boolean>;
+  /**
+   * Marks a shop as one that is being removed, and removes its keys, sessions, sign-in links, endpoint and tokens. For a
+   * shop that is being removed already it does nothing.
+   * @param now epoch milliseconds
+   * @returns the shop, undefined if there is none
+   */
+  beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
+  /** The shops that are being removed, the one that began first in front. */
+  removing(): Promise<ShopRef[]>;
+  /**
+   * Removes some rows of a shop that is being removed, in one short transaction. The last one removes the platform
+   * webhook that asked for the removal, its id and the shop's own row together.
+   * @returns whether something is left
+   */
+  removeSome(shopId: number): Promise<boolean>;
   /** The secret that signs what the billing system posts to /intake; undefined for an unknown shop. */
   intakeSecret(domain: string): Promise<{ shop: Shop; secret: string } | undefined>;
 }

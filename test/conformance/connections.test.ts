@@ -3,7 +3,7 @@ import type { Tokens } from "../../src/domain/connection.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, TOKENS } from "./fixtures.ts";
+import { addShop, failures, removeShop, TOKENS } from "./fixtures.ts";
 
 const PAIR: Tokens = { accessToken: "shpat_1", refreshToken: "shprt_1", expiresAt: START + 1_000 };
 const NEXT: Tokens = { accessToken: "shpat_2", refreshToken: "shprt_2", expiresAt: START + 2_000 };
@@ -63,7 +63,7 @@ for (const engine of engines()) {
     test("that was removed is refused", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       const [failure] = await failures([store.connections.connect(shop.id, "token", TOKENS, [], START)]);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ reason: "conflict" });

@@ -11,6 +11,7 @@ import {
   LEASE,
   queueRewards,
   record,
+  removeShop,
   succeeded,
   URL,
   WAITS,
@@ -156,7 +157,7 @@ for (const engine of engines()) {
       await chooseAllEvents(store, shop);
       await queueRewards(store, shop, [1]);
       const [claimed] = await claim(store, shop);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       expect(await store.deliveries.dueShops(START + 2 * LEASE)).toEqual([]);
       expect(
         await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] }),

@@ -19,6 +19,7 @@ import {
   LEASE,
   queueRewards,
   record,
+  removeShop,
   succeeded,
   URL,
 } from "./fixtures.ts";
@@ -297,7 +298,7 @@ for (const engine of engines()) {
     test("of a shop that was removed is refused", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       const [failure] = await failures([store.deliveries.queueTest(shop, event, START)]);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ reason: "conflict" });

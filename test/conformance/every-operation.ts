@@ -16,6 +16,7 @@ import {
   HOUR,
   receipt,
   record,
+  removeShop,
   succeeded,
   TOKENS,
   URL,
@@ -31,7 +32,8 @@ export async function everyOperation(store: Store): Promise<void> {
   await signIn(store, shop);
   await store.check();
   await store.checkpoint();
-  await store.shops.remove(shop.domain);
+  await removeShop(store, shop.domain);
+  await store.shops.removing();
   await store.close();
 }
 

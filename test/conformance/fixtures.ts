@@ -27,8 +27,16 @@ export async function addShop(store: Store, name = "alpha"): Promise<Shop> {
 async function skipIds(store: Store, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     await store.shops.add({ domain: "removed.example.com", plan: "pro", currency: "USD" }, START);
-    await store.shops.remove("removed.example.com");
+    await removeShop(store, "removed.example.com");
   }
+}
+
+/** Removes a shop with all steps. @returns whether there was one */
+export async function removeShop(store: Store, domain: string): Promise<boolean> {
+  const shop = await store.shops.beginRemoval(domain, START);
+  if (shop === undefined) return false;
+  while (await store.shops.removeSome(shop.id));
+  return true;
 }
 
 /** Gives a shop everything that events need: an endpoint, all topics, all triggers and a connection. */

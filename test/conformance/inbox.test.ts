@@ -4,7 +4,7 @@ import type { Receipt } from "../../src/store/inbox.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, receipt } from "./fixtures.ts";
+import { addShop, failures, receipt, removeShop } from "./fixtures.ts";
 
 const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
 
@@ -84,7 +84,7 @@ for (const engine of engines()) {
     test("drops those of a removed shop, and keeps the others", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await store.shops.remove(alpha.domain);
+      await removeShop(store, alpha.domain);
       expect(
         await store.inbox.receive([receipt(alpha, "w1"), receipt(beta, "w1"), receipt(alpha, null)], START),
       ).toEqual([false, true, false]);

@@ -3,7 +3,7 @@ import { type ApiKey, hashKey } from "../../src/domain/key.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures } from "./fixtures.ts";
+import { addShop, failures, removeShop } from "./fixtures.ts";
 
 const key = (id: string, fields: Partial<ApiKey> = {}): ApiKey => ({
   id: `key_${id}`,
@@ -74,7 +74,7 @@ for (const engine of engines()) {
     test("cannot be stored for a shop that was removed", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       const [failure] = await failures([store.keys.add(shop.id, key("a"), hashKey("secret a"))]);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ reason: "conflict" });

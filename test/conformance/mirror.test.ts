@@ -6,7 +6,7 @@ import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
-import { addShop, allRows, chooseAllEvents, commit, failures, receipt } from "./fixtures.ts";
+import { addShop, allRows, chooseAllEvents, commit, failures, receipt, removeShop } from "./fixtures.ts";
 
 const unknownContract = {
   field: "subscription",
@@ -85,7 +85,7 @@ for (const engine of engines()) {
     test("for a shop that was removed is refused, and its records end in no other shop", async () => {
       const { store, rows } = await engine.open();
       const [alpha, gamma] = [await addShop(store, "alpha"), await addShop(store, "gamma")];
-      await store.shops.remove(alpha.domain);
+      await removeShop(store, alpha.domain);
       await addShop(store, "beta");
       const results = await store.mirror.applyRecords(
         [

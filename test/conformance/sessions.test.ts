@@ -3,7 +3,7 @@ import { hashToken } from "../../src/domain/session.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, HOUR } from "./fixtures.ts";
+import { addShop, failures, HOUR, removeShop } from "./fixtures.ts";
 
 const [LINK, OTHER_LINK] = [hashToken("link"), hashToken("other link")];
 const [SESSION, OTHER_SESSION] = [hashToken("session"), hashToken("other session")];
@@ -77,7 +77,7 @@ for (const engine of engines()) {
     test("of a shop that was removed is refused", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       const [failure] = await failures([store.sessions.addLink(shop.id, LINK, START, START + 10)]);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ reason: "conflict" });

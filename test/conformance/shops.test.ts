@@ -1,68 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { hashKey } from "../../src/domain/key.ts";
-import type { ShopRef } from "../../src/domain/shop.ts";
-import { NO_COUNTS } from "../../src/domain/sync.ts";
-import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
-import { SHOP_TABLES } from "../support/tables.ts";
 import { engines } from "./engines.ts";
-import { addShop, chooseAllEvents, claim, commit, failed, failures, receipt, record } from "./fixtures.ts";
+import { addShop, failures, removeShop } from "./fixtures.ts";
 
 const DEFAULTS = { planFixed: false, retryDays: [1, 3, 5], creditTitle: "Loyalty credit", triggers: [] };
 const removed = { name: "SdsError", code: "not_found" };
 
-/** Gives a shop a row or more in every table. */
-async function fillTables(store: Store, shop: ShopRef): Promise<void> {
-  const name = shop.domain;
-  await chooseAllEvents(store, shop);
-  await store.keys.add(
-    shop.id,
-    { id: `key_${name}`, label: "Key", fingerprint: "cad_pk_1", createdAt: START, lastUsedAt: null, legacy: false },
-    hashKey(name),
-  );
-  await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1);
-  await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1);
-  await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
-  await store.syncs.save(shop.id, "full", {
-    startedAt: START,
-    events: false,
-    stage: "orders",
-    cursor: null,
-    counts: NO_COUNTS,
-  });
-  await store.inbox.receive([receipt(shop, "w1")], START);
-  await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
-  const [claimed] = await claim(store, shop, { share: 1 });
-  if (claimed !== undefined) await record(store, [failed(claimed)]);
-}
-
 for (const engine of engines()) {
   describe(`${engine.name}: shops`, () => {
-    test("have the right row counts in the middle of their removal, for it can be interrupted", async () => {
-      const { store, rows } = await engine.open();
-      const shop = await addShop(store, "alpha.example.com");
-      await commit(
-        store,
-        shop,
-        Array.from({ length: 4_500 }, (_, index) => customer(index + 1)),
-      );
-      let isRemoved = false;
-      const removal = store.shops.remove(shop.domain).then(() => {
-        isRemoved = true;
-      });
-      const seen: number[] = [];
-      for (;;) {
-        await new Promise((resolve) => setImmediate(resolve));
-        const counts = isRemoved ? undefined : await store.shops.rowCounts(shop.id).catch(() => undefined);
-        if (counts === undefined) break;
-        expect(counts.customers).toBe((await rows("customers")).length);
-        seen.push(counts.customers);
-      }
-      await removal;
-      expect(seen.some((count) => count > 0 && count < 4_500)).toBe(true);
-    });
-
     test("are found by domain and by id, and listed by domain", async () => {
       const { store } = await engine.open();
       const beta = await store.shops.add({ domain: "beta.example.com", plan: "free", currency: "EUR" }, START + 1);
@@ -127,7 +72,7 @@ for (const engine of engines()) {
     test("that were removed have neither settings nor counts", async () => {
       const { store } = await engine.open();
       const { id, domain } = await addShop(store);
-      await store.shops.remove(domain);
+      await removeShop(store, domain);
       const refused = await failures([
         store.shops.settings(id),
         store.shops.rowCounts(id),
@@ -174,51 +119,6 @@ for (const engine of engines()) {
       );
       expect(sealed.filter((text) => text.includes("intake_"))).toEqual([]);
       expect(new Set(sealed).size).toBe(2);
-    });
-  });
-
-  describe(`${engine.name}: removing a shop`, () => {
-    test("removes everything that is stored about it, and nothing of another shop", async () => {
-      const { store, rows } = await engine.open();
-      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await fillTables(store, alpha);
-      await fillTables(store, beta);
-      const tables = ["shops", ...SHOP_TABLES] as const;
-      const before = await Promise.all(tables.map(async (table) => [table, await rows(table)] as const));
-      const idOf = (row: Record<string, unknown>) => row["shop_id"] ?? row["id"];
-      const shopsOf = (all: typeof before) => all.map(([table, list]) => [table, [...new Set(list.map(idOf))]]);
-      expect(shopsOf(before)).toEqual(tables.map((table) => [table, [alpha.id, beta.id]]));
-
-      expect(await store.shops.remove(alpha.domain)).toBe(true);
-      const after = await Promise.all(tables.map(async (table) => [table, await rows(table)] as const));
-      expect(after).toEqual(before.map(([table, list]) => [table, list.filter((row) => idOf(row) === beta.id)]));
-      expect(await store.shops.remove(alpha.domain)).toBe(false);
-    });
-
-    test("removes all rows of a large shop", async () => {
-      const { store, rows } = await engine.open();
-      const shop = await addShop(store);
-      await commit(
-        store,
-        shop,
-        Array.from({ length: 4_500 }, (_, n) => customer(n + 1)),
-      );
-      expect(await store.shops.remove(shop.domain)).toBe(true);
-      expect([await rows("customers"), await rows("shops")]).toEqual([[], []]);
-    });
-
-    test("never gives its id to another shop, so what still arrives for it is dropped", async () => {
-      const { store, rows } = await engine.open();
-      const alpha = await addShop(store, "alpha");
-      await store.shops.remove(alpha.domain);
-      const again = await addShop(store, "alpha");
-      expect(again.id).toBeGreaterThan(alpha.id);
-      expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
-      expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
-        { refused: {} },
-      ]);
-      expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
-      expect([await rows("customers"), await rows("inbox")]).toEqual([[], []]);
     });
   });
 }

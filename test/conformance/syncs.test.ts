@@ -3,7 +3,7 @@ import { NO_COUNTS, type SyncRun } from "../../src/domain/sync.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures } from "./fixtures.ts";
+import { addShop, failures, removeShop } from "./fixtures.ts";
 
 const run = (fields: Partial<SyncRun> = {}): SyncRun => ({
   startedAt: START,
@@ -76,7 +76,7 @@ for (const engine of engines()) {
     test("of a shop that was removed is refused", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await store.shops.remove(shop.domain);
+      await removeShop(store, shop.domain);
       const refused = await failures([
         store.syncs.save(shop.id, "full", run()),
         store.syncs.complete(shop.id, "full", START, 0, START),

@@ -3,7 +3,7 @@ import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { START } from "../support/app.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, TOKENS, URL } from "./fixtures.ts";
+import { addShop, failures, removeShop, TOKENS, URL } from "./fixtures.ts";
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
@@ -93,7 +93,7 @@ for (const engine of engines()) {
     test("are not made for a shop that was removed", async () => {
       const { store } = await engine.open();
       const { id, domain } = await addShop(store);
-      await store.shops.remove(domain);
+      await removeShop(store, domain);
       const { webhooks } = store;
       const refused = await failures([
         webhooks.secret(id, START),

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { hashToken, LINK_LIFE_MS, newToken } from "../../src/domain/session.ts";
+import { removeShop } from "../conformance/fixtures.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";
 
@@ -30,7 +31,7 @@ test("a form whose body arrives after the session has ended changes nothing, als
     late("/admin/triggers", `csrf=${token}&triggers=subscription-created`),
   ];
   await store.sessions.endAll(shop.id, START);
-  await store.shops.remove(shop.domain);
+  await removeShop(store, shop.domain);
   const { shop: next } = await all.addShop();
   go();
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401]);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SESSION_LIFE_MS } from "../../src/domain/session.ts";
+import { removeShop } from "../conformance/fixtures.ts";
 import { testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";
 
@@ -182,7 +183,7 @@ describe("a session", () => {
     const all = await testApp();
     const { shop } = await all.addShop();
     const { get } = await visit(all, shop);
-    await all.app.store.shops.remove(shop.domain);
+    await removeShop(all.app.store, shop.domain);
     expect((await get("/admin/keys")).status).toBe(401);
   });
 });

@@ -98,6 +98,30 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
   ).toEqual(["connections", "deliveries", "inbox", "shops", "webhook_endpoints"]);
 });
 
+test("no table takes a row of a shop that is being removed, except those that grow, whose writers look at the mark", async () => {
+  const folder = await made();
+  const guarded = look(folder, (db) =>
+    db
+      .query<{ name: string; trigger: number }, []>(
+        `SELECT name, EXISTS (SELECT 1 FROM sqlite_schema AS t WHERE t.type = 'trigger' AND t.tbl_name = tables.name
+           AND t.sql LIKE '%BEFORE INSERT%removal_started_at IS NOT NULL%RAISE(ABORT%') AS trigger
+         FROM pragma_table_list AS tables
+         WHERE EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'shop_id') ORDER BY name`,
+      )
+      .all(),
+  );
+  expect(guarded.filter(({ trigger }) => trigger === 0).map(({ name }) => name)).toEqual([
+    "attempts",
+    "customers",
+    "deliveries",
+    "inbox",
+    "occurrences",
+    "orders",
+    "platform_webhooks",
+    "subscriptions",
+  ]);
+});
+
 test("drizzle's schema has the columns that the migrations made", async () => {
   const folder = await made();
   for (const table of Object.values(schema)) {
@@ -189,5 +213,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
+    "0006_removal.sql 0fcd3b10e1e1c310",
   ]);
 });

@@ -7,7 +7,7 @@ import type { BusyTimeoutMs } from "../../src/store/sqlite/database.ts";
 import { withStoreErrors } from "../../src/store/sqlite/errors.ts";
 import type { Store } from "../../src/store/store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
-import { addShop, allRows, commit, failures, receipt, TOKENS } from "../conformance/fixtures.ts";
+import { addShop, allRows, commit, failures, receipt, removeShop, TOKENS } from "../conformance/fixtures.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { customer } from "../support/records.ts";
@@ -74,7 +74,7 @@ describe("a failure of the database is reported as", () => {
   test("conflict if a write breaks a constraint", async () => {
     const { store } = await open();
     const shop = await addShop(store);
-    await store.shops.remove(shop.domain);
+    await removeShop(store, shop.domain);
     expect(await reasonOf(store.connections.connect(shop.id, "token", TOKENS, [], START))).toBe("conflict");
   });
 

@@ -30,6 +30,9 @@ export interface HandlerDependencies {
   client: GraphqlClient;
   contracts: ContractMirror;
   recordWriter: Pick<RecordWriter, "submit">;
+  /** Called when the removal of a shop began. */
+  onRemovalBegun: () => void;
+  now: () => number;
   log: Log;
 }
 
@@ -41,8 +44,11 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       const { contracts } = dependencies;
       const inboxNumbers = items.map(({ number }) => number);
       const { records, others } = readItems(items);
+      if (others.some((intent) => asksForRemoval(intent, shop))) return beginRemoval(dependencies, shop);
       const [first] = others;
-      // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk.
+      // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
+      // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
+      // request leaves last, and an interruption repeats all of them, which changes nothing more.
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
@@ -75,10 +81,25 @@ async function submit(
   inboxNumbers: readonly number[],
 ): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers });
-  // If the shop was removed in the meantime, its inbox is gone too, and nothing is left to do.
+  // If the removal of the shop began in the meantime, its inbox goes with it, and nothing is left to do.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
+}
+
+/** The placeholder of the platform's test tool is for the shop of the header. */
+function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
+  return intent.do === "remove_shop" && (intent.domain === null || intent.domain === shop.domain);
+}
+
+/**
+ * From the mark on, the removal cannot be lost: `serve` goes on with it at every start and every second. The request
+ * stays in the inbox, and its id remembered, until the shop's own row goes.
+ */
+async function beginRemoval({ shops, onRemovalBegun, now, log }: HandlerDependencies, shop: Shop): Promise<void> {
+  await shops.beginRemoval(shop.domain, now());
+  log.info("the shop is being removed, because the platform asked for it", { shop: shop.domain });
+  onRemovalBegun();
 }
 
 async function isConnected({ connections }: HandlerDependencies, shop: Shop): Promise<boolean> {
@@ -112,11 +133,7 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       }
       return;
     case "remove_shop":
-      if (intent.domain !== null && intent.domain !== shop.domain) {
-        return log.warn("a shop/redact platform webhook names one shop in its body and another in its header", fields);
-      }
-      await shops.remove(shop.domain);
-      return log.info("the shop was removed, because the platform asked for it", fields);
+      return log.warn("a shop/redact platform webhook names one shop in its body and another in its header", fields);
     case "note_data_request": {
       // Somebody has to answer the request, so this is a warning.
       const message = "a customer's data was requested: print it with `sds customer export`";

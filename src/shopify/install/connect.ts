@@ -1,7 +1,7 @@
 import { planOf } from "../../domain/app-plan.ts";
 import { type ConnectionKind, missingScopes, type Tokens } from "../../domain/connection.ts";
 import { SdsError } from "../../domain/error.ts";
-import type { Shop } from "../../domain/shop.ts";
+import { beingRemoved, type Shop } from "../../domain/shop.ts";
 import { asObject } from "../../lib/exact-json.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
 import type { ShopStore } from "../../store/shops.ts";
@@ -23,7 +23,7 @@ export interface ConnectionResult {
 }
 
 interface Dependencies {
-  shops: Pick<ShopStore, "find" | "add" | "set" | "followPlan">;
+  shops: Pick<ShopStore, "find" | "removing" | "add" | "set" | "followPlan">;
   connections: Pick<ConnectionStore, "connect">;
   endpoint: TokenEndpoint;
   fetch: typeof globalThis.fetch;
@@ -36,7 +36,7 @@ interface Dependencies {
  * Connects a shop, and adds it if it is new. Tries the credentials, checks the access scopes, and reads currency and
  * plan. A failure changes nothing, with one exception: a refresh token is spent by its first use, so the tokens that it
  * gave are stored at once.
- * @throws PlatformError; SdsError `failed`, which names missing scopes
+ * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
  */
 export async function connect(
   { shops, connections, endpoint, fetch, baseUrl, now }: Dependencies,
@@ -44,6 +44,8 @@ export async function connect(
   credentials: Credentials,
 ): Promise<ConnectionResult> {
   const { kind } = credentials;
+  // Before the first use of the credentials, because a refresh token works only once.
+  if ((await shops.removing()).some((shop) => shop.domain === domain)) throw beingRemoved(domain);
   const tokens = await requestTokens(endpoint, domain, credentials);
   const addShop = (currency: string) => shops.add({ domain, plan: "pro", currency }, now());
   let shop = await shops.find(domain);

@@ -10,8 +10,9 @@ import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { randomId, timeOrderedId } from "../../domain/ids.ts";
 import type { Attempt, AttemptResult, Claim, Delivery, DeliveryDetails, DeliveryStore } from "../deliveries.ts";
+import { StoreError } from "../store-error.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
-import { shopIds } from "./shop-ids.ts";
+import { removingShopIds, shopIds } from "./shop-ids.ts";
 
 /** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
 const ROWS_PER_STEP = 1_000;
@@ -34,6 +35,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   const stateColumns =
     "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
 
+  const removing = removingShopIds(db);
   // One index seek for each shop, however many deliveries are due.
   const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
     `SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
@@ -129,8 +131,9 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   return {
     async dueShops(now) {
       const shops: number[] = [];
+      const removed = removing();
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
-        if (next.at <= now) shops.push(next.shopId);
+        if (next.at <= now && !removed.has(next.shopId)) shops.push(next.shopId);
       }
       return shops;
     },
@@ -139,7 +142,10 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       return db
         .transaction(() => {
           for (const each of ended) record(each, waits);
-          return [...shares].flatMap(([shopId, share]) => claimFor(shopId, share, now, leaseUntil));
+          const removed = removing();
+          return [...shares].flatMap(([shopId, share]) =>
+            removed.has(shopId) ? [] : claimFor(shopId, share, now, leaseUntil),
+          );
         })
         .immediate();
     },
@@ -198,6 +204,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     async queueTest(shop, event, now) {
       const id = timeOrderedId("whd_", now, random);
       db.transaction(() => {
+        if (removing().has(shop.id)) throw new StoreError("conflict", "the shop is being removed");
         const version = newestSecret.get(shop.id)?.version ?? 0;
         insert(shop.id, webhookDelivery(id, event, shop, version, now, true), now);
       }).immediate();

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
-import { shopIds } from "./shop-ids.ts";
+import { removingShopIds, shopIds } from "./shop-ids.ts";
 
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
@@ -10,7 +10,8 @@ export function inboxStore(db: Database): InboxStore {
        (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
   );
-  const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ?");
+  const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  const removing = removingShopIds(db);
   // One index seek for each queue, however many items are due.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(
     `SELECT shop_id AS shopId, needs_platform AS needsPlatform, next_attempt_at AS at FROM inbox INDEXED BY inbox_due
@@ -62,7 +63,7 @@ export function inboxStore(db: Database): InboxStore {
     async receive(receipts, now) {
       return db
         .transaction(() => {
-          // A shop may have been removed since the caller looked it up.
+          // The removal of a shop may have begun since the caller looked it up.
           const shops = new Set(
             [...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null),
           );
@@ -73,8 +74,10 @@ export function inboxStore(db: Database): InboxStore {
 
     async dueQueues(now) {
       const queues: InboxQueue[] = [];
+      const removed = removing();
       for (let next = nextQueue.get(0, 0); next !== null; next = nextQueue.get(next.shopId, next.needsPlatform)) {
-        if (next.at <= now) queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1 });
+        if (next.at <= now && !removed.has(next.shopId))
+          queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1 });
       }
       return queues;
     },

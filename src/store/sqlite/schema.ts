@@ -25,6 +25,8 @@ export const shops = sqliteTable("shops", {
   customerCount: integer("customer_count").notNull().default(0),
   subscriptionCount: integer("subscription_count").notNull().default(0),
   orderCount: integer("order_count").notNull().default(0),
+  /** Since when the shop is being removed. */
+  removalStartedAt: integer("removal_started_at"),
 });
 
 const shopId = () =>

@@ -1,4 +1,4 @@
-import { and, desc, eq } from "drizzle-orm";
+import { and, desc, eq, isNull } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
 import type { Vault } from "../vault.ts";
@@ -22,7 +22,12 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
   }
 
   const exists = (shopId: number) =>
-    db.select({ id: shops.id }).from(shops).where(eq(shops.id, shopId)).limit(1).get() !== undefined;
+    db
+      .select({ id: shops.id })
+      .from(shops)
+      .where(and(eq(shops.id, shopId), isNull(shops.removalStartedAt)))
+      .limit(1)
+      .get() !== undefined;
 
   /**
    * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one
@@ -44,7 +49,7 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
   async function secret(shopId: number, now: number): Promise<string> {
     if (newest(shopId) === undefined) await makeSecret(shopId, now, { first: true });
     const found = newest(shopId);
-    if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+    if (found === undefined || !exists(shopId)) throw new SdsError("not_found", "the shop was removed");
     return vault.open(found.sealed, purpose(shopId));
   }
 

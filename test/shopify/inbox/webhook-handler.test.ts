@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
 async function send(all: ConnectedShop, topic: string, payload: object): Promise<void> {
@@ -137,7 +138,9 @@ describe("a removal of the shop", () => {
     const all = await connected();
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toEqual([]);
-    expect(logged(all, "the shop was removed, because the platform asked for it")).toHaveLength(1);
+    expect(logged(all, "the shop is being removed, because the platform asked for it")).toHaveLength(1);
+    await eventually(async () => (await all.test.app.store.shops.removing()).length === 0);
+    await eventually(() => logged(all, "a shop was removed with everything that was stored about it").length === 1);
   });
 
   test("is refused and logged if it names another shop", async () => {

@@ -51,6 +51,17 @@ describe("connecting a shop", () => {
 });
 
 describe("connecting changes nothing", () => {
+  test("while the shop is being removed, and spends no refresh token", async () => {
+    const all = await connected();
+    const { refreshToken } = all.remote.issuePair();
+    const { app } = all.test;
+    await app.store.shops.beginRemoval(DOMAIN, 0);
+    const before = all.platform.requests.length;
+    await expect(app.platform.connect(DOMAIN, { kind: "refresh", refreshToken })).rejects.toThrow("is being removed");
+    expect(all.platform.requests.length).toBe(before);
+    expect(await app.store.shops.list()).toEqual([]);
+  });
+
   test.each<[string, (all: ConnectedShop) => string, string]>([
     [
       "with a token of another shop",

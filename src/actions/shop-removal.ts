@@ -1,0 +1,80 @@
+import { messageOf, SdsError } from "../domain/error.ts";
+import type { ShopRef } from "../domain/shop.ts";
+import type { Sleep } from "../lib/sleep.ts";
+import { createTurnLoop } from "../lib/turn-loop.ts";
+import type { Log } from "../log.ts";
+import type { ShopStore } from "../store/shops.ts";
+
+type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
+
+/** Goes on with the removals that began, in `serve`. */
+export interface ShopRemover {
+  /** Asks for a turn: at the start, once a second, and when a removal began. */
+  wake(): void;
+  /** Ends after the step that runs. The next start goes on. May be called twice. */
+  stop(): Promise<void>;
+}
+
+interface Dependencies {
+  shops: Pick<Removal, "removing" | "removeSome">;
+  sleep: Sleep;
+  log: Log;
+}
+
+/**
+ * Removes the shops that are being removed, step by step, in turn. A locked database, a full disk or the end of the
+ * process only delays it: the mark stays in the database, and every turn looks for it.
+ */
+export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemover {
+  const loop = createTurnLoop({
+    turn,
+    sleep,
+    onFailure: (thrown) => {
+      const fields = { error: messageOf(thrown) };
+      log.error("cannot go on with the removal of a shop; nothing is lost, the next turn tries again", fields);
+    },
+  });
+
+  async function turn(): Promise<void> {
+    let left = await shops.removing();
+    while (left.length > 0) {
+      const unfinished: ShopRef[] = [];
+      for (const shop of left) {
+        if (loop.stopping) return;
+        if (await removeSomeAndRest(shops, shop.id, sleep)) unfinished.push(shop);
+        else log.info("a shop was removed with everything that was stored about it", { shop: shop.domain });
+      }
+      left = unfinished;
+    }
+  }
+
+  return { wake: loop.wake, stop: loop.stop };
+}
+
+/**
+ * Removes a shop, or finishes a removal that was interrupted.
+ * @param now epoch milliseconds
+ * @returns whether there was a shop
+ * @throws SdsError `failed` if the removal began and cannot be finished now
+ */
+export async function removeShop(shops: Removal, domain: string, now: number, sleep: Sleep): Promise<boolean> {
+  const shop = await shops.beginRemoval(domain, now);
+  if (shop === undefined) return false;
+  try {
+    while (await removeSomeAndRest(shops, shop.id, sleep));
+  } catch (thrown) {
+    const message =
+      `the removal of ${domain} began and is not finished: ${messageOf(thrown)}; ` +
+      "`sds serve` goes on with it, or run this command again";
+    throw new SdsError("failed", message, { cause: thrown });
+  }
+  return true;
+}
+
+/** Rests as long as the step took, so that others get half of the time, and the lock of the database in between. */
+async function removeSomeAndRest(shops: Pick<Removal, "removeSome">, shopId: number, sleep: Sleep): Promise<boolean> {
+  const began = performance.now();
+  const isLeft = await shops.removeSome(shopId);
+  if (isLeft) await sleep(Math.ceil(performance.now() - began));
+  return isLeft;
+}

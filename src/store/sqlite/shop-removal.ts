@@ -1,0 +1,100 @@
+import type { Database } from "bun:sqlite";
+import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
+import type { ShopStore } from "../shops.ts";
+
+/** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
+const EMPTIED_AT_ONCE = ["admin_links", "admin_sessions", "api_keys", "webhook_endpoints", "connections", "syncs"];
+
+/** Tables that can hold millions of rows of a shop. */
+const LARGE_TABLES: LargeTable[] = [
+  { name: "deliveries", key: "number", text: "body" },
+  { name: "orders", key: "billed_at, id", text: "json" },
+  { name: "subscriptions", key: "started_at, id", text: "json" },
+  { name: "customers", key: "created_at, id", text: "json" },
+  { name: "occurrences", key: "type, id", text: "json" },
+  { name: "inbox", key: "number", text: "body", unless: `topic = '${REMOVAL_TOPIC}'` },
+  {
+    name: "platform_webhooks",
+    key: "id",
+    text: "id",
+    // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
+    unless: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = +?1 AND topic = '${REMOVAL_TOPIC}')`,
+  },
+];
+
+interface LargeTable {
+  name: string;
+  /** The primary key beside `shop_id`. */
+  key: string;
+  /** The longest column. */
+  text: string;
+  /** Rows that stay until the shop's own row goes: they are the request for the removal. */
+  unless?: string;
+}
+
+/** One step stops at the first of these limits, because all other writers wait for it. */
+const ROWS_PER_STEP = 100;
+const BYTES_PER_STEP = 512 * 1024;
+
+/** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
+export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
+  const find = db.prepare<ShopRef & { removalStartedAt: number | null }, [string]>(
+    "SELECT id, domain, removal_started_at AS removalStartedAt FROM shops WHERE domain = ?",
+  );
+  const mark = db.prepare("UPDATE shops SET removal_started_at = ? WHERE id = ?");
+  const empty = EMPTIED_AT_ONCE.map((table) => db.prepare(`DELETE FROM ${table} WHERE shop_id = ?`));
+  const marked = db.prepare<ShopRef, []>(
+    "SELECT id, domain FROM shops WHERE removal_started_at IS NOT NULL ORDER BY removal_started_at, id",
+  );
+  const steps = LARGE_TABLES.map((table) => removeStepOf(db, table));
+  // The foreign keys remove what is left: the request for the removal, its id and the signing secrets.
+  const removeShop = db.prepare("DELETE FROM shops WHERE id = ? AND removal_started_at IS NOT NULL");
+
+  return {
+    async beginRemoval(domain, now) {
+      return db
+        .transaction(() => {
+          const shop = find.get(domain);
+          if (shop === null) return undefined;
+          const { id, removalStartedAt } = shop;
+          if (removalStartedAt === null) {
+            mark.run(now, id);
+            for (const statement of empty) statement.run(id);
+          }
+          return { id, domain };
+        })
+        .immediate();
+    },
+
+    async removing() {
+      return marked.all();
+    },
+
+    async removeSome(shopId) {
+      return db
+        .transaction(() => {
+          if (steps.some((removeStep) => removeStep(shopId) > 0)) return true;
+          removeShop.run(shopId);
+          return false;
+        })
+        .immediate();
+    },
+  };
+}
+
+/** A function that removes some of a shop's rows in the caller's transaction. @returns how many, 0 if none is left */
+function removeStepOf(db: Database, { name, key, text, unless = "false" }: LargeTable): (shopId: number) => number {
+  // A number is one row's alone. Without the plus, SQLite would look at all rows of the shop in each step.
+  const plus = key === "number" ? "+" : "";
+  const remove = db.prepare<unknown, [number]>(
+    `DELETE FROM ${name} WHERE ${plus}shop_id = ?1 AND (${key}) IN (
+       SELECT ${key} FROM (
+         SELECT ${key}, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before FROM (
+           SELECT ${key}, octet_length(${text}) AS size FROM ${name}
+           WHERE shop_id = +?1 AND NOT (${unless}) LIMIT ${ROWS_PER_STEP}
+         )
+       ) WHERE bytes_before < ${BYTES_PER_STEP}
+     )`,
+  );
+  return (shopId) => remove.run(shopId).changes;
+}

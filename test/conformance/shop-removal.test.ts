@@ -1,0 +1,253 @@
+import { describe, expect, test } from "bun:test";
+import { hashKey } from "../../src/domain/key.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import { NO_COUNTS } from "../../src/domain/sync.ts";
+import type { Store } from "../../src/store/store.ts";
+import { StoreError } from "../../src/store/store-error.ts";
+import { START } from "../support/app.ts";
+import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
+import { SHOP_TABLES } from "../support/tables.ts";
+import { engines, type TestStore } from "./engines.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  failed,
+  failures,
+  LEASE,
+  receipt,
+  record,
+  removeShop,
+  succeeded,
+  TOKENS,
+  URL,
+} from "./fixtures.ts";
+
+const TABLES = ["shops", ...SHOP_TABLES] as const;
+const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
+const key = (name: string) => ({
+  id: `key_${name}`,
+  label: "Key",
+  fingerprint: "cad_pk_1",
+  createdAt: START,
+  lastUsedAt: null,
+  legacy: false,
+});
+const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
+
+/** Gives a shop a row or more in every table. */
+async function fillTables(store: Store, shop: ShopRef): Promise<void> {
+  const name = shop.domain;
+  await chooseAllEvents(store, shop);
+  await store.keys.add(shop.id, key(name), hashKey(name));
+  await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1_000);
+  await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1_000);
+  await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
+  await store.syncs.save(shop.id, "full", run);
+  await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
+  await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
+  const [claimed] = await claim(store, shop, { share: 1 });
+  if (claimed !== undefined) await record(store, [failed(claimed)]);
+}
+
+/** Two shops with rows in every table; the platform has asked for the removal of the first. */
+async function twoShops(opened: TestStore) {
+  const { store } = opened;
+  const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+  await fillTables(store, alpha);
+  await fillTables(store, beta);
+  await store.inbox.receive([receipt(alpha, "asked", request)], START + 1);
+  return { ...opened, alpha, beta };
+}
+
+/** The rows of each table that belong to a shop. */
+async function rowsOf({ rows }: TestStore, shop: ShopRef): Promise<Record<string, unknown[]>> {
+  const lists = await Promise.all(
+    TABLES.map(async (table) => {
+      const own = (await rows(table)).filter((row) => (table === "shops" ? row["id"] : row["shop_id"]) === shop.id);
+      return [table, own] as const;
+    }),
+  );
+  return Object.fromEntries(lists);
+}
+
+const tablesWithRows = (all: Record<string, unknown[]>) => TABLES.filter((table) => (all[table]?.length ?? 0) > 0);
+
+for (const engine of engines()) {
+  describe(`${engine.name}: removing a shop`, () => {
+    test("removes everything that is stored about it, and nothing of another shop", async () => {
+      const opened = await engine.open();
+      const { store, alpha, beta } = await twoShops(opened);
+      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([...TABLES]);
+      const before = await rowsOf(opened, beta);
+      expect(tablesWithRows(before)).toEqual([...TABLES]);
+      expect(await removeShop(store, alpha.domain)).toBe(true);
+      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
+      expect(await rowsOf(opened, beta)).toEqual(before);
+      expect(await removeShop(store, alpha.domain)).toBe(false);
+      expect(await store.shops.removing()).toEqual([]);
+    });
+
+    test("goes in steps of a limited number of rows and bytes", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await commit(
+        store,
+        shop,
+        Array.from({ length: 1_500 }, (_, n) => customer(n + 1)),
+      );
+      for (let n = 0; n < 4; n += 1)
+        await store.inbox.receive([receipt(shop, null, { body: "x".repeat(1024 * 1024) })], START);
+      await store.shops.beginRemoval(shop.domain, START);
+      const left: number[][] = [];
+      for (let more = true; more; more = await store.shops.removeSome(shop.id))
+        left.push([(await rows("customers")).length, (await rows("inbox")).length]);
+      const steps = left.slice(1).map((counts, index) => counts.map((count, n) => (left[index]?.[n] ?? 0) - count));
+      expect(Math.max(...steps.map(([customers]) => customers ?? 0))).toBeLessThan(1_000);
+      expect(Math.max(...steps.map(([, items]) => items ?? 0))).toBe(1);
+      expect(left.at(-1)).toEqual([0, 0]);
+      expect(await rows("shops")).toEqual([]);
+    });
+
+    test("goes on after an interruption at any step, in any process", async () => {
+      const opened = await engine.open();
+      const { store, alpha, beta } = await twoShops(opened);
+      const before = await rowsOf(opened, beta);
+      await store.shops.beginRemoval(alpha.domain, START);
+      let steps = 0;
+      for (let more = true; more; steps += 1) {
+        const other = await opened.reopen();
+        expect(await other.shops.removing()).toEqual([{ id: alpha.id, domain: alpha.domain }]);
+        // The command is repeated: it finds the shop, and begins nothing anew.
+        expect(await other.shops.beginRemoval(alpha.domain, START + 1)).toEqual({ id: alpha.id, domain: alpha.domain });
+        more = await other.shops.removeSome(alpha.id);
+      }
+      expect(steps).toBeGreaterThan(5);
+      expect(tablesWithRows(await rowsOf(opened, alpha))).toEqual([]);
+      expect(await rowsOf(opened, beta)).toEqual(before);
+    });
+
+    test("keeps the request for it, and the id of the request, until all other rows are gone", async () => {
+      const opened = await engine.open();
+      const { store, alpha } = await twoShops(opened);
+      await store.shops.beginRemoval(alpha.domain, START);
+      let last = await rowsOf(opened, alpha);
+      for (let more = true; more; ) {
+        last = await rowsOf(opened, alpha);
+        expect(last["inbox"]).toContainEqual(expect.objectContaining({ topic: "shop/redact" }));
+        expect(last["platform_webhooks"]).toContainEqual(expect.objectContaining({ id: "asked" }));
+        more = await store.shops.removeSome(alpha.id);
+      }
+      expect(tablesWithRows(last)).toEqual(["shops", "inbox", "platform_webhooks", "webhook_secrets"]);
+      expect([last["inbox"]?.length, last["platform_webhooks"]?.length]).toEqual([1, 1]);
+    });
+
+    test("of two shops finds the one that began first in front", async () => {
+      const { store, alpha, beta } = await twoShops(await engine.open());
+      await store.shops.beginRemoval(beta.domain, START);
+      await store.shops.beginRemoval(alpha.domain, START + 1);
+      expect((await store.shops.removing()).map(({ id }) => id)).toEqual([beta.id, alpha.id]);
+    });
+
+    test("never gives its id to another shop, so what still arrives for it is dropped", async () => {
+      const { store, rows } = await engine.open();
+      const alpha = await addShop(store, "alpha");
+      await removeShop(store, alpha.domain);
+      const again = await addShop(store, "alpha");
+      expect(again.id).toBeGreaterThan(alpha.id);
+      expect(await store.inbox.receive([receipt(alpha, "w1")], START)).toEqual([false]);
+      expect(await store.mirror.applyRecords([{ shop: alpha, records: [customer(1)] }], START)).toMatchObject([
+        { refused: {} },
+      ]);
+      expect(await store.shops.followPlan(alpha.id, "free")).toBe(false);
+      expect([await rows("customers"), await rows("inbox")]).toEqual([[], []]);
+    });
+  });
+
+  describe(`${engine.name}: a shop that is being removed`, () => {
+    test("is served to nobody, although its rows are still there", async () => {
+      const opened = await engine.open();
+      const { store, alpha, beta } = await twoShops(opened);
+      const [claimed] = await claim(store, alpha, { share: 1 });
+      await store.shops.beginRemoval(alpha.domain, START);
+      const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks } = store;
+      expect(await shops.list()).toEqual([beta]);
+      expect(await shops.find(alpha.domain)).toBeUndefined();
+      expect(await shops.byId(alpha.id)).toBeUndefined();
+      expect(await shops.intakeSecret(alpha.domain)).toBeUndefined();
+      expect(await keys.find(hashKey(alpha.domain))).toBeUndefined();
+      expect(await sessions.find(hashKey(`session ${alpha.domain}`), START)).toBeUndefined();
+      expect(await sessions.begin(hashKey(`link ${alpha.domain}`), hashKey("new"), START, START + 1_000)).toBe(false);
+      expect(await webhooks.settings(alpha.id)).toEqual({ url: null, topics: [] });
+      expect(await connections.list()).toEqual([beta.id]);
+      expect(await connections.tokens(alpha.id)).toBeUndefined();
+      expect(await syncs.unfinished(alpha.id, "full")).toBeUndefined();
+      const later = START + 2 * LEASE;
+      expect(await deliveries.dueShops(later)).toEqual([beta.id]);
+      expect(await claim(store, alpha, { now: later, ended: claimed ? [succeeded(claimed)] : [] })).toEqual([]);
+      expect((await inbox.dueQueues(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
+      expect((await rowsOf(opened, alpha))["deliveries"]?.length).toBeGreaterThan(1);
+    });
+
+    test("gets no new row and no change from whoever found it before", async () => {
+      const opened = await engine.open();
+      const { store, alpha } = await twoShops(opened);
+      await store.shops.beginRemoval(alpha.domain, START);
+      const before = await rowsOf(opened, alpha);
+      const { shops, keys, sessions, connections, deliveries, inbox, syncs, webhooks, mirror } = store;
+      const { id } = alpha;
+      expect(await mirror.applyRecords([{ shop: alpha, records: [customer(9)] }], START)).toMatchObject([
+        { refused: { reason: `is for a shop that was removed: ${alpha.domain}` } },
+      ]);
+      // The platform sends its request again: it is not stored twice, and the mark keeps it from being lost.
+      const again = [receipt(alpha, "asked", request), receipt(alpha, "new"), receipt(alpha, null)];
+      expect(await inbox.receive(again, START)).toEqual([false, false, false]);
+      expect(await shops.followPlan(id, "free")).toBe(false);
+      const missing = await failures([
+        shops.settings(id),
+        shops.rowCounts(id),
+        shops.set(alpha.domain, { plan: "free" }),
+        webhooks.secret(id, START),
+        webhooks.rotateSecret(id, START),
+        webhooks.set(id, { url: URL }, START),
+      ]);
+      expect(missing).toMatchObject(new Array(6).fill({ name: "SdsError", code: "not_found" }));
+      const refused = await failures([
+        keys.add(id, key("new"), hashKey("new")),
+        sessions.addLink(id, hashKey("new link"), START, START + 10),
+        connections.connect(id, "token", TOKENS, [], START),
+        syncs.save(id, "full", run),
+        syncs.complete(id, "full", START, 0, START),
+        deliveries.queueTest(alpha, { topic: "order.charged", data: {} }, START),
+      ]);
+      for (const failure of refused) expect(failure).toBeInstanceOf(StoreError);
+      expect(refused).toMatchObject(new Array(6).fill({ reason: "conflict" }));
+      expect(await rowsOf(opened, alpha)).toEqual(before);
+    });
+
+    test("keeps its domain until it is gone: adding it again says why, and works afterwards", async () => {
+      const { store, alpha } = await twoShops(await engine.open());
+      await store.shops.beginRemoval(alpha.domain, START);
+      const add = () => store.shops.add({ domain: alpha.domain, plan: "pro", currency: "USD" }, START);
+      const [failure] = await failures([add()]);
+      expect(failure).toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(`the shop ${alpha.domain} is being removed`),
+      });
+      await removeShop(store, alpha.domain);
+      expect(await add()).toMatchObject({ domain: alpha.domain });
+    });
+
+    test("is skipped by pruning and by forgetting receipts", async () => {
+      const opened = await engine.open();
+      const { store, alpha, beta } = await twoShops(opened);
+      await store.shops.beginRemoval(alpha.domain, START);
+      const before = await rowsOf(opened, alpha);
+      await store.inbox.forgetReceipts(START + 10);
+      await store.deliveries.prune(START + 10);
+      expect(await rowsOf(opened, alpha)).toEqual(before);
+      expect((await rowsOf(opened, beta))["platform_webhooks"]).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,99 @@
+import { Database } from "bun:sqlite";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+import { addBigShop, fileHas, platformSecretEnv, postRemoval, rowsOfShop, shopRow } from "../support/removed-shop.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const [ALPHA, BETA] = ["alpha.myshopify.com", "beta.myshopify.com"];
+const KILLS = 2;
+
+/** Two shops; the number of alpha, and what is stored about beta. */
+async function twoShops(rows: number) {
+  const program = new Program(undefined, platformSecretEnv());
+  await addBigShop(program, ALPHA, "Lovelace", rows);
+  await addBigShop(program, BETA, "Hopper", 20);
+  const [alpha, beta] = [ALPHA, BETA].map((domain) => Number(shopRow(program.data, domain)?.["id"]));
+  if (alpha === undefined || beta === undefined) throw new Error("the shops were not added");
+  return { program, alpha, beta, before: rowsOfShop(program.data, beta) };
+}
+
+function customersOf(data: string, shopId: number): number {
+  const db = new Database(join(data, "sds.db"), { readonly: true });
+  try {
+    const count = db.query<{ n: number }, [number]>("SELECT count(*) AS n FROM customers WHERE shop_id = ?");
+    return count.get(shopId)?.n ?? 0;
+  } finally {
+    db.close();
+  }
+}
+
+test("an acknowledged shop/redact is carried out to the end, although the program is killed again and again", async () => {
+  const rows = 700;
+  const { program, alpha, beta, before } = await twoShops(rows);
+  let left = rows;
+  for (let kill = 0; kill <= KILLS; kill += 1) {
+    const server = await program.serve();
+    // The platform sends its request again after the first kill: it is known, and changes nothing.
+    if (kill < 2) expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
+    if (kill === KILLS) break;
+    const aim = left - 150;
+    await eventually(() => customersOf(program.data, alpha) < aim, 20_000);
+    await server.stop("SIGKILL");
+    left = customersOf(program.data, alpha);
+    expect(left).toBeGreaterThan(0);
+    expect(rowsOfShop(program.data, alpha)).toMatchObject({ inbox: 1, platform_webhooks: 1 });
+    // Meanwhile the shop is served to nobody.
+    const shown = await program.run(["shop", "show", ALPHA]);
+    expect(shown).toEqual({ status: 3, stdout: "", stderr: `sds: there is no shop ${ALPHA}\n` });
+    expect((await program.run(["key", "list", "--shop", ALPHA])).status).toBe(3);
+  }
+  await eventually(() => shopRow(program.data, ALPHA) === undefined, 30_000);
+  expect(rowsOfShop(program.data, alpha)).toEqual({});
+  expect(rowsOfShop(program.data, beta)).toEqual(before);
+  expect(await program.json<{ domain: string }[]>(["shop", "list"])).toMatchObject([{ domain: BETA }]);
+});
+
+test("a removal that the lock of another process holds up goes on when the lock is gone, and leaves no text in the file", async () => {
+  const { program, alpha } = await twoShops(500);
+  const server = await program.serve();
+  expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
+  await eventually(() => customersOf(program.data, alpha) < 450, 20_000);
+  const other = new Database(join(program.data, "sds.db"));
+  other.run("PRAGMA busy_timeout = 5000");
+  other.run("BEGIN IMMEDIATE");
+  // The program waits two seconds for a lock, and then gives up for now.
+  await eventually(() => server.output.includes("cannot go on with the removal of a shop; nothing is lost"));
+  other.run("COMMIT");
+  other.close();
+  await eventually(() => shopRow(program.data, ALPHA) === undefined, 30_000);
+  expect(rowsOfShop(program.data, alpha)).toEqual({});
+  expect(await server.stop()).toBe(0);
+  expect([fileHas(program.data, "Lovelace"), fileHas(program.data, "Hopper")]).toEqual([false, true]);
+});
+
+test("`shop remove` that is killed is finished by the next one, and until then the shop cannot be added", async () => {
+  const { program, alpha, beta, before } = await twoShops(600);
+  const { pid, exited } = program.start(["shop", "remove", ALPHA, "--yes"]);
+  await eventually(() => customersOf(program.data, alpha) < 550, 20_000);
+  process.kill(pid, "SIGKILL");
+  await exited;
+  expect(customersOf(program.data, alpha)).toBeGreaterThan(0);
+  expect(await program.run(["shop", "add", ALPHA])).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: `sds: the shop ${ALPHA} is being removed: wait until it is gone; \`sds shop remove ${ALPHA} --yes\` finishes it\n`,
+  });
+  expect((await program.run(["shop", "remove", ALPHA])).status).toBe(2);
+  expect(await program.run(["shop", "remove", ALPHA, "--yes"])).toMatchObject({
+    status: 0,
+    stderr: `Removed ${ALPHA}.\n`,
+  });
+  expect(rowsOfShop(program.data, alpha)).toEqual({});
+  expect(rowsOfShop(program.data, beta)).toEqual(before);
+  expect((await program.run(["shop", "remove", ALPHA, "--yes"])).status).toBe(3);
+  expect((await program.run(["shop", "add", ALPHA])).status).toBe(0);
+});

@@ -1,0 +1,72 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./app.ts";
+import { signedWith } from "./platform/webhook.ts";
+import type { Program } from "./program.ts";
+import { cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
+import { readRows } from "./rows.ts";
+import { SHOP_TABLES, type Table } from "./tables.ts";
+
+const SECRET = "the-app-client-secret";
+
+/** The settings of a program that takes signed platform webhooks, and may send to this machine. */
+export function platformSecretEnv(): Record<string, string> {
+  const file = join(temporaryFolder(), "secret");
+  writeFileSync(file, SECRET);
+  return { SDS_PLATFORM_SECRET_FILE: file, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+}
+
+/** Adds a shop with many rows, all of which name a person, with a queued webhook for each reward. */
+export async function addBigShop(program: Program, domain: string, person: string, rows: number): Promise<void> {
+  await program.json(["shop", "add", domain]);
+  await program.json(["key", "create", "--label", person, "--shop", domain]);
+  // Nothing listens there: the deliveries stay in the queue.
+  await program.json(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics", "--shop", domain]);
+  const records = Array.from({ length: rows }, (_, index) => {
+    const n = index + 1;
+    const fields = { email: `${person}-${n}@example.com`, firstName: person };
+    return [
+      customer(n, fields),
+      subscription(n, { customer: gid.customer(n) }),
+      order(n, 1, { subscription: gid.contract(n) }),
+      reward(`${person}-${n}`, { source: "loyalty", customer: gid.customer(n), given_name: person }),
+      cancelFlow(`${person}-${n}`, { subscription: gid.contract(n) }),
+    ];
+  }).flat();
+  const lines = records.map((record) => JSON.stringify(record)).join("\n");
+  await program.json(["import", "-", "--events", "--shop", domain], { stdin: lines });
+}
+
+/** Posts a platform webhook, signed. The header names the shop too. */
+function postPlatformWebhook(
+  url: string,
+  { shop, topic, id, payload }: { shop: string; topic: string; id: string; payload: object },
+): Promise<Response> {
+  const triggeredAt = new Date().toISOString();
+  const webhook = { shop, topic, id, eventId: id, triggeredAt, body: JSON.stringify(payload) };
+  return fetch(`${url}/platform/webhooks`, { method: "POST", ...signedWith(SECRET, webhook) });
+}
+
+/** Asks for the removal of a shop, as the platform does. */
+export function postRemoval(url: string, shop: string, id: string): Promise<Response> {
+  return postPlatformWebhook(url, { shop, topic: "shop/redact", id, payload: { shop_id: 7, shop_domain: shop } });
+}
+
+/** How many rows each table has of a shop, by its id, without attempts: the program may make some at any time. */
+export function rowsOfShop(data: string, shopId: number): Partial<Record<Table, number>> {
+  const tables = SHOP_TABLES.filter((table) => table !== "attempts");
+  const counts = tables.map(
+    (table) => [table, readRows(data, table).filter((row) => row["shop_id"] === shopId).length] as const,
+  );
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+/** The rows of `shops`, by domain. */
+export function shopRow(data: string, domain: string): Record<string, unknown> | undefined {
+  return readRows(data, "shops").find((row) => row["domain"] === domain);
+}
+
+/** Whether a text is anywhere in the database's file. The program must have stopped, so that the log is empty. */
+export function fileHas(data: string, text: string): boolean {
+  return readFileSync(join(data, "sds.db")).includes(text);
+}
