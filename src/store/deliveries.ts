@@ -82,10 +82,10 @@ export interface DeliveryStore {
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /** How many are dead, of those queued since a time, of one kind or both. */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
-  /** Retries them. @returns how many */
+  /** Retries them, in steps. Those that an interruption left are still dead, so the next call retries them. @returns how many */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   /** Queues one event as a test, even if the shop did not choose its topic. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
-  /** Forgets what was delivered before a time. Dead deliveries stay. */
+  /** Forgets what was delivered before a time, in steps. The next call finishes what is left. Dead deliveries stay. */
   prune(before: number): Promise<void>;
 }

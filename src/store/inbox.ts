@@ -77,6 +77,6 @@ export interface InboxStore {
   retry(shopId: number, number: number, now: number): Promise<void>;
   /** Retries all that failed. @returns how many */
   retryFailed(shopId: number, now: number): Promise<number>;
-  /** Forgets the ids of webhooks that were received before a time. */
+  /** Forgets the ids of webhooks that were received before a time, in steps. The next call finishes what is left. */
   forgetReceipts(before: number): Promise<void>;
 }

@@ -15,7 +15,7 @@ import { deliveryInserter } from "./delivery-inserter.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
 
 /** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
-const ROWS_PER_STEP = 1_000;
+const ROWS_PER_STEP = 200;
 
 interface Stored extends DeliveryState {
   number: number;

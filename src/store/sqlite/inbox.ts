@@ -3,6 +3,9 @@ import { SdsError } from "../../domain/error.ts";
 import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
 
+/** Ids that are forgotten in one transaction, so that nobody waits long for it. */
+const IDS_PER_STEP = 1_000;
+
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
   const insert = db.prepare(
@@ -39,7 +42,11 @@ export function inboxStore(db: Database): InboxStore {
   const retryFailed = db.prepare(
     "UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ? WHERE shop_id = ? AND status = 'failed'",
   );
-  const forget = db.prepare("DELETE FROM platform_webhooks WHERE shop_id = ? AND received_at < ?");
+  const forgetSome = db.prepare<unknown, { shopId: number; before: number }>(
+    `DELETE FROM platform_webhooks WHERE shop_id = $shopId AND id IN (
+       SELECT id FROM platform_webhooks WHERE shop_id = +$shopId AND received_at < $before LIMIT ${IDS_PER_STEP}
+     )`,
+  );
   const lastReceipt = db.prepare<{ at: number | null }, [number]>(
     "SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = +?",
   );
@@ -133,7 +140,9 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async forgetReceipts(before) {
-      for (const shopId of shopIds(db)) forget.run(shopId, before);
+      for (const shopId of shopIds(db)) {
+        while (forgetSome.run({ shopId, before }).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+      }
     },
   };
 }
