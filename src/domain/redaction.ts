@@ -18,15 +18,36 @@ export interface StoredText {
 }
 
 /**
- * What a text in each place contains if it is about a person: one of these. Engines search for them. They also find
- * some texts that are not about the person, because the digits of an id can be part of another number.
+ * What a text in each place contains if it is about a person: one of these. Others contain them too, because the digits
+ * of an id can be part of another number.
  */
-export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
+function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
   return {
     delivery: [customerId(domain, gid), quotedGid],
     reward: [quotedGid],
     inbox: [gid.slice(gid.lastIndexOf("/") + 1)],
+  };
+}
+
+/** Everything in a text of each place that has the form of one of its `searchTexts`. */
+const NAMES: Record<TextPlace, RegExp> = {
+  delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
+  reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
+  inbox: /[0-9]+/g,
+};
+
+/**
+ * Creates a search for the texts that may be about one of several people. Engines search with it. It looks at each text
+ * once, however many people they are.
+ */
+export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
+  const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
+  const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
+  const names = { delivery: namesIn("delivery"), reward: namesIn("reward"), inbox: namesIn("inbox") };
+  return (place, text) => {
+    for (const [name] of text.matchAll(NAMES[place])) if (names[place].has(name)) return true;
+    return false;
   };
 }
 

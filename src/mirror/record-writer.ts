@@ -5,6 +5,8 @@ import { StoreError } from "../store/store-error.ts";
 
 /** Records in one commit. */
 const MAX_RECORDS = 2_000;
+/** A redaction counts as many records, because it changes every stored text about a person. */
+const REDACTION_SIZE = 80;
 
 /** The only way to write to the mirror, for intake, platform and import. */
 export interface RecordWriter {
@@ -29,7 +31,7 @@ export function createRecordWriter(
       if (results.some((result) => "events" in result && result.events > 0)) onQueued();
       return results;
     },
-    sizeOf: ({ records }) => records.length,
+    sizeOf: ({ records }) => records.reduce((sum, { type }) => sum + (type === "redaction" ? REDACTION_SIZE : 1), 0),
     maxSize: MAX_RECORDS,
     failsAll: (thrown) => thrown instanceof StoreError && thrown.reason !== "conflict",
   });

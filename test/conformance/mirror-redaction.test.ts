@@ -102,6 +102,67 @@ for (const engine of engines()) {
       expect((await opened.rows("inbox")).map(({ body }) => body)).toEqual(['{"ids":[1,2],"said":[null,null,"Eve"]}']);
     });
 
+    test("of many people in one commit redacts each, and lets others work while it searches many texts", async () => {
+      const opened = await engine.open();
+      const { store, rows } = opened;
+      const shop = await addShopWithEvents(store);
+      const people = Array.from({ length: 30 }, (_, n) => n + 1);
+      await commit(
+        store,
+        shop,
+        people.map((n) => customer(n, { email: `${n}@example.com` })),
+      );
+      for (let round = 0; round < 4; round += 1) {
+        const rewards = Array.from({ length: 600 }, (_, n) =>
+          reward(`r${round}-${n}`, { customer: gid.customer((n % 40) + 1), contact: `${(n % 40) + 1}@example.com` }),
+        );
+        await commit(store, shop, rewards);
+      }
+      const redactions = people.map((n) => ({ ...redaction, shopifyId: gid.customer(n) }));
+      let isOver = false;
+      let turns = 0;
+      const redacting = commit(store, shop, redactions).finally(() => {
+        isOver = true;
+      });
+      for (; !isOver; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+      await redacting;
+      expect(turns).toBeGreaterThan(5);
+      const left = (await rows("occurrences")).map(({ json }) => JSON.parse(String(json)) as Record<string, string>);
+      const holders = left.filter(({ contact }) => contact !== null).map(({ customer }) => customer);
+      const others = Array.from({ length: 10 }, (_, n) => gid.customer(n + 31));
+      expect(new Set(holders)).toEqual(new Set(others));
+      expect(holders).toHaveLength(4 * 150);
+    });
+
+    test("also redacts what is stored while it searches, by this process or another one", async () => {
+      const opened = await engine.open();
+      const { store } = opened;
+      const other = await opened.reopen();
+      const shop = await addShopWithEvents(store);
+      const rewards = Array.from({ length: 1_200 }, (_, n) => reward(`m${n}`, { customer: gid.customer(2) }));
+      await commit(store, shop, [ada, ...rewards]);
+      const redacting = commit(store, shop, [redaction]);
+      // Their ids are in front of those that were searched already, and behind them.
+      await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
+      await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
+      expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
+      await redacting;
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+    });
+
+    test("of two commits at once redacts a text that names both people", async () => {
+      const opened = await engine.open();
+      const { store } = opened;
+      const shop = await addShopWithEvents(store);
+      const both = { customer: gid.customer(2), referred: gid.customer(1), contact: ADA, friend: "Grace" };
+      const rewards = Array.from({ length: 1_200 }, (_, n) => reward(`m${n}`, { customer: gid.customer(3) }));
+      await commit(store, shop, [ada, customer(2, { firstName: "Grace" }), ...rewards, reward(`m-${ADA}`, both)]);
+      const second = { ...redaction, shopifyId: gid.customer(2) };
+      await Promise.all([commit(store, shop, [redaction]), commit(store, shop, [second])]);
+      expect(await tablesWith(opened, ADA)).toEqual([]);
+      expect(await tablesWith(opened, "Grace")).toEqual([]);
+    });
+
     test("does not change what comes after it, in its own commit or a later one", async () => {
       const opened = await engine.open();
       const shop = await addShopWithEvents(opened.store);

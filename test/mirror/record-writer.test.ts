@@ -51,6 +51,14 @@ test("a commit has a largest size, and a larger submission gets a commit of its 
   expect(commits.groups).toEqual([1, 1, 1, 1]);
 });
 
+test("a redaction counts as many records, so that a commit has few of them", async () => {
+  const commits = new Commits();
+  const recordWriter = createRecordWriter(commits, Date.now);
+  const redaction = { type: "redaction", shopifyId: "gid://shopify/Customer/1", asOf: 1 } as const;
+  await Promise.all(Array.from({ length: 60 }, () => recordWriter.submit({ shop, records: [redaction] })));
+  expect(commits.groups).toEqual([25, 25, 10]);
+});
+
 test("a failed commit rejects all its submissions and no later ones", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);

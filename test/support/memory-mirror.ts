@@ -10,7 +10,7 @@ import { type CommitKeys, keysOf } from "../../src/domain/commit-keys.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { holdsReward, type NewDelivery } from "../../src/domain/event-queue.ts";
 import type { RewardRecord } from "../../src/domain/record-schemas.ts";
-import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../src/domain/redaction.ts";
+import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/redaction.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/snapshot.ts";
 import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
@@ -83,13 +83,9 @@ export class MemoryMirror {
       for (const id of keys.occurrences[type])
         loaded.occurrences.set(occurrenceKey(type, id), this.rows.has(occurrenceKey(type, id)));
     }
-    for (const gid of keys.redactedPeople) {
-      const searched = searchTexts(keys.shop.domain, gid);
-      for (const place of TEXT_PLACES)
-        loaded.texts.push(
-          ...this.texts(place).filter(({ text }) => searched[place].some((part) => text.includes(part))),
-        );
-    }
+    const mentions = createTextSearch(keys.shop.domain, keys.redactedPeople);
+    for (const place of TEXT_PLACES)
+      loaded.texts.push(...this.texts(place).filter(({ text }) => mentions(place, text)));
     return loaded;
   }
 

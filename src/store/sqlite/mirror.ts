@@ -10,7 +10,7 @@ import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
 import type { MirrorStore } from "../mirror.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
-import { mentioningTexts } from "./texts.ts";
+import { type FoundTexts, mentioningTexts } from "./texts.ts";
 
 interface StoredShop {
   plan: Plan;
@@ -42,14 +42,14 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
   /** The result lacks shops that were removed, or whose removal began, since the caller looked them up. */
-  function load(keys: readonly CommitKeys[]): Map<number, LoadedShop> {
+  function load(keys: readonly CommitKeys[], found: ReadonlyMap<CommitKeys, FoundTexts>): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {
       const { shop } = shopKeys;
       const stored = shopState.get(shop.id);
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
-      loaded.texts = texts.mentioning(shop, shopKeys.redactedPeople);
+      loaded.texts = found.get(shopKeys)?.read() ?? [];
       shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
@@ -69,11 +69,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
 
   return {
     async applyRecords(submissions, now) {
+      const keys = keysOf(submissions);
+      const found = new Map<CommitKeys, FoundTexts>();
+      for (const shopKeys of keys) {
+        const { shop, redactedPeople } = shopKeys;
+        // Searched before the transaction, because it takes long in a large shop, and others can work meanwhile.
+        if (redactedPeople.size > 0) found.set(shopKeys, await texts.search(shop, redactedPeople));
+      }
       return db
         .transaction(() => {
-          const plan = planCommit(submissions, load(keysOf(submissions)), now, () =>
-            timeOrderedId("whd_", now, random),
-          );
+          const plan = planCommit(submissions, load(keys, found), now, () => timeOrderedId("whd_", now, random));
           for (const changes of plan.changes) write(changes, now);
           return plan.results;
         })
