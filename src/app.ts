@@ -181,7 +181,6 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
         });
       }
       for (const each of jobs) each.resume();
-      remover.wake();
       address = httpAddress(config.host, server.server?.port);
       await store.sessions.noteAddress(address);
       return address;

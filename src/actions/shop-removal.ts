@@ -9,7 +9,7 @@ type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 
 /** Goes on with the removals that began, in `serve`. */
 export interface ShopRemover {
-  /** Asks for a turn: at the start, once a second, and when a removal began. */
+  /** Asks for a turn: once a second, and when a removal began. */
   wake(): void;
   /** Ends after the step that runs. The next start goes on. May be called twice. */
   stop(): Promise<void>;

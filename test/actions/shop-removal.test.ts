@@ -94,7 +94,7 @@ test("a stop ends after the step that runs, and the next program goes on", async
   await eventually(async () => (await all.shops.removing()).length === 0);
 });
 
-test("the app takes up a removal that another process began, at its start and at the tick of a second", async () => {
+test("the app takes up a removal that another process began, before its start and while it runs", async () => {
   const { app, shops } = await shopsToRemove("alpha", "beta");
   await shops.beginRemoval("alpha.myshopify.com", START);
   await app.start();

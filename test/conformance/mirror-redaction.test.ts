@@ -28,6 +28,14 @@ async function addShopWithEvents(store: Store, name?: string): Promise<ShopRef> 
   return shop;
 }
 
+/** Fills the inbox with other people's webhooks, so that a search of the texts takes several turns at its end. */
+async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
+  await store.inbox.receive(
+    Array.from({ length: 60 }, () => receipt(shop, null, { body: grace })),
+    START,
+  );
+}
+
 for (const engine of engines()) {
   describe(`${engine.name}: a redaction`, () => {
     test("redacts what was stored before it: profile, rewards, queued and sent events, and the inbox", async () => {
@@ -139,10 +147,10 @@ for (const engine of engines()) {
       const { store } = opened;
       const other = await opened.reopen();
       const shop = await addShopWithEvents(store);
-      const rewards = Array.from({ length: 1_200 }, (_, n) => reward(`m${n}`, { customer: gid.customer(2) }));
-      await commit(store, shop, [ada, ...rewards]);
+      await commit(store, shop, [ada, reward("m", { customer: gid.customer(2) })]);
+      await receiveMany(store, shop);
       const redacting = commit(store, shop, [redaction]);
-      // Their ids are in front of those that were searched already, and behind them.
+      // The ids of the rewards are in front of the one that was searched already, and behind it.
       await store.inbox.receive([receipt(shop, "w1", { body: adaWebhook })], START);
       await commit(other, shop, [reward("a", { contact: ADA }), reward("z", { contact: ADA })]);
       expect(await tablesWith(opened, ADA)).toEqual(["customers", "deliveries", "inbox", "occurrences"]);
@@ -150,13 +158,13 @@ for (const engine of engines()) {
       expect(await tablesWith(opened, ADA)).toEqual([]);
     });
 
-    test("of two commits at once redacts a text that names both people", async () => {
+    test("of two commits at once redacts a text that names both people, although the first gives it another key", async () => {
       const opened = await engine.open();
       const { store } = opened;
       const shop = await addShopWithEvents(store);
       const both = { customer: gid.customer(2), referred: gid.customer(1), contact: ADA, friend: "Grace" };
-      const rewards = Array.from({ length: 1_200 }, (_, n) => reward(`m${n}`, { customer: gid.customer(3) }));
-      await commit(store, shop, [ada, customer(2, { firstName: "Grace" }), ...rewards, reward(`m-${ADA}`, both)]);
+      await commit(store, shop, [ada, customer(2, { firstName: "Grace" }), reward(`z-${ADA}`, both)]);
+      await receiveMany(store, shop);
       const second = { ...redaction, shopifyId: gid.customer(2) };
       await Promise.all([commit(store, shop, [redaction]), commit(store, shop, [second])]);
       expect(await tablesWith(opened, ADA)).toEqual([]);

@@ -147,6 +147,7 @@ for (const engine of engines()) {
       const { store, alpha, beta } = await twoShops(await engine.open());
       await store.shops.beginRemoval(beta.domain, START);
       await store.shops.beginRemoval(alpha.domain, START + 1);
+      await store.shops.beginRemoval(beta.domain, START + 2);
       expect((await store.shops.removing()).map(({ id }) => id)).toEqual([beta.id, alpha.id]);
     });
 
