@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { addBigShop, fileHas, platformSecretEnv, postRemoval, rowsOfShop, shopRow } from "../support/removed-shop.ts";
@@ -13,9 +14,10 @@ const KILLS = 2;
 
 /** Two shops; the number of alpha, and what is stored about beta. */
 async function twoShops(rows: number) {
-  const program = new Program(undefined, platformSecretEnv());
-  await addBigShop(program, ALPHA, "Lovelace", rows);
-  await addBigShop(program, BETA, "Hopper", 20);
+  const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
+  const run = (args: string[], stdin = "") => program.json(args, { stdin });
+  await addBigShop(run, ALPHA, "Lovelace", rows);
+  await addBigShop(run, BETA, "Hopper", 20);
   const [alpha, beta] = [ALPHA, BETA].map((domain) => Number(shopRow(program.data, domain)?.["id"]));
   if (alpha === undefined || beta === undefined) throw new Error("the shops were not added");
   return { program, alpha, beta, before: rowsOfShop(program.data, beta) };

@@ -1,27 +1,28 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./app.ts";
 import { signedWith } from "./platform/webhook.ts";
-import type { Program } from "./program.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
 import { readRows } from "./rows.ts";
 import { SHOP_TABLES, type Table } from "./tables.ts";
 
 const SECRET = "the-app-client-secret";
 
-/** The settings of a program that takes signed platform webhooks, and may send to this machine. */
-export function platformSecretEnv(): Record<string, string> {
-  const file = join(temporaryFolder(), "secret");
+/** Writes the platform's secret into a folder. @returns the settings of a program that takes signed platform webhooks, and may send to this machine. */
+export function platformSecretEnv(folder: string): Record<string, string> {
+  const file = join(folder, "secret");
   writeFileSync(file, SECRET);
   return { SDS_PLATFORM_SECRET_FILE: file, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 }
 
-/** Adds a shop with many rows, all of which name a person, with a queued webhook for each reward. */
-export async function addBigShop(program: Program, domain: string, person: string, rows: number): Promise<void> {
-  await program.json(["shop", "add", domain]);
-  await program.json(["key", "create", "--label", person, "--shop", domain]);
+/** Runs a command of the program, which has to succeed. */
+type Run = (args: string[], stdin?: string) => Promise<unknown>;
+
+/** Adds a shop with many rows, all of which name a person, with a queued webhook for each event. */
+export async function addBigShop(run: Run, domain: string, person: string, rows: number): Promise<void> {
+  await run(["shop", "add", domain]);
+  await run(["key", "create", "--label", person, "--shop", domain]);
   // Nothing listens there: the deliveries stay in the queue.
-  await program.json(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics", "--shop", domain]);
+  await run(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics", "--shop", domain]);
   const records = Array.from({ length: rows }, (_, index) => {
     const n = index + 1;
     const fields = { email: `${person}-${n}@example.com`, firstName: person };
@@ -34,7 +35,7 @@ export async function addBigShop(program: Program, domain: string, person: strin
     ];
   }).flat();
   const lines = records.map((record) => JSON.stringify(record)).join("\n");
-  await program.json(["import", "-", "--events", "--shop", domain], { stdin: lines });
+  await run(["import", "-", "--events", "--shop", domain], lines);
 }
 
 /** Posts a platform webhook, signed. The header names the shop too. */

@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+
+const BINARY = resolve("dist/sds");
+
+export interface Server {
+  url: string;
+  pid: number;
+  /** Sends a signal and waits for the end. */
+  stop(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** The compiled program on one data folder. */
+export interface CompiledProgram {
+  /** Runs a command. @throws Error for an exit status other than 0 */
+  run(args: string[], stdin?: string): Promise<string>;
+  /** Starts `serve`. @param before a command that starts it, such as a tracer */
+  serve(before?: string[]): Promise<Server>;
+}
+
+export function compiledProgram(data: string, env: Record<string, string>): CompiledProgram {
+  const fixed = { PATH: process.env["PATH"] ?? "", SDS_DATA: data, ...env };
+  return {
+    async run(args, stdin = "") {
+      const child = Bun.spawn([BINARY, ...args], {
+        env: fixed,
+        stdin: Buffer.from(stdin),
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      if (status !== 0) throw new Error(`sds ${args.join(" ")} ended with ${status}: ${stderr}`);
+      return stdout;
+    },
+
+    async serve(before = []) {
+      const child = Bun.spawn([...before, BINARY, "serve", "--port", "0"], {
+        env: fixed,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      return {
+        url: await addressIn(child.stderr),
+        pid: child.pid,
+        async stop(signal) {
+          child.kill(signal);
+          await child.exited;
+        },
+      };
+    },
+  };
+}
+
+/** Reads until the program prints its address, and goes on reading, so that the pipe never fills. */
+async function addressIn(stderr: ReadableStream<Uint8Array>): Promise<string> {
+  const { promise, resolve: found, reject } = Promise.withResolvers<string>();
+  async function follow(): Promise<void> {
+    let output = "";
+    for await (const chunk of stderr) {
+      if (output.length < 100_000) output += new TextDecoder().decode(chunk);
+      const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
+      if (url !== undefined) found(url);
+    }
+    reject(new Error(`sds serve ended: ${output}`));
+  }
+  follow().catch(reject);
+  return promise;
+}
