@@ -31,7 +31,7 @@ interface Round {
 async function killUntilAnswered(start: () => Promise<Server>, round: Round): Promise<void> {
   for (;;) {
     const server = await start();
-    const waitMs = Math.random() * 8;
+    const waitMs = Math.random() * 25;
     const answer = postRemoval(server.url, ALPHA, "asked").then(
       ({ status }) => status,
       () => undefined,
