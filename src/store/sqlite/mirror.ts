@@ -60,6 +60,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
+    if (changedRows.some(({ row }) => row.kind === "occurrence")) texts.noteRewards();
     if (changedRows.length > 0)
       setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);

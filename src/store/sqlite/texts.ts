@@ -11,6 +11,8 @@ export interface MentioningTexts {
    * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in between.
    */
   search(shop: ShopRef, gids: ReadonlySet<string>): Promise<FoundTexts>;
+  /** Notes that this process stores rewards: a search that is under way has to look for them. */
+  noteRewards(): void;
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
 }
@@ -53,9 +55,9 @@ export function mentioningTexts(db: Database): MentioningTexts {
     }),
   } satisfies Record<TextPlace, unknown>;
   const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
-  let ownWrites = 0;
-  /** Changes with each commit of another process, and with each text that this one writes. */
-  const version = () => `${dataVersion.get()?.data_version} ${ownWrites}`;
+  let ownChanges = 0;
+  /** Changes with each commit of another process, and with each reward or text that this one writes. */
+  const version = () => `${dataVersion.get()?.data_version} ${ownChanges}`;
 
   return {
     async search(shop, gids) {
@@ -95,8 +97,12 @@ export function mentioningTexts(db: Database): MentioningTexts {
       };
     },
 
+    noteRewards() {
+      ownChanges += 1;
+    },
+
     write(shopId, { before, after }) {
-      ownWrites += 1;
+      ownChanges += 1;
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
     },
   };
