@@ -12,6 +12,7 @@ import { createReadiness } from "./http/readiness.ts";
 import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
+import { createWrongKeyLog } from "./http/wrong-key-log.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
@@ -26,7 +27,10 @@ import type { Store } from "./store/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
 export interface Dependencies {
+  /** Epoch milliseconds, for what is stored and shown. Somebody can set this clock. */
   now: () => number;
+  /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
+  clock: () => number;
   random: (bytes: number) => Uint8Array;
   fetch: typeof fetch;
   resolve: Resolve;
@@ -63,7 +67,7 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, random, fetch, resolve, sleep, log } = dependencies;
+  const { now, clock, random, fetch, resolve, sleep, log } = dependencies;
   const store = await openStore({
     folder: config.data,
     masterKeyFile: config.masterKeyFile,
@@ -86,19 +90,21 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   );
   const { deliveries, inbox, shops, connections, syncs } = store;
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
-  const { handler } = platform;
+  const { handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
     shops,
     handle: (shop, items) => handler.handle(shop, items),
     now,
+    clock,
     sleep,
     log,
   });
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
-  const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
-  const authenticator = createApiKeyAuthenticator(store.keys, now, log);
-  const readiness = createReadiness(store, sender, now);
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now, clock, log });
+  const wrongKeys = createWrongKeyLog(clock, log);
+  const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
+  const readiness = createReadiness({ store, sender, clock, log });
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator),
     intake: createIntakeHandler(store.shops, recordWriter),
@@ -112,6 +118,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     admin: adminRoutes({
       store,
       now,
+      clock,
       random,
       resolve,
       allow: config.egressAllow,
@@ -124,6 +131,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const server = createHttpApp(routes, log);
   const jobs = [
     job("* * * * * *", "write when API keys were last used", () => authenticator.writeUses(), log),
+    job("20 * * * * *", "report wrong API keys", async () => wrongKeys.report(), log),
+    job("25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason()), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "send due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),

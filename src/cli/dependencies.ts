@@ -25,6 +25,7 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export function dependencies(config: Config): Dependencies {
   return {
     now: Date.now,
+    clock: () => performance.now(),
     random: randomBytes,
     fetch,
     resolve: resolveName,

@@ -21,8 +21,8 @@ export function createListHandler(
   pages: PageStore,
   authenticator: ApiKeyAuthenticator,
 ): RouteHandler {
-  return async (request) => {
-    const owner = await authenticator.authenticate(request.headers.get("authorization"));
+  return async (request, { peer }) => {
+    const owner = await authenticator.authenticate(request.headers.get("authorization"), peer);
     requireAccess(owner, "API access");
     const { limit, cursor } = readQuery(request.url);
     const after = cursor === undefined ? null : parseCursor(cursor);
