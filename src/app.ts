@@ -13,6 +13,8 @@ import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
+import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
+import { reservedFetch } from "./lib/reserved-fetch.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
@@ -59,6 +61,11 @@ export interface App {
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
 /** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
 const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
+/** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
+const SPARE_DESCRIPTORS = 32;
+/** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */
+const LOOK_UP_DESCRIPTORS = 2;
+const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
@@ -67,27 +74,30 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, clock, random, fetch, resolve, sleep, log } = dependencies;
+  const { now, clock, random, sleep, log } = dependencies;
+  const reserve = createDescriptorReserve({
+    wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS,
+    onShortage: () => noteShortage(),
+  });
+  const fetch = reservedFetch(reserve, dependencies.fetch);
+  const resolve: Resolve = async (host) =>
+    reserve.withSpare(() => dependencies.resolve(host), LOOK_UP_DESCRIPTORS).finally(reserve.refill);
   const store = await openStore({
     folder: config.data,
     masterKeyFile: config.masterKeyFile,
     busyTimeoutMs: 2_000,
     random,
   });
-  const {
-    deliveryConcurrency: concurrency,
-    deliveryPerShop: perShop,
-    deliveryTimeoutMs: timeoutMs,
-    retryWaitsMs: waitsMs,
-  } = config;
+  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
-  const platform = openPlatform(config, store, recordWriter, dependencies);
+  const platform = openPlatform(config, store, recordWriter, { ...dependencies, fetch });
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
   const attempt = createDeliverer(
     store.webhooks,
     { fetch, resolve, allow: config.egressAllow, timeoutMs },
     startWorkflow,
   );
+  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
   const { deliveries, inbox, shops, connections, syncs } = store;
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
   const { handler, synchronizer } = platform;
@@ -145,8 +155,17 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       log,
     ),
   ];
+  let shortageLoggedAt = Number.NEGATIVE_INFINITY;
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
+
+  /** Clients have all descriptors but the reserve. Those that wait for nothing lose their connection. */
+  function noteShortage(): void {
+    const closed = server.server?.closeIdleConnections() ?? 0;
+    if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
+    shortageLoggedAt = clock();
+    log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
+  }
 
   async function stop(): Promise<void> {
     readiness.noteStop();
@@ -164,6 +183,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     await sent;
     await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
+    reserve.stop();
     await store.close();
   }
 
@@ -182,6 +202,9 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
           cause: thrown,
         });
       }
+      reserve.start();
+      if (concurrency < config.deliveryConcurrency)
+        log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
       await store.sessions.noteAddress(address);
@@ -192,6 +215,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       return stopped;
     },
   };
+}
+
+/** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
+function concurrencyWithin(wanted: number, reserved: number): number {
+  return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }
 
 /**

@@ -34,6 +34,14 @@ export function dependencies(config: Config): Dependencies {
   };
 }
 
+/**
+ * Lets Bun start the thread of its fetches and read the certificates now. It does so at the first fetch, and without a
+ * free descriptor that would end the program. The fetch fails, because its socket does not exist.
+ */
+export function prepareFetch(): void {
+  fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
+}
+
 /** Bun's own limit on concurrent fetches, if the environment does not set another. */
 const DEFAULT_FETCHES = 256;
 /** Fetches that are not deliveries, and some reserve. */
