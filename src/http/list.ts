@@ -2,13 +2,12 @@ import { requireAccess } from "../actions/access.ts";
 import { formatCursor, parseCursor } from "../domain/cursor.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
-import type { PageStore } from "../store/pages.ts";
+import { MAX_PAGE_ROWS, type PageStore } from "../store/pages.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import { respond } from "./respond.ts";
 import { queryOf, type RouteHandler } from "./route.ts";
 
 const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 250;
 const PAGE_HEADERS = { "Cache-Control": "private, no-cache", Vary: "Authorization" };
 const BEGIN = '{"data":[';
 
@@ -63,5 +62,5 @@ function readQuery(url: string): { limit: number; cursor: string | undefined } {
 /** Anything except a whole number above zero gives the default, never an error (docs/api.md, "Pagination"). */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
-  return limit > 0 ? Math.min(limit, MAX_LIMIT) : DEFAULT_LIMIT;
+  return limit > 0 ? Math.min(limit, MAX_PAGE_ROWS) : DEFAULT_LIMIT;
 }

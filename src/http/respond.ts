@@ -43,11 +43,7 @@ export function respond(
 }
 
 /** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
-export function respondError(
-  { code, message }: SdsError,
-  headers: Record<string, string> = {},
-  requestId?: string,
-): Response {
+function respondError({ code, message }: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
   return respond(
     STATUS[code],
     JSON.stringify({ error: { code, message: sentence(message) } }),
