@@ -9,11 +9,14 @@ import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
+import type { RouteHandler } from "./http/route.ts";
 import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
 import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
+import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
+import { createReaderQueue } from "./lib/reader-queue.ts";
 import { reservedFetch } from "./lib/reserved-fetch.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
@@ -24,6 +27,7 @@ import { createVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
 import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "./shopify/workflow.ts";
+import type { Claim } from "./store/deliveries.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -92,13 +96,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, { ...dependencies, fetch });
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
-  const attempt = createDeliverer(
+  const gauge = createLoadGauge(clock);
+  const readers = createReaderQueue(gauge);
+  const deliver = createDeliverer(
     store.webhooks,
     { fetch, resolve, allow: config.egressAllow, timeoutMs },
     startWorkflow,
   );
   const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
   const { deliveries, inbox, shops, connections, syncs } = store;
+  const attempt = (claim: Claim) => gauge.during(deliver(claim));
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
   const { handler, synchronizer } = platform;
   const processor = createInboxProcessor({
@@ -116,14 +123,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readiness = createReadiness({ store, sender, clock, log });
   const routes = createRoutes({
-    list: (resource) => createListHandler(resource, store.pages, authenticator),
-    intake: createIntakeHandler(store.shops, recordWriter),
-    platformWebhook: createPlatformWebhookHandler(
-      createVerifier(config.platformSecretFile),
-      store.shops,
-      inboxWriter,
-      log,
-      now,
+    list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
+    intake: counted(gauge, createIntakeHandler(store.shops, recordWriter)),
+    platformWebhook: counted(
+      gauge,
+      createPlatformWebhookHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
     ),
     admin: adminRoutes({
       store,
@@ -220,6 +224,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
 /** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
+}
+
+/** Counts each request of a handler as work that readers make room for. */
+function counted(gauge: LoadGauge, handler: RouteHandler): RouteHandler {
+  return (request, context) => gauge.during(Promise.resolve(handler(request, context)));
 }
 
 /**

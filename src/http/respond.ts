@@ -35,7 +35,7 @@ export function newRequestId(): string {
 /** A JSON answer. */
 export function respond(
   status: number,
-  body: string | Uint8Array<ArrayBuffer>,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>,
   headers: Record<string, string>,
   requestId = newRequestId(),
 ): Response {
