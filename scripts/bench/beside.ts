@@ -100,7 +100,7 @@ function read(server: Server, key: string, paths: string, seconds: number) {
   const command = [
     "nice",
     "-n",
-    "19",
+    "10",
     "taskset",
     "-c",
     "1",
@@ -108,6 +108,8 @@ function read(server: Server, key: string, paths: string, seconds: number) {
     "-t1",
     `-c${WALKERS}`,
     `-d${seconds}s`,
+    "--timeout",
+    "30s",
     "-s",
     script,
   ];
