@@ -2,7 +2,6 @@ import { Cron } from "croner";
 import { createShopRemover } from "./actions/shop-removal.ts";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
-
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
@@ -11,9 +10,15 @@ import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
+import type { RouteHandler } from "./http/route.ts";
 import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
+import { createWrongKeyLog } from "./http/wrong-key-log.ts";
+import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
+import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
+import { createReaderQueue } from "./lib/reader-queue.ts";
+import { reservedFetch } from "./lib/reserved-fetch.ts";
 import type { Sleep } from "./lib/sleep.ts";
 import type { Log } from "./log.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
@@ -23,12 +28,16 @@ import { createVerifier } from "./shopify/inbox/verify.ts";
 import { openPlatform, type Platform } from "./shopify/open-platform.ts";
 import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
 import { createWorkflowStarter } from "./shopify/workflow.ts";
+import type { Claim } from "./store/deliveries.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
 export interface Dependencies {
+  /** Epoch milliseconds, for what is stored and shown. Somebody can set this clock. */
   now: () => number;
+  /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
+  clock: () => number;
   random: (bytes: number) => Uint8Array;
   fetch: typeof fetch;
   resolve: Resolve;
@@ -57,6 +66,11 @@ export interface App {
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
 /** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
 const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
+/** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
+const SPARE_DESCRIPTORS = 32;
+/** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */
+const LOOK_UP_DESCRIPTORS = 2;
+const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
@@ -65,59 +79,66 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, random, fetch, resolve, sleep, log } = dependencies;
+  const { now, clock, random, sleep, log } = dependencies;
+  const reserve = createDescriptorReserve({
+    wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS,
+    onShortage: () => noteShortage(),
+  });
+  const fetch = reservedFetch(reserve, dependencies.fetch);
+  const resolve: Resolve = async (host) =>
+    reserve.withSpare(() => dependencies.resolve(host), LOOK_UP_DESCRIPTORS).finally(reserve.refill);
   const store = await openStore({
     folder: config.data,
     masterKeyFile: config.masterKeyFile,
     busyTimeoutMs: 2_000,
     random,
   });
-  const {
-    deliveryConcurrency: concurrency,
-    deliveryPerShop: perShop,
-    deliveryTimeoutMs: timeoutMs,
-    retryWaitsMs: waitsMs,
-  } = config;
+  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const remover = createShopRemover({ shops: store.shops, sleep, log });
   const platform = openPlatform(config, store, recordWriter, {
     ...dependencies,
+    fetch,
     onRemovalBegun: () => remover.wake(),
   });
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
-  const attempt = createDeliverer(
+  const gauge = createLoadGauge(clock);
+  const readers = createReaderQueue(gauge);
+  const deliver = createDeliverer(
     store.webhooks,
     { fetch, resolve, allow: config.egressAllow, timeoutMs },
     startWorkflow,
   );
+  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
   const { deliveries, inbox, shops, connections, syncs } = store;
+  const attempt = (claim: Claim) => gauge.during(deliver(claim));
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
-  const { handler } = platform;
+  const { handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
     shops,
     handle: (shop, items) => handler.handle(shop, items),
     now,
+    clock,
     sleep,
     log,
   });
   const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
-  const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
-  const authenticator = createApiKeyAuthenticator(store.keys, now, log);
-  const readiness = createReadiness(store, sender, now);
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now, clock, log });
+  const wrongKeys = createWrongKeyLog(clock, log);
+  const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
+  const readiness = createReadiness({ store, sender, clock, log });
   const routes = createRoutes({
-    list: (resource) => createListHandler(resource, store.pages, authenticator),
-    intake: createIntakeHandler(store.shops, recordWriter),
-    platformWebhook: createPlatformWebhookHandler(
-      createVerifier(config.platformSecretFile),
-      store.shops,
-      inboxWriter,
-      log,
-      now,
+    list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
+    intake: counted(gauge, createIntakeHandler(store.shops, recordWriter)),
+    platformWebhook: counted(
+      gauge,
+      createPlatformWebhookHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
     ),
     admin: adminRoutes({
       store,
       now,
+      clock,
       random,
       resolve,
       allow: config.egressAllow,
@@ -130,6 +151,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const server = createHttpApp(routes, log);
   const jobs = [
     job("* * * * * *", "write when API keys were last used", () => authenticator.writeUses(), log),
+    job("20 * * * * *", "report wrong API keys", async () => wrongKeys.report(), log),
+    job("25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason()), log),
     job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
     job("* * * * * *", "send due deliveries", async () => sender.wake(), log),
     job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),
@@ -143,8 +166,17 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       log,
     ),
   ];
+  let shortageLoggedAt = Number.NEGATIVE_INFINITY;
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
+
+  /** Clients have all descriptors but the reserve. Those that wait for nothing lose their connection. */
+  function noteShortage(): void {
+    const closed = server.server?.closeIdleConnections() ?? 0;
+    if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
+    shortageLoggedAt = clock();
+    log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
+  }
 
   async function stop(): Promise<void> {
     readiness.noteStop();
@@ -162,6 +194,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     await sent;
     await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
+    reserve.stop();
     await store.close();
   }
 
@@ -180,6 +213,9 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
           cause: thrown,
         });
       }
+      reserve.start();
+      if (concurrency < config.deliveryConcurrency)
+        log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
       await store.sessions.noteAddress(address);
@@ -190,6 +226,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
       return stopped;
     },
   };
+}
+
+/** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
+function concurrencyWithin(wanted: number, reserved: number): number {
+  return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
+}
+
+/** Counts each request of a handler as work that readers make room for. */
+function counted(gauge: LoadGauge, handler: RouteHandler): RouteHandler {
+  return (request, context) => gauge.during(Promise.resolve(handler(request, context)));
 }
 
 /**

@@ -25,6 +25,7 @@ const config = readConfig({ data: FOLDER, port: "0" }, { SDS_LOG: "error" });
 const log = createLog("error", process.stderr, Date.now);
 const app = await openApp(config, {
   now: Date.now,
+  clock: () => performance.now(),
   random,
   fetch,
   resolve: async () => [],

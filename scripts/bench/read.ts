@@ -3,6 +3,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
+import { addBeside, besideReaders } from "./beside.ts";
 import {
   type Load,
   MemoryWatch,
@@ -13,6 +14,7 @@ import {
   startServer,
 } from "./servers.ts";
 import * as shops from "./shops.ts";
+import { rate, Table } from "./table.ts";
 
 const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
 const BENCH = import.meta.dir;
@@ -22,27 +24,7 @@ const MANY_ROWS = 10_000_000;
 const IMPORTED_ROWS = 200_000;
 const MEGABYTE = 1e6;
 
-const table: string[][] = [["", "measured", "ratio", "target", "met"]];
-
-/** A ratio that should be at least `target`. */
-function addRatio(name: string, measured: string, ratio: number, target: number): void {
-  const met = ratio >= target ? "yes" : `no, ${percent(1 - ratio / target)} short`;
-  table.push([name, measured, ratio.toFixed(2), `at least ${target}`, met]);
-}
-
-/** A value that should be below `limit`. */
-function addBound(name: string, value: number, limit: number, unit: string, remark = ""): void {
-  const met = value < limit ? "yes" : `no, ${percent(value / limit - 1)} over`;
-  table.push([name, `${value.toFixed(0)} ${unit}${remark}`, "", `below ${limit} ${unit}`, met]);
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
-}
-
-function rate(perSecond: number): string {
-  return `${Math.round(perSecond).toLocaleString("en")}/s`;
-}
+const table = new Table();
 
 function serve(shop: shops.Shop): string[] {
   return [shops.SDS, "--data", shop.folder, "serve", "--port", "0"];
@@ -99,18 +81,23 @@ async function measurePages(shop: shops.Shop): Promise<void> {
     constant: load(fifty, constantFifty),
     fastify: load(fifty, baseline),
   });
-  addRatio(
+  table.addRatio(
     "Page of 50 against a constant from `Bun.serve`",
     `${rate(sds)}, constant ${rate(constant)}`,
     sds / constant,
     0.22,
   );
-  addRatio("Page of 50 against Fastify and better-sqlite3", `${rate(sds)}, Fastify ${rate(fastify)}`, sds / fastify, 4);
+  table.addRatio(
+    "Page of 50 against Fastify and better-sqlite3",
+    `${rate(sds)}, Fastify ${rate(fastify)}`,
+    sds / fastify,
+    4,
+  );
 
   const most = shops.randomPages(shop, 250);
   await using constantMost = await startConstant(load(most));
   const large = await pagesPerSecond({ sds: load(most), constant: load(most, constantMost) });
-  addRatio(
+  table.addRatio(
     "Page of 250 against a constant",
     `${rate(large.sds)}, constant ${rate(large.constant)}`,
     large.sds / large.constant,
@@ -121,16 +108,16 @@ async function measurePages(shop: shops.Shop): Promise<void> {
     first: load(shops.firstPage(shop, 50)),
     last: load(shops.lastPage(shop, 50)),
   });
-  addRatio("Deepest page of 50 against the first", `${rate(last)}, first ${rate(first)}`, last / first, 0.9);
+  table.addRatio("Deepest page of 50 against the first", `${rate(last)}, first ${rate(first)}`, last / first, 0.9);
 
   const own = ` (${(memory.ownPeak / MEGABYTE).toFixed(0)} MB without mapped files)`;
-  addBound("Resident memory under this load, at most", memory.peak / MEGABYTE, 150, "MB", own);
+  table.addBound("Resident memory under this load, at most", memory.peak / MEGABYTE, 150, "MB", own);
 }
 
 async function measureSizes(): Promise<void> {
   const name = "10,000,000 rows against 100,000, page of 50";
   if (!values.large) {
-    table.push([name, "not run (`--large`)", "", "at least 0.8", ""]);
+    table.addRemark(name, "not run (`--large`)", "at least 0.8");
     return;
   }
   const few = await shops.filledShop(FEW_ROWS);
@@ -142,7 +129,7 @@ async function measureSizes(): Promise<void> {
     few: { server: fewServer, key: few.key, paths: shops.randomPages(few, 50) },
     many: { server: manyServer, key: many.key, paths: shops.randomPages(many, 50) },
   });
-  addRatio(name, `${rate(speed.many)}, 100,000 rows ${rate(speed.few)}`, speed.many / speed.few, 0.8);
+  table.addRatio(name, `${rate(speed.many)}, 100,000 rows ${rate(speed.few)}`, speed.many / speed.few, 0.8);
 }
 
 async function measureImport(rounds = 3): Promise<void> {
@@ -166,7 +153,7 @@ async function measureImport(rounds = 3): Promise<void> {
   rmSync(file);
   const [ours, bare] = [median(imports), median(inserts)];
   const measured = `${rate(rows / ours)}, bare ${rate(rows / bare)}`;
-  addRatio(
+  table.addRatio(
     `Import, rows written (${IMPORTED_ROWS.toLocaleString("en")} contracts with their customers) against bare inserts`,
     measured,
     bare / ours,
@@ -190,7 +177,7 @@ async function measureStart(shop: shops.Shop): Promise<void> {
   const version = await medianTime(20, () =>
     timed(async () => void (await Bun.spawn([shops.SDS, "version"], { stdout: "ignore" }).exited)),
   );
-  addBound("`sds version`, from start to end", version, 40, "ms");
+  table.addBound("`sds version`, from start to end", version, 40, "ms");
   const ready = await medianTime(10, async () => {
     const start = performance.now();
     await using server = await startServer(serve(shop));
@@ -198,13 +185,7 @@ async function measureStart(shop: shops.Shop): Promise<void> {
     if (!answer.ok) throw new Error(`/readyz gave ${answer.status}`);
     return performance.now() - start;
   });
-  addBound("`sds serve`, from start to the first answer of /readyz", ready, 100, "ms");
-}
-
-function markdown(rows: string[][]): string {
-  const [heading = [], ...body] = rows;
-  const line = (cells: string[]) => `| ${cells.join(" | ")} |`;
-  return [line(heading), line(heading.map(() => "---")), ...body.map(line)].join("\n");
+  table.addBound("`sds serve`, from start to the first answer of /readyz", ready, 100, "ms");
 }
 
 if (cpus().length < 2) throw new Error("this needs two cores: one serves, the other asks");
@@ -214,11 +195,12 @@ const shop = await shops.importedShop(ROWS);
 shops.tell("Measuring ...");
 await measureStart(shop);
 await measurePages(shop);
+addBeside(table, await besideReaders(shops.SDS));
 await measureImport();
 await measureSizes();
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
 const imported = `The import of the ${ROWS.toLocaleString("en")} contracts took ${shop.seconds.toFixed(0)} s: ${rate(shop.lines / shop.seconds)}.`;
 process.stdout.write(
-  `${ROWS.toLocaleString("en")} subscriptions of one shop, random cursors, 16 connections; ${machine}\n\n${markdown(table)}\n\n${imported}\n`,
+  `${ROWS.toLocaleString("en")} subscriptions of one shop, random cursors, 16 connections; ${machine}\n\n${table}\n\n${imported}\n`,
 );

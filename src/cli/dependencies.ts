@@ -25,12 +25,21 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export function dependencies(config: Config): Dependencies {
   return {
     now: Date.now,
+    clock: () => performance.now(),
     random: randomBytes,
     fetch,
     resolve: resolveName,
     sleep,
     log: createLog(config.logLevel, process.stderr, Date.now),
   };
+}
+
+/**
+ * Lets Bun start the thread of its fetches and read the certificates now. It does so at the first fetch, and without a
+ * free descriptor that would end the program. The fetch fails, because its socket does not exist.
+ */
+export function prepareFetch(): void {
+  fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
 }
 
 /** Bun's own limit on concurrent fetches, if the environment does not set another. */

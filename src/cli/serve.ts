@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import { openApp } from "../app.ts";
 import { configOf } from "./context.ts";
-import { dependencies, raiseFetchLimit } from "./dependencies.ts";
+import { dependencies, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
 import { example } from "./options.ts";
 import { tell } from "./print.ts";
 import { untilSignal } from "./signal.ts";
+import { endOnUncaught } from "./uncaught.ts";
 
 export function addServeCommand(program: Command): void {
   program
@@ -17,6 +18,8 @@ export function addServeCommand(program: Command): void {
       const config = configOf(command);
       raiseFetchLimit(config);
       const { log, ...rest } = dependencies(config);
+      endOnUncaught(log);
+      prepareFetch();
       const stop = untilSignal();
       const app = await openApp(config, { log, ...rest });
       try {

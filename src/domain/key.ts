@@ -1,4 +1,4 @@
-import { CryptoHasher } from "bun";
+import { SHA256 } from "bun";
 import { SdsError } from "./error.ts";
 import { randomId } from "./ids.ts";
 
@@ -34,7 +34,7 @@ export function keyFromHeader(header: string | null): string | undefined {
  * SHA-256, the only form in which a key is stored. A key has 192 random bits, so salt or stretching would add nothing.
  */
 export function hashKey(key: string): Uint8Array {
-  return new CryptoHasher("sha256").update(key).digest();
+  return SHA256.hash(key) as Uint8Array;
 }
 
 /** The first characters of a key: enough to tell keys apart, and useless to an attacker. */

@@ -2,29 +2,50 @@ import { messageOf, SdsError } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
+import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
 
+interface Dependencies {
+  store: Pick<KeyStore, "find" | "touch">;
+  now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+  wrongKeys: Pick<WrongKeyLog, "count">;
+}
+
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
-  /** @throws SdsError `unauthorized` unless the header has a valid key; the message never says why */
-  authenticate(header: string | null): Promise<KeyOwner>;
+  /**
+   * @param peer the address at the other end of the socket
+   * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
+   */
+  authenticate(header: string | null, peer: () => string | undefined): Promise<KeyOwner>;
   /**
    * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
    */
   writeUses(options?: { all?: boolean }): Promise<void>;
 }
 
-export function createApiKeyAuthenticator(store: KeyStore, now: () => number, log: Log): ApiKeyAuthenticator {
-  /** Uses that are not written yet, by key id. */
+export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAuthenticator {
+  const { store, now, clock, log, wrongKeys } = dependencies;
+  /** Uses that are not written yet, by key id: epoch milliseconds. */
   const uses = new Map<string, number>();
-  /** When this process last wrote the use of a key, by key id. It starts with the time that the store has. */
+  /** When, by `clock`, the use of a key was last written, by key id. */
   const writtenAt = new Map<string, number>();
 
+  /** The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago. */
+  function clockAt(storedAt: number): number {
+    const ageMs = now() - storedAt;
+    return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
+  }
+
   async function writeUses({ all = false } = {}): Promise<void> {
-    const at = now();
-    const due = new Map([...uses].filter(([id]) => all || at - (writtenAt.get(id) ?? 0) >= WRITE_INTERVAL_MS));
+    const at = clock();
+    const isDue = (id: string) => at - (writtenAt.get(id) ?? Number.NEGATIVE_INFINITY) >= WRITE_INTERVAL_MS;
+    const due = new Map([...uses].filter(([id]) => all || isDue(id)));
     if (due.size === 0) return;
     try {
       await store.touch(due);
@@ -40,14 +61,16 @@ export function createApiKeyAuthenticator(store: KeyStore, now: () => number, lo
   }
 
   return {
-    async authenticate(header) {
+    async authenticate(header, peer) {
       const key = keyFromHeader(header);
       const owner = key === undefined ? undefined : await store.find(hashKey(key));
-      if (owner === undefined)
+      if (owner === undefined) {
+        if (header !== null) wrongKeys.count(peer());
         throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
+      }
       uses.set(owner.keyId, now());
       if (owner.lastUsedAt === null) await writeUses();
-      else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, owner.lastUsedAt);
+      else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, clockAt(owner.lastUsedAt));
       return owner;
     },
     writeUses,

@@ -2,13 +2,13 @@ import { requireAccess } from "../actions/access.ts";
 import { formatCursor, parseCursor } from "../domain/cursor.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
-import type { PageStore } from "../store/pages.ts";
+import type { ReaderQueue } from "../lib/reader-queue.ts";
+import { MAX_PAGE_ROWS, type PageStore } from "../store/pages.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
 import { respond } from "./respond.ts";
 import { queryOf, type RouteHandler } from "./route.ts";
 
 const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 250;
 const PAGE_HEADERS = { "Cache-Control": "private, no-cache", Vary: "Authorization" };
 const BEGIN = '{"data":[';
 
@@ -20,12 +20,15 @@ export function createListHandler(
   resource: Resource,
   pages: PageStore,
   authenticator: ApiKeyAuthenticator,
+  readers: ReaderQueue,
 ): RouteHandler {
-  return async (request) => {
-    const owner = await authenticator.authenticate(request.headers.get("authorization"));
+  return async (request, { peer }) => {
+    const owner = await authenticator.authenticate(request.headers.get("authorization"), peer);
     requireAccess(owner, "API access");
     const { limit, cursor } = readQuery(request.url);
     const after = cursor === undefined ? null : parseCursor(cursor);
+    const turn = readers.enter();
+    if (turn !== undefined) await turn;
     const page = after === undefined ? undefined : await pages.list(owner.shopId, resource, limit, after);
     if (page === undefined) {
       throw new SdsError(
@@ -35,8 +38,21 @@ export function createListHandler(
     }
     const nextCursor = page.end === null ? null : formatCursor(page.end);
     const body = enclose(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`);
-    return respond(200, body, PAGE_HEADERS);
+    return respond(200, turn === undefined ? body : streamOf(body), PAGE_HEADERS);
   };
+}
+
+/**
+ * The body of an answer that had to wait for its turn. Bun sends large bytes in dozens of system calls then, one for each
+ * part of each header, and a stream in two.
+ */
+function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
 }
 
 /**
@@ -54,14 +70,20 @@ function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uin
   return buffer.subarray(first, last + end.length);
 }
 
+/** A query as nearly all clients send it: nothing in it but the colons of the cursor has to be decoded. */
+const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
+
 /** The last of a repeated parameter counts. Unknown parameters are ignored. */
 function readQuery(url: string): { limit: number; cursor: string | undefined } {
-  const query = new URLSearchParams(queryOf(url));
+  const text = queryOf(url);
+  const [, usualLimit, usualCursor] = USUAL_QUERY.exec(text) ?? [];
+  if (usualLimit !== undefined) return { limit: readLimit(usualLimit), cursor: usualCursor?.replaceAll("%3A", ":") };
+  const query = new URLSearchParams(text);
   return { limit: readLimit(query.getAll("limit").at(-1)), cursor: query.getAll("cursor").at(-1) };
 }
 
 /** Anything except a whole number above zero gives the default, never an error (docs/api.md, "Pagination"). */
 function readLimit(text: string | undefined): number {
   const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
-  return limit > 0 ? Math.min(limit, MAX_LIMIT) : DEFAULT_LIMIT;
+  return limit > 0 ? Math.min(limit, MAX_PAGE_ROWS) : DEFAULT_LIMIT;
 }

@@ -1,8 +1,18 @@
 import type { Sender } from "../delivery/sender.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
+import type { Log } from "../log.ts";
 import type { Store } from "../store/store.ts";
 
-/** How long one check of the database is valid, so that frequent requests cost nothing. */
+/** How long one check of the database is valid, so that frequent requests cost one write a second. */
 const CHECK_VALID_MS = 1_000;
+
+interface Dependencies {
+  store: Pick<Store, "check">;
+  sender: Pick<Sender, "failing">;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+}
 
 /** What /readyz answers. */
 export interface Readiness {
@@ -12,11 +22,8 @@ export interface Readiness {
   noteStop(): void;
 }
 
-export function createReadiness(
-  store: Pick<Store, "check">,
-  sender: Pick<Sender, "failing">,
-  now: () => number,
-): Readiness {
+/** The log says when the database fails a check, and when it passes one again. */
+export function createReadiness({ store, sender, clock, log }: Dependencies): Readiness {
   let stopping = false;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let failure: string | undefined;
@@ -24,17 +31,20 @@ export function createReadiness(
   async function check(): Promise<string | undefined> {
     try {
       await store.check();
+      if (failure !== undefined) log.info("the database can be written again");
       return undefined;
-    } catch {
-      return "The database cannot be written.";
+    } catch (thrown) {
+      const reason = thrown instanceof SdsError ? thrown.message : "The database cannot be written.";
+      if (failure !== reason) log.error("the program is not ready", { reason, error: messageOf(thrown) });
+      return reason;
     }
   }
 
   return {
     async reason() {
       if (stopping) return "The program is stopping.";
-      if (now() - checkedAt >= CHECK_VALID_MS) {
-        checkedAt = now();
+      if (clock() - checkedAt >= CHECK_VALID_MS) {
+        checkedAt = clock();
         failure = await check();
       }
       return failure ?? (sender.failing ? "Deliveries cannot be recorded." : undefined);

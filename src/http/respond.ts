@@ -24,6 +24,8 @@ const COMMON_HEADERS = {
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
 };
+/** What a 503 tells the client to wait, in seconds. */
+export const RETRY_AFTER_SECONDS = "1";
 const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 
 export function newRequestId(): string {
@@ -33,7 +35,7 @@ export function newRequestId(): string {
 /** A JSON answer. */
 export function respond(
   status: number,
-  body: string | Uint8Array<ArrayBuffer>,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>,
   headers: Record<string, string>,
   requestId = newRequestId(),
 ): Response {
@@ -41,11 +43,7 @@ export function respond(
 }
 
 /** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
-export function respondError(
-  { code, message }: SdsError,
-  headers: Record<string, string> = {},
-  requestId?: string,
-): Response {
+function respondError({ code, message }: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
   return respond(
     STATUS[code],
     JSON.stringify({ error: { code, message: sentence(message) } }),
@@ -75,14 +73,9 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
     return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
   }
   const requestId = newRequestId();
-  if (thrown instanceof StoreError && thrown.reason !== "conflict") {
-    const level = thrown.reason === "busy" ? "warn" : "error";
-    log[level]("the database could not serve a request", { requestId, reason: thrown.reason, error: thrown.message });
-    return respondError(
-      new SdsError("unavailable", "The database is busy or cannot be used. It is safe to try again."),
-      { "Retry-After": "1" },
-      requestId,
-    );
+  if (isUnavailable(thrown)) {
+    logUnavailable(thrown, requestId, log);
+    return respondUnavailable("The database is busy or cannot be used. It is safe to try again.", requestId);
   }
   if (isAborted(thrown)) log.debug("a client went away", { requestId });
   else
@@ -96,6 +89,24 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
     {},
     requestId,
   );
+}
+
+/** Whether the database could not serve the request, and the same request can succeed later. */
+export function isUnavailable(thrown: unknown): thrown is StoreError {
+  return thrown instanceof StoreError && thrown.reason !== "conflict";
+}
+
+export function logUnavailable({ reason, message }: StoreError, requestId: string, log: Log): void {
+  log[reason === "busy" ? "warn" : "error"]("the database could not serve a request", {
+    requestId,
+    reason,
+    error: message,
+  });
+}
+
+/** 503 with the time after which it makes sense to try again. */
+export function respondUnavailable(message: string, requestId?: string): Response {
+  return respondError(new SdsError("unavailable", message), { "Retry-After": RETRY_AFTER_SECONDS }, requestId);
 }
 
 /** The client closed the connection before its body was complete: nobody reads the answer. */

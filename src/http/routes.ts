@@ -1,6 +1,5 @@
-import { SdsError } from "../domain/error.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
-import { respond, respondError, respondNotFound } from "./respond.ts";
+import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 import type { Route, RouteHandler } from "./route.ts";
 
 export interface RouteHandlers {
@@ -20,7 +19,7 @@ export interface RouteHandlers {
 export function createRoutes({ list, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
   const ready = async () => {
     const reason = await notReady();
-    return reason === undefined ? health() : respondError(new SdsError("unavailable", reason));
+    return reason === undefined ? health() : respondUnavailable(reason);
   };
   return [
     ...RESOURCES.map((resource) => ({ path: `/api/v1/${resource}`, methods: { GET: list(resource) } })),

@@ -33,6 +33,8 @@ export interface Platform {
 
 interface Dependencies {
   now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
   log: Log;
@@ -50,11 +52,10 @@ export function openPlatform(
   { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
   store: Store,
   recordWriter: RecordWriter,
-  { now, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
+  { now, clock, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
 ): Platform {
   const { shops, connections, syncs, inbox, mirror } = store;
   const clientSecret = () => newestSecret(platformSecretFile);
-  const clock = () => performance.now();
   const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
   const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
+import { createWrongKeyLog } from "../../src/http/wrong-key-log.ts";
 import { createLog } from "../../src/log.ts";
 import { START, testApp } from "../support/app.ts";
+
+const peer = () => "192.0.2.1";
 
 /** An authenticator over a real store. `writes` has the time of each write of last uses. */
 async function openAuthenticator() {
@@ -19,7 +22,8 @@ async function openAuthenticator() {
       writes.push(clock.ms - START);
     },
   };
-  const open = () => createApiKeyAuthenticator(store, clock.now, log);
+  const wrongKeys = createWrongKeyLog(clock.monotonic, log);
+  const open = () => createApiKeyAuthenticator({ store, now: clock.now, clock: clock.monotonic, log, wrongKeys });
   const lastUsedAt = async () => ((await keys.list(shop.id))[0]?.lastUsedAt ?? START - 1) - START;
   return { header, clock, logged, open, store, writes, lastUsedAt, authenticator: open() };
 }
@@ -29,7 +33,7 @@ describe("the last use of a key", () => {
     const { authenticator, header, clock, writes, lastUsedAt } = await openAuthenticator();
     const use = async (after: number) => {
       clock.ms = START + after;
-      await authenticator.authenticate(header);
+      await authenticator.authenticate(header, peer);
     };
     await use(0);
     expect(writes).toEqual([0]);
@@ -45,25 +49,41 @@ describe("the last use of a key", () => {
     expect(await lastUsedAt()).toBe(130_000);
   });
 
+  test("is written once a minute also after the wall clock was set back by an hour", async () => {
+    const { authenticator, header, clock, writes, lastUsedAt, open } = await openAuthenticator();
+    await authenticator.authenticate(header, peer);
+    clock.step(-3_600_000);
+    clock.ms += 60_000;
+    await authenticator.authenticate(header, peer);
+    await authenticator.writeUses();
+    expect(writes).toHaveLength(2);
+    // The stored time is in the future now. A program that starts then does not wait for it.
+    const restarted = open();
+    await restarted.authenticate(header, peer);
+    await restarted.writeUses();
+    expect(writes).toHaveLength(3);
+    expect(await lastUsedAt()).toBe(0);
+  });
+
   test("is written once a minute, even if the written use is older than the write", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
     const at = (after: number) => {
       clock.ms = START + after;
     };
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     at(30_000);
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     at(60_000);
     await authenticator.writeUses();
     at(100_000);
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     await authenticator.writeUses();
     expect(writes).toEqual([0, 60_000]);
   });
 
   test("is not written again without another use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     clock.ms += 120_000;
     await authenticator.writeUses();
     await authenticator.writeUses({ all: true });
@@ -73,12 +93,12 @@ describe("the last use of a key", () => {
   test("during a write is kept for the next one", async () => {
     const { authenticator, header, clock, store, lastUsedAt } = await openAuthenticator();
     const { touch } = store;
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     clock.ms += 60_000;
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     store.touch = async (uses) => {
       clock.ms += 1;
-      await authenticator.authenticate(header);
+      await authenticator.authenticate(header, peer);
       await touch(uses);
     };
     await authenticator.writeUses();
@@ -90,10 +110,10 @@ describe("the last use of a key", () => {
 
   test("counts from what is stored, after a restart", async () => {
     const { authenticator, open, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     const restarted = open();
     clock.ms += 30_000;
-    await restarted.authenticate(header);
+    await restarted.authenticate(header, peer);
     await restarted.writeUses();
     expect(writes).toEqual([0]);
     clock.ms += 30_000;
@@ -107,7 +127,7 @@ describe("the last use of a key", () => {
     store.touch = async () => {
       throw new Error("database is locked");
     };
-    await authenticator.authenticate(header);
+    await authenticator.authenticate(header, peer);
     expect(logged.map((text) => JSON.parse(text))).toMatchObject([
       { level: "warn", message: "cannot write when keys were last used", error: "database is locked" },
     ]);

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { answerOf, NOT_FOUND, notAllowed, refusal, success } from "../support/answer.ts";
 import { testApp } from "../support/app.ts";
 
@@ -114,6 +116,17 @@ test("healthz is 200, whatever the database does", async () => {
   expect(await answerOf(await request("/healthz"))).toEqual(success(200, { status: "ok" }));
 });
 
+test("the check of readyz is a write that reaches the disk each time", async () => {
+  const { app, folder } = await testApp();
+  const logSize = () => statSync(join(folder, "data/sds.db-wal")).size;
+  const sizes = [logSize()];
+  for (let check = 0; check < 3; check += 1) {
+    await app.store.check();
+    sizes.push(logSize());
+  }
+  expect(new Set(sizes).size).toBe(4);
+});
+
 test("readyz is 503 while the database cannot be written, and while the program stops", async () => {
   const { app, request, clock } = await testApp();
   const ready = async () => answerOf(await request("/readyz"));
@@ -121,10 +134,11 @@ test("readyz is 503 while the database cannot be written, and while the program 
   app.store.check = async () => {
     throw new Error("disk full");
   };
-  expect(await ready()).toEqual(refusal(503, "unavailable", "The database cannot be written."));
+  const retryAfter = { "retry-after": "1" };
+  expect(await ready()).toEqual(refusal(503, "unavailable", "The database cannot be written.", retryAfter));
   app.store.check = check;
   clock.ms += 1_000;
   expect(await ready()).toEqual(success(200, { status: "ok" }));
   await app.stop();
-  expect(await ready()).toEqual(refusal(503, "unavailable", "The program is stopping."));
+  expect(await ready()).toEqual(refusal(503, "unavailable", "The program is stopping.", retryAfter));
 });

@@ -55,6 +55,7 @@ async function processing() {
     shops,
     handle,
     now: clock.now,
+    clock: clock.monotonic,
     sleep: async () => {
       pause = Promise.withResolvers<void>();
       await pause.promise;

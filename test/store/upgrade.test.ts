@@ -35,6 +35,7 @@ async function open({ data, answers }: OldDatabase): Promise<App> {
   const log = createLog("error", { write: () => true }, now);
   const app = await openApp(readConfig({ data, port: "0" }, env), {
     now,
+    clock: now,
     random: randomBytes,
     fetch,
     resolve: async () => [],

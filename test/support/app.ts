@@ -26,10 +26,19 @@ export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));
 }
 
-/** A clock that only the test moves. */
+/** A clock that only the test moves. `ms` is the wall clock's time. */
 class Clock {
   ms = START;
+  private steppedMs = 0;
   readonly now = () => this.ms;
+  /** The clock that only goes forward: a step of the wall clock does not move it. */
+  readonly monotonic = () => this.ms - this.steppedMs;
+
+  /** Sets the wall clock, as an operator or a time server does. */
+  step(byMs: number): void {
+    this.ms += byMs;
+    this.steppedMs += byMs;
+  }
 }
 
 interface TestShop {
@@ -65,6 +74,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
   const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), {
     now: clock.now,
+    clock: clock.monotonic,
     random: randomBytes,
     fetch,
     resolve,

@@ -68,8 +68,13 @@ export class Program {
   }
 
   /** Starts `serve`, or another command that prints an address, and waits until it listens. */
-  async serve(args: string[] = ["serve", "--port", "0"], env?: Record<string, string>): Promise<Server> {
-    const child = Bun.spawn([...PROGRAM, ...args], {
+  async serve(
+    args: string[] = ["serve", "--port", "0"],
+    env?: Record<string, string>,
+    { descriptors }: { descriptors?: number } = {},
+  ): Promise<Server> {
+    const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh"];
+    const child = Bun.spawn([...limited, ...PROGRAM, ...args], {
       ...this.spawnOptions(env),
       stdin: "ignore",
       stdout: "pipe",

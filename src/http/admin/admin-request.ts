@@ -9,6 +9,8 @@ import type { Store } from "../../store/store.ts";
 export interface AdminDependencies {
   store: Store;
   now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   random: (bytes: number) => Uint8Array;
   resolve: Resolve;
   allow: EgressAllow;

@@ -7,7 +7,7 @@ interface Flash {
   session: string;
   path: string;
   notice: Notice;
-  /** Epoch milliseconds. */
+  /** By the clock of `createFlashes`. */
   until: number;
 }
 
@@ -22,14 +22,15 @@ export interface Flashes {
  * Keeps the notices of a form until the page that follows it. They are only in memory, because new keys are among them,
  * which must not be stored as plain text. A restart between the two requests loses a new key; it has to be created
  * again.
+ * @param clock milliseconds of a clock that only goes forward
  */
-export function createFlashes(now: () => number): Flashes {
+export function createFlashes(clock: () => number): Flashes {
   let waiting: Flash[] = [];
-  const inTime = () => waiting.filter(({ until }) => until > now());
+  const inTime = () => waiting.filter(({ until }) => until > clock());
 
   return {
     put(session, path, notices) {
-      const until = now() + LIFE_MS;
+      const until = clock() + LIFE_MS;
       waiting = [...inTime(), ...notices.map((notice) => ({ session, path, notice, until }))];
     },
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
-import { counted, sentence } from "../../lib/text.ts";
-import { newRequestId } from "../respond.ts";
+import { sentence } from "../../lib/text.ts";
+import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
 import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
 import {
   type AdminDependencies,
@@ -17,7 +17,17 @@ import { createFlashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
 import { createFormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
-import { respondMessage, respondPage, respondPart } from "./layout.tsx";
+import { respondPage, respondPart } from "./layout.tsx";
+import {
+  badLink,
+  respondForeignForm,
+  respondRepeatedForm,
+  signedOut,
+  signedOutPage,
+  tooMany,
+  tryAgain,
+  welcome,
+} from "./messages.tsx";
 import { showPlan } from "./plan.tsx";
 import { createSessions, type Session } from "./sessions.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
@@ -55,7 +65,7 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
 /** The settings page. Each session is for one shop. It uses the same actions as the command line. */
 export function adminRoutes(dependencies: AdminDependencies): Route[] {
   const sessions = createSessions(dependencies);
-  const flashes = createFlashes(dependencies.now);
+  const flashes = createFlashes(dependencies.clock);
   const formNonces = createFormNonces();
 
   async function signIn(request: Request, peer: string | undefined): Promise<Response> {
@@ -142,8 +152,20 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
     signedIn((request, session, path, id) => answer(request, handler, session, path, id));
   const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
-  return [
-    ...assetRoutes(),
+  /** Shows a page if the database cannot serve the request, with the same log line as on other routes. */
+  const orTryAgain =
+    (handler: RouteHandler): RouteHandler =>
+    async (request, context) => {
+      try {
+        return await handler(request, context);
+      } catch (thrown) {
+        if (!isUnavailable(thrown)) throw thrown;
+        const requestId = newRequestId();
+        logUnavailable(thrown, requestId, dependencies.log);
+        return tryAgain(requestId);
+      }
+    };
+  const routes: Route[] = [
     { path: "/admin", methods: { GET: toSection } },
     { path: "/admin/sign-in", methods: { GET: (request, { peer }) => signIn(request, peer()) } },
     { path: "/admin/sign-out", methods: { GET: toSection, POST: signedIn(signOut) } },
@@ -152,6 +174,11 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
       return { path, methods: post === undefined ? methods : { ...methods, POST: page(post) } };
     }),
   ];
+  const guarded = routes.map(({ path, methods }) => ({
+    path,
+    methods: Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, orTryAgain(handler)])),
+  }));
+  return [...assetRoutes(), ...guarded];
 }
 
 /** The errors that become a page, with their status. Other errors are answered and logged as on other routes. */
@@ -177,90 +204,4 @@ function refusal(status: number, message: string, section: Section): Page {
     </>
   );
   return { title: status === 404 ? "There is nothing here" : "This can't be done", section, status, content };
-}
-
-/**
- * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
- * link was opened from another site, such as a web mail, a browser would follow a redirect without the cookie. A
- * refresh of our own page sends it.
- */
-function welcome(cookie: string): Response {
-  const children = (
-    <p>
-      <a id="continue" href="/admin">
-        Open the settings
-      </a>
-    </p>
-  );
-  return respondMessage({
-    status: 200,
-    title: "You are signed in",
-    children,
-    next: "/admin",
-    headers: { "Set-Cookie": cookie },
-  });
-}
-
-function HowToSignIn() {
-  return (
-    <p>
-      Ask the operator of this service for a sign-in link. If that is you, run <code>sds admin link</code>. A link works
-      once, within ten minutes.
-    </p>
-  );
-}
-
-function signedOutPage(): Response {
-  return respondMessage({ status: 401, title: "You are not signed in", children: <HowToSignIn /> });
-}
-
-function badLink(): Response {
-  const children = (
-    <>
-      <p>This link is wrong, is too old, or was used before.</p>
-      <HowToSignIn />
-    </>
-  );
-  return respondMessage({ status: 401, title: "This link doesn't work", children });
-}
-
-function tooMany(seconds: number): Response {
-  const children = (
-    <p>Too many wrong links were opened from your address. Try again in {counted(seconds, "second", "seconds")}.</p>
-  );
-  return respondMessage({
-    status: 429,
-    title: "Too many attempts",
-    children,
-    headers: { "Retry-After": String(seconds) },
-  });
-}
-
-function signedOut(cookie: string): Response {
-  return respondMessage({
-    status: 200,
-    title: "You are signed out",
-    children: <HowToSignIn />,
-    headers: { "Set-Cookie": cookie },
-  });
-}
-
-/** Refuses a form that was posted before: it would create a second key or secret. */
-function respondRepeatedForm(): Response {
-  const children = (
-    <p>
-      This form was posted already, and was accepted then. <a href="/admin">Open the settings</a> to see the result.
-    </p>
-  );
-  return respondMessage({ status: 403, title: "This form was posted before", children });
-}
-
-function respondForeignForm(): Response {
-  const children = (
-    <p>
-      This form is not from your current session, so nothing was changed. <a href="/admin">Open the settings</a> and try
-      again.
-    </p>
-  );
-  return respondMessage({ status: 403, title: "This form was refused", children });
 }

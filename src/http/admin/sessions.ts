@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../domain/session.ts";
 import type { Shop } from "../../domain/shop.ts";
+import { networkOf } from "../client-network.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 import { createSignInLimiter } from "./sign-in-limiter.ts";
 
@@ -33,8 +34,8 @@ export interface Sessions {
 }
 
 /** Opens, finds and ends sessions. No other part of the settings page knows tokens. */
-export function createSessions({ store, now, random, publicUrl }: AdminDependencies): Sessions {
-  const limiter = createSignInLimiter(now);
+export function createSessions({ store, now, clock, random, publicUrl }: AdminDependencies): Sessions {
+  const limiter = createSignInLimiter(clock);
 
   function isSecure(request: Request, peer: string | undefined): boolean {
     const forwarded =
@@ -80,15 +81,12 @@ export function createSessions({ store, now, random, publicUrl }: AdminDependenc
 
 /**
  * The address by which wrong tokens are counted. Behind a reverse proxy on this machine it is the one that the proxy
- * added, which is the last: a client can write anything before it. For IPv6 only the network counts, because each host
- * has many addresses.
+ * added, which is the last: a client can write anything before it.
  */
 function addressOf(request: Request, peer: string | undefined): string {
   const forwarded = isLoopback(peer) ? request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
   const address = forwarded !== undefined && ipaddr.isValid(forwarded) ? forwarded : (peer ?? "");
-  if (!ipaddr.isValid(address)) return "";
-  const parsed = ipaddr.process(address);
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(":") : parsed.toString();
+  return networkOf(address);
 }
 
 /** A request without a socket comes from this process itself. */

@@ -11,21 +11,24 @@ export interface SignInLimiter {
   count(address: string): () => void;
 }
 
-/** Counts wrong sign-in tokens by address. */
-export function createSignInLimiter(now: () => number): SignInLimiter {
+/**
+ * Counts wrong sign-in tokens by address.
+ * @param clock milliseconds of a clock that only goes forward
+ */
+export function createSignInLimiter(clock: () => number): SignInLimiter {
   /** The times of each address's wrong tokens, oldest first. The address with the latest wrong token is last. */
   const times = new Map<string, number[]>();
-  const recent = (address: string) => (times.get(address) ?? []).filter((at) => at > now() - WITHIN_MS);
+  const recent = (address: string) => (times.get(address) ?? []).filter((at) => at > clock() - WITHIN_MS);
 
   return {
     waitSeconds(address) {
       const [oldest, ...others] = recent(address);
       if (oldest === undefined || others.length + 1 < MAX_WRONG) return undefined;
-      return Math.ceil((oldest + WITHIN_MS - now()) / 1000);
+      return Math.ceil((oldest + WITHIN_MS - clock()) / 1000);
     },
 
     count(address) {
-      const at = now();
+      const at = clock();
       const counted = [...recent(address), at];
       times.delete(address);
       times.set(address, counted);

@@ -27,7 +27,8 @@ export interface InboxCapacity {
   noteFailure(shopId: number): void;
 }
 
-export function createInboxCapacity(now: () => number): InboxCapacity {
+/** @param clock milliseconds of a clock that only goes forward */
+export function createInboxCapacity(clock: () => number): InboxCapacity {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
@@ -38,7 +39,7 @@ export function createInboxCapacity(now: () => number): InboxCapacity {
     allows({ shopId, needsPlatform }) {
       if (!needsPlatform) return withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
       const rest = rests.get(shopId);
-      if (rest !== undefined && now() < rest.endsAt) return false;
+      if (rest !== undefined && clock() < rest.endsAt) return false;
       const maxOfShop =
         rest !== undefined || slowShops.has(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
       return withPlatform.total() < MAX_WITH_PLATFORM && withPlatform.of(shopId) < maxOfShop;
@@ -56,7 +57,7 @@ export function createInboxCapacity(now: () => number): InboxCapacity {
     noteFailure(shopId) {
       const before = rests.get(shopId);
       const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
-      rests.set(shopId, { endsAt: now() + durationMs, durationMs });
+      rests.set(shopId, { endsAt: clock() + durationMs, durationMs });
     },
   };
 }

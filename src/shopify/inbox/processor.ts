@@ -20,6 +20,8 @@ interface Dependencies {
   /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
   now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   sleep: Sleep;
   log: Log;
 }
@@ -39,8 +41,8 @@ export interface InboxProcessor {
  * one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
-  const { inbox, now, sleep, log } = dependencies;
-  const capacity = createInboxCapacity(now);
+  const { inbox, now, clock, sleep, log } = dependencies;
+  const capacity = createInboxCapacity(clock);
   const rotation = createRotation();
   /** The subjects under way, each with its shop. */
   const underWay = new Set<string>();

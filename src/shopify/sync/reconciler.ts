@@ -21,6 +21,8 @@ interface Dependencies {
   syncs: Pick<SyncStore, "lastComplete">;
   synchronizer: Pick<Synchronizer, "reconcile">;
   now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   log: Log;
 }
 
@@ -32,8 +34,8 @@ const RETRY_WAIT_MS = 5 * 60_000;
 const MAX_CONCURRENT_SHOPS = 8;
 
 export function createReconciler(dependencies: Dependencies): Reconciler {
-  const { shops, connections, synchronizer, now, log } = dependencies;
-  /** After a failure: when the next run of the shop may start. */
+  const { shops, connections, synchronizer, clock, log } = dependencies;
+  /** After a failure: when, by `clock`, the next run of the shop may start. */
   const notBefore = new Map<number, number>();
   const underWay = new Map<number, Promise<void>>();
   let stopping = false;
@@ -46,7 +48,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       log.info("reconciled the mirror with the platform", { shop: shop.domain, changed, events, skipped });
     } catch (thrown) {
       if (stopping) return;
-      notBefore.set(shopId, now() + RETRY_WAIT_MS);
+      notBefore.set(shopId, clock() + RETRY_WAIT_MS);
       const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
       log.warn(message, { shopId, error: messageOf(thrown) });
     }
@@ -56,7 +58,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
     try {
       for (const shopId of await connections.list()) {
         if (stopping || underWay.size >= MAX_CONCURRENT_SHOPS) return;
-        if (underWay.has(shopId) || now() < (notBefore.get(shopId) ?? 0)) continue;
+        if (underWay.has(shopId) || clock() < (notBefore.get(shopId) ?? Number.NEGATIVE_INFINITY)) continue;
         if (!(await isDue(dependencies, shopId))) continue;
         const running = run(shopId).finally(() => underWay.delete(shopId));
         underWay.set(shopId, running);

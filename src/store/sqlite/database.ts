@@ -39,6 +39,8 @@ export function openDatabase(path: string, busyTimeoutMs: BusyTimeoutMs): Databa
     db.run("PRAGMA secure_delete = ON");
     db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
     migrate(db);
+    // No sort or statement needs a file, and so a descriptor, while the program serves.
+    db.run("PRAGMA temp_store = MEMORY");
     return db;
   } catch (thrown) {
     db?.close();

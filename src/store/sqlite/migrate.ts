@@ -26,6 +26,20 @@ export function checkVersion(db: Database, path: string): void {
   }
 }
 
+/**
+ * Checks that no newer program has changed the schema since this one opened the database.
+ * @throws SdsError `unavailable`
+ */
+export function checkVersionStays(db: Database): void {
+  const version = pragma(db, "user_version");
+  if (version <= MIGRATIONS.length) return;
+  throw new SdsError(
+    "unavailable",
+    `The database was upgraded by a newer sds (schema ${version}, this one knows ${MIGRATIONS.length}): ` +
+      "stop this program and start that version.",
+  );
+}
+
 /** Brings the schema up to date in one transaction. Several programs may try at once. */
 export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
   if (pragma(db, "user_version") === migrations.length) return;

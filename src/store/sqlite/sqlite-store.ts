@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Store } from "../store.ts";
@@ -8,6 +9,7 @@ import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
 import { keyStore } from "./keys.ts";
+import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
 import { pageStore } from "./pages.ts";
 import { personStore } from "./people.ts";
@@ -36,6 +38,7 @@ export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, ra
     if (sealedWith === undefined)
       db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
     const typed = drizzle(db);
+    const writeCheck = prepareWriteCheck(db);
     return {
       shops: withStoreErrors(shopStore(db, typed, vault, random)),
       keys: withStoreErrors(keyStore(db, typed)),
@@ -50,7 +53,8 @@ export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, ra
       sessions: withStoreErrors(sessionStore(typed)),
       ...withStoreErrors({
         async check() {
-          db.transaction(() => db.run("UPDATE meta SET value = value WHERE name = 'master_key'")).immediate();
+          checkVersionStays(db);
+          writeCheck();
         },
         async checkpoint() {
           checkpoint(db, busyTimeoutMs);
@@ -64,4 +68,18 @@ export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, ra
     db.close();
     throw thrown;
   }
+}
+
+/**
+ * A write that reaches the disk. SQLite writes nothing if the value stays the same, so this one changes: on a full disk
+ * it fails as every other write.
+ */
+function prepareWriteCheck(db: Database): () => void {
+  const flip = db.prepare(
+    `INSERT INTO meta (name, value) VALUES ('write_check', '0')
+     ON CONFLICT (name) DO UPDATE SET value = iif(value = '0', '1', '0')`,
+  );
+  return () => {
+    db.transaction(() => flip.run()).immediate();
+  };
 }

@@ -1,0 +1,226 @@
+/**
+ * Measures intake, sender and read API beside each other: what a client that posts one event after the other waits for,
+ * alone and while eight connections read pages of 250 rows as fast as they can.
+ * `bun scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
+ */
+import { createHmac } from "node:crypto";
+import { cpSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { $, serve } from "bun";
+import { subscriptionRecords } from "./records.ts";
+import { median, type Server, startPinnedServer } from "./servers.ts";
+import * as shops from "./shops.ts";
+import { rate, rounded, Table } from "./table.ts";
+
+const BENCH = import.meta.dir;
+const ROWS = 100_000;
+const WALKERS = 8;
+const PAGE_ROWS = 250;
+const ROUNDS = 5;
+const EVENTS_PER_ROUND = 100;
+/** An event begins in each of these, unless the one before takes longer. So both halves have the same events to do. */
+const PERIOD_MS = 25;
+const READ_SECONDS = 2;
+/** No contract of the filled shop has such an id. */
+const FIRST_NEW_CONTRACT = 90_000_000_000;
+const DOMAIN = "bench.myshopify.com";
+
+interface Posted {
+  body: string;
+  headers: Record<string, string>;
+}
+
+interface Latencies {
+  acknowledged: number[];
+  /** From the acknowledgement, which follows the commit at once, to the arrival at the endpoint. */
+  received: number[];
+}
+
+interface Measured {
+  alone: Latencies;
+  beside: Latencies;
+  pagesAlone: number;
+  pagesBeside: number;
+  /** Processor time of sds for a page, without writers beside. */
+  pageMicroseconds: number;
+}
+
+/** The last moment at which the endpoint was called, by this process's clock. */
+function startEndpoint() {
+  let arrival = Promise.withResolvers<number>();
+  const server = serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    async fetch(request) {
+      arrival.resolve(performance.now());
+      await request.arrayBuffer();
+      return new Response();
+    },
+  });
+  return {
+    url: String(server.url),
+    next(): Promise<number> {
+      arrival = Promise.withResolvers<number>();
+      return arrival.promise;
+    },
+    [Symbol.dispose]: () => void server.stop(true),
+  };
+}
+
+function posts(secret: string, count: number): Posted[] {
+  return Array.from(subscriptionRecords(count, "random"), (record, index) => {
+    const shopifyId = `gid://shopify/SubscriptionContract/${FIRST_NEW_CONTRACT + index}`;
+    const body = JSON.stringify({ ...record, shopifyId });
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    return { body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": `sha256=${signature}` } };
+  });
+}
+
+async function post(server: Server, events: readonly Posted[], endpoint: { next(): Promise<number> }) {
+  const latencies: Latencies = { acknowledged: [], received: [] };
+  for (const { body, headers } of events) {
+    const arrival = endpoint.next();
+    const start = performance.now();
+    const answer = await fetch(`${server.url}/intake`, { method: "POST", body, headers });
+    const acknowledged = performance.now();
+    if (answer.status !== 202) throw new Error(`/intake gave ${answer.status}: ${await answer.text()}`);
+    const received = await arrival;
+    latencies.acknowledged.push(acknowledged - start);
+    latencies.received.push(Math.max(0, received - acknowledged));
+    await Bun.sleep(Math.max(0, start + PERIOD_MS - performance.now()));
+  }
+  return latencies;
+}
+
+/** Reads random pages of 250 until `seconds` are over or it is stopped. @returns pages a second */
+function read(server: Server, key: string, paths: string, seconds: number) {
+  const script = join(BENCH, "load.lua");
+  // The client of the events goes first, or its own waiting would be measured.
+  const command = [
+    "nice",
+    "-n",
+    "10",
+    "taskset",
+    "-c",
+    "1",
+    "wrk",
+    "-t1",
+    `-c${WALKERS}`,
+    `-d${seconds}s`,
+    "--timeout",
+    "30s",
+    "-s",
+    script,
+  ];
+  const wrk = Bun.spawn([...command, "-H", `Authorization: Bearer ${key}`, server.url, "--", paths], {
+    stderr: "inherit",
+  });
+  return {
+    stop: () => wrk.kill("SIGINT"),
+    async pagesPerSecond(): Promise<number> {
+      const printed = await wrk.stdout.text();
+      const [, requests = 0, failed, microseconds = 0] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];
+      if (failed !== 0) throw new Error(`wrk met errors:\n${printed}`);
+      return requests / (microseconds / 1e6);
+    },
+  };
+}
+
+/** A copy of a filled shop whose webhooks go to the endpoint. */
+async function shopFor(endpoint: string): Promise<{ folder: string; key: string; secret: string; paths: string }> {
+  const filled = await shops.filledShop(ROWS);
+  const folder = `${filled.folder}-beside`;
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(filled.folder, folder, { recursive: true });
+  const sds = [shops.SDS, "--data", folder];
+  await $`${sds} webhook set --url ${endpoint} --all-topics`
+    .env({ ...process.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" })
+    .quiet();
+  const { secret } = await $`${sds} intake secret --json`.quiet().json();
+  return { folder, key: filled.key, secret, paths: shops.randomPages(filled, PAGE_ROWS) };
+}
+
+/** Moves this process to some of the cores. */
+function useCores(cores: string): void {
+  Bun.spawnSync(["taskset", "-cp", cores, String(process.pid)]);
+}
+
+/** What a process has taken of the processor so far. */
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  // The 14th and 15th field of the line, in hundredths of a second (proc_pid_stat(5)).
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** @param program the sds to measure */
+export async function besideReaders(program: string): Promise<Measured> {
+  using endpoint = startEndpoint();
+  const { folder, key, secret, paths } = await shopFor(endpoint.url);
+  useCores("1");
+  process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
+  await using server = await startPinnedServer([program, "--data", folder, "serve", "--port", "0"]);
+  const events = posts(secret, (2 * ROUNDS + 1) * EVENTS_PER_ROUND);
+  const next = () => events.splice(0, EVENTS_PER_ROUND);
+  await read(server, key, paths, 1).pagesPerSecond();
+  await post(server, next(), endpoint);
+
+  const alone: Latencies = { acknowledged: [], received: [] };
+  const beside: Latencies = { acknowledged: [], received: [] };
+  const costs: number[] = [];
+  const pages: Record<"alone" | "beside", number[]> = { alone: [], beside: [] };
+  const add = (to: Latencies, { acknowledged, received }: Latencies) => {
+    to.acknowledged.push(...acknowledged);
+    to.received.push(...received);
+  };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    add(alone, await post(server, next(), endpoint));
+    const usedBefore = processorSeconds(server.pid);
+    const perSecond = await read(server, key, paths, READ_SECONDS).pagesPerSecond();
+    pages.alone.push(perSecond);
+    costs.push(((processorSeconds(server.pid) - usedBefore) * 1e6) / (perSecond * READ_SECONDS));
+    const readers = read(server, key, paths, 600);
+    add(beside, await post(server, next(), endpoint));
+    readers.stop();
+    pages.beside.push(await readers.pagesPerSecond());
+  }
+  useCores("0,1");
+  rmSync(folder, { recursive: true });
+  return {
+    alone,
+    beside,
+    pagesAlone: median(pages.alone),
+    pagesBeside: median(pages.beside),
+    pageMicroseconds: median(costs),
+  };
+}
+
+function percentile(numbers: readonly number[], share: number): number {
+  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * share) - 1] ?? Number.NaN;
+}
+
+/** Adds the rows of the table. */
+export function addBeside(table: Table, { alone, beside, pagesAlone, pagesBeside, pageMicroseconds }: Measured): void {
+  const goals = [
+    ["Acknowledgement of an event beside 8 readers of pages of 250, median", "acknowledged", 0.5, 1.3],
+    ["The same, 99th percentile", "acknowledged", 0.99, 1.5],
+    ["Commit (the 202) to receipt beside them, median", "received", 0.5, 1.5],
+    ["The same, 99th percentile", "received", 0.99, 1.5],
+  ] as const;
+  for (const [name, of, share, limit] of goals) {
+    const [withThem, without] = [percentile(beside[of], share), percentile(alone[of], share)];
+    table.addRatioBelow(name, `${rounded(withThem)} ms, alone ${rounded(without)} ms`, withThem / without, limit);
+  }
+  table.addRemark(
+    "Pages of 250 a second, 8 connections, alone and beside these events",
+    `${rate(pagesAlone)}, ${rate(pagesBeside)}; ${rounded(pageMicroseconds)} µs of processor time for one`,
+  );
+}
+
+if (import.meta.main) {
+  const [program = shops.SDS] = process.argv.slice(2);
+  if (program === shops.SDS) await shops.buildProgram();
+  const table = new Table();
+  addBeside(table, await besideReaders(program));
+  process.stdout.write(`${table}\n`);
+}

@@ -1,0 +1,53 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DESCRIPTORS = 64;
+const IDLE_CONNECTIONS = 200;
+const DELIVERIES = 4;
+
+interface Entry {
+  status: string;
+  attempts: number;
+}
+
+/** Connects and sends nothing. */
+async function idleConnections(url: string): Promise<Socket[]> {
+  const { hostname, port } = new URL(url);
+  const sockets = Array.from({ length: IDLE_CONNECTIONS }, () => connect(Number(port), hostname));
+  for (const socket of sockets) socket.on("error", () => undefined);
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+  return sockets;
+}
+
+test("clients that take all descriptors neither end the program nor stop deliveries, and when they leave it answers", async () => {
+  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_RETRY_WAITS: "1s,1s,1s,1s" });
+  const receiver = new Receiver();
+  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
+  const server = await program.serve(undefined, undefined, { descriptors: DESCRIPTORS });
+
+  const sockets = await idleConnections(server.url);
+  await eventually(() => readdirSync(`/proc/${server.pid}/fd`).length === DESCRIPTORS);
+  await eventually(() => server.output.includes("all file descriptors for connections are in use"));
+  for (let queued = 0; queued < DELIVERIES; queued += 1) await program.json(["webhook", "test"]);
+  await receiver.gets(DELIVERIES);
+  const entries = () => program.json<Entry[]>(["delivery", "list"]);
+  const ended = await eventually(async () => {
+    const all = await entries();
+    return all.every(({ status }) => status === "delivered") && all;
+  });
+  expect(ended.map(({ attempts }) => attempts)).toEqual(Array.from({ length: DELIVERIES }, () => 1));
+
+  const left = performance.now();
+  for (const socket of sockets) socket.destroy();
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+  expect(performance.now() - left).toBeLessThan(1_000);
+  expect(await server.stop()).toBe(0);
+});

@@ -1,0 +1,34 @@
+import { Database } from "bun:sqlite";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+test("readyz is 503 from when a newer program upgrades the database, and the log says so", async () => {
+  const program = new Program();
+  const server = await program.serve();
+  const ready = () => fetch(`${server.url}/readyz`);
+  expect((await ready()).status).toBe(200);
+
+  const db = new Database(join(program.data, "sds.db"));
+  db.run("PRAGMA busy_timeout = 10000");
+  db.run("PRAGMA user_version = 99");
+  db.close();
+
+  const refused = await eventually(async () => {
+    const answer = await ready();
+    return answer.status === 503 && answer;
+  });
+  expect(refused.headers.get("retry-after")).toBe("1");
+  expect(await refused.json()).toEqual({
+    error: {
+      code: "unavailable",
+      message: expect.stringMatching(/^The database was upgraded by a newer sds \(schema 99, /),
+    },
+  });
+  await eventually(() => server.output.includes('"message":"the program is not ready"'));
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+});
