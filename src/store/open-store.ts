@@ -1,5 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { makeFolder } from "./data-folder.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 import type { Store } from "./store.ts";
 
@@ -11,13 +10,4 @@ import type { Store } from "./store.ts";
 export async function openStore(options: SqliteOptions): Promise<Store> {
   makeFolder(options.folder);
   return openSqliteStore(options);
-}
-
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (!statSync(folder).isDirectory()) throw new Error("it is not a folder");
-  } catch (thrown) {
-    throw new SdsError("failed", `cannot use the data folder ${folder}: ${messageOf(thrown)}`, { cause: thrown });
-  }
 }
