@@ -3,6 +3,7 @@ import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
+import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
@@ -53,8 +54,7 @@ export interface App {
  * sends one a day late.
  */
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
-/** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
-const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
+const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
 const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
