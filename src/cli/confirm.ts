@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { SdsError } from "../domain/error.ts";
 import { printable } from "../log.ts";
 
@@ -10,11 +9,16 @@ import { printable } from "../log.ts";
 export async function confirm(what: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw new SdsError("invalid", `${what}: add --yes to do it`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  process.stderr.write(`${printable(what)}. Go on? [y/N] `);
+  if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw new SdsError("invalid", "nothing was done");
+}
+
+/** A terminal gives a line at a time, and nothing at the end of the input. */
+async function readAnswer(): Promise<string> {
+  const reader = Bun.stdin.stream().getReader();
   try {
-    const answer = await terminal.question(`${printable(what)}. Go on? [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new SdsError("invalid", "nothing was done");
+    return Buffer.from((await reader.read()).value ?? []).toString();
   } finally {
-    terminal.close();
+    await reader.cancel();
   }
 }

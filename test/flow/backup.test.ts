@@ -18,7 +18,7 @@ import { backupStore, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { Program } from "../support/program.ts";
+import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
 // Starting programs takes time on a busy machine.
@@ -365,6 +365,28 @@ describe("restore refuses, and changes nothing,", () => {
     expect(readdirSync(program.data).toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
     expect(await shops(program)).toEqual([ALPHA, BETA]);
   });
+});
+
+test.each([
+  ["yes\n", 0, [ALPHA]],
+  ["n\n", 2, [ALPHA, BETA]],
+  // The end of the input.
+  ["\u0004", 2, [ALPHA, BETA]],
+])("restore asks on a terminal, and %j ends it with %d", async (answer, status, expected) => {
+  const { program, copy } = await changedSinceBackup();
+  let shown = "";
+  const child = Bun.spawn([...PROGRAM, "--data", program.data, "restore", copy], {
+    terminal: {
+      data(terminal, bytes) {
+        const asked = shown.includes("[y/N]");
+        shown += Buffer.from(bytes).toString();
+        if (!asked && shown.includes("[y/N]")) terminal.write(answer);
+      },
+    },
+  });
+  expect(await child.exited).toBe(status);
+  expect(shown).toStartWith(`this replaces the database in ${program.data} by ${copy}. Go on? [y/N] `);
+  expect(await shops(program)).toEqual(expected);
 });
 
 test("a database behind a symbolic link is backed up and restored where it is", async () => {
