@@ -13,13 +13,12 @@ const INDEX = "-shm";
 
 /**
  * The database of a data folder. If it is a symbolic link, this is the file that it leads to, as for SQLite.
- * @throws SdsError `failed` for a link that leads nowhere
+ * @throws SdsError `failed` for a link that leads nowhere, or a folder that cannot be looked into
  */
 export function databasePath(folder: string): string {
   const path = join(folder, "sds.db");
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
   try {
-    return realpathSync(path);
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path);
   } catch (thrown) {
     throw new SdsError("failed", `cannot open the database ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }

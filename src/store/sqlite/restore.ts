@@ -8,6 +8,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeSync,
 } from "node:fs";
@@ -37,19 +38,28 @@ export interface Restore {
  * @throws SdsError `not_found`, `invalid` if it cannot be a copy of a database, `failed` if it cannot be read
  */
 export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "file">): void {
-  const stat = statSync(file, { throwIfNoEntry: false });
+  const stat = statOf(file);
   if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
   if (!stat.isFile()) throw new SdsError("invalid", `${file} is not a file`);
-  const own = statSync(join(folder, "sds.db"), { throwIfNoEntry: false });
+  const own = statOf(join(folder, "sds.db"));
   if (own !== undefined && own.ino === stat.ino && own.dev === stat.dev)
     throw new SdsError("invalid", `${file} is the database itself, not a backup of it`);
   checkHeader(file);
-  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+  if ((statOf(`${file}-wal`)?.size ?? 0) > 0)
     throw new SdsError(
       "invalid",
       `${file} is not a whole copy, because a part of it is in ${file}-wal: put both into an empty folder as sds.db ` +
         "and sds.db-wal, and run `sds --data FOLDER backup FILE`",
     );
+}
+
+/** @returns undefined for what is not there. @throws SdsError `failed` */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot read ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
 }
 
 /**
