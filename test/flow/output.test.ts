@@ -88,7 +88,7 @@ describe("SIGHUP", () => {
     const program = await withShop();
     const line = [
       "nohup $SDS serve --port 0 2>log >/dev/null & pid=$!",
-      "until grep -q 'listening on' log; do sleep 0.05; done",
+      "until grep -qs 'listening on' log; do sleep 0.05; done",
       "kill -HUP $pid; $SDS shop list >/dev/null; kill -TERM $pid; wait $pid; echo $? >&2; cat log >&2",
     ].join("\n");
     const { stderr } = await shell(program, line);
