@@ -4,6 +4,7 @@ import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
+import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
@@ -64,8 +65,7 @@ export interface App {
  * sends one a day late.
  */
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
-/** How long delivered webhooks stay in the log (docs/operating.md, "Retention"). */
-const DELIVERED_RETENTION_MS = 30 * 24 * 3_600_000;
+const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 /** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
 const SPARE_DESCRIPTORS = 32;
 /** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */

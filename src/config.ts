@@ -8,6 +8,8 @@ import { LOG_LEVELS, type LogLevel } from "./log.ts";
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
   data: string;
+  /** The shop that commands work on if none is named; null if not set. */
+  shop: string | null;
   host: string;
   port: number;
   /** Address of the program for people, used in links to the settings page: scheme, host and port; null if not set. */
@@ -47,6 +49,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   const data = resolve(nonEmpty("--data", flags.data) ?? nonEmpty("SDS_DATA", env["SDS_DATA"]) ?? "./data");
   return Object.freeze({
     data,
+    shop: nonEmpty("SDS_SHOP", env["SDS_SHOP"]) ?? null,
     host: readHost(flags, env),
     port: readPort(flags, env),
     publicUrl: readPublicUrl(env["SDS_PUBLIC_URL"]),

@@ -13,6 +13,7 @@ function fileWith(text: string): string {
 test("without flags and environment, the documented defaults hold", () => {
   expect(readConfig({}, {})).toEqual({
     data: resolve("data"),
+    shop: null,
     host: "127.0.0.1",
     port: 8080,
     publicUrl: null,

@@ -14,10 +14,24 @@ export function configOf(command: Command): Config {
   return readConfig(command.optsWithGlobals(), process.env);
 }
 
-/** Opens the store for one command, and closes it afterwards. */
+/**
+ * The commands that make a data folder; so do `serve`, `demo` and `restore`. Any other command on a folder without data
+ * is refused: it would hide a wrong --data.
+ */
+const MAKES_DATA = ["shop add", "shop connect", "import"];
+
+/** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
   const { data, masterKeyFile } = configOf(command);
-  const store = await openStore({ folder: data, masterKeyFile, busyTimeoutMs: BUSY_TIMEOUT_MS, random: randomBytes });
+  const mustExist = !MAKES_DATA.includes(nameOf(command));
+  const store = await openStore({
+    folder: data,
+    masterKeyFile,
+    busyTimeoutMs: BUSY_TIMEOUT_MS,
+    random: randomBytes,
+    mustExist,
+    upgradeAlone: true,
+  });
   try {
     return await run(store);
   } finally {
@@ -25,10 +39,16 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
   }
 }
 
-/** Opens the store for a command on one shop: the one that `--shop` names, or the only one. */
+/** The words of a command without the program's name, such as `shop add`. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${parent.name()} ${command.name()}`;
+}
+
+/** Opens the store for a command on one shop: the one that `--shop` or SDS_SHOP names, or the only one. */
 export async function withShop<T>(command: Command, run: (store: Store, shop: Shop) => Promise<T>): Promise<T> {
   const { shop } = command.opts<{ shop?: string }>();
-  return withStore(command, async (store) => run(store, await chooseShop(store, shop)));
+  return withStore(command, async (store) => run(store, await chooseShop(store, shop ?? configOf(command).shop)));
 }
 
 /** @throws SdsError `not_found` */
@@ -42,8 +62,8 @@ export async function findShop(store: Store, domain: string): Promise<Shop> {
  * The named shop, or the only one there is.
  * @throws SdsError `not_found`, or `invalid` if there are several shops and none is named
  */
-export async function chooseShop(store: Store, domain: string | undefined): Promise<Shop> {
-  if (domain !== undefined) return findShop(store, domain);
+export async function chooseShop(store: Store, domain: string | null): Promise<Shop> {
+  if (domain !== null) return findShop(store, domain);
   const [shop, ...others] = await store.shops.list();
   if (shop === undefined)
     throw new SdsError("not_found", "there is no shop yet: add one with `sds shop add alpha.myshopify.com`");

@@ -7,7 +7,7 @@ import {
   retryDelivery,
   retryResultText,
 } from "../actions/delivery.ts";
-import { DELIVERY_KINDS, DELIVERY_STATUSES } from "../domain/delivery.ts";
+import { DELIVERY_KINDS, DELIVERY_STATUSES, RETENTION_TEXT } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { Delivery, DeliveryDetails } from "../store/deliveries.ts";
@@ -35,14 +35,14 @@ export function addDeliveryCommands(program: Command): void {
   const delivery = addNoun(
     program,
     "delivery",
-    "show the delivery log, and send deliveries again",
+    `show the delivery log, and send deliveries again. ${RETENTION_TEXT}`,
     "sds delivery list",
   );
 
   onShop(
     delivery
       .command("list")
-      .description("list the last deliveries, newest first")
+      .description(`list the last deliveries, newest first. ${RETENTION_TEXT}`)
       .option(...LIMIT_OPTION)
       .option("--status <status>", `list only deliveries with this status: ${DELIVERY_STATUSES.join(", ")}`)
       .option("--kind <kind>", `list only deliveries of this kind: ${DELIVERY_KINDS.join(", ")}`),
@@ -50,7 +50,9 @@ export function addDeliveryCommands(program: Command): void {
   ).action(list);
 
   onShop(
-    delivery.command("show <id>").description("show one delivery with its body, its signature and every attempt"),
+    delivery
+      .command("show <id>")
+      .description(`show one delivery with its body, its signature and every attempt. ${RETENTION_TEXT}`),
     "sds delivery show whd_abc",
   ).action(show);
 

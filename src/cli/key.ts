@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { createKey, importLegacyKey, parseKey, revokeKey } from "../actions/key.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
 import { type ApiKey, parseLabel } from "../domain/key.ts";
 import { isoUtc } from "../lib/time.ts";
 import { withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { addNoun, onShop } from "./options.ts";
-import { printJson, printLine, printTable, tell, warn } from "./print.ts";
+import { printJson, printLine, printOnce, printTable, tell, warn } from "./print.ts";
 
 interface Options {
   json?: boolean;
@@ -49,14 +50,20 @@ export function addKeyCommands(program: Command): void {
 
 async function create(options: LabelOptions, command: Command): Promise<void> {
   const label = parseLabel(options.label);
-  const { entry, plaintext, warnings } = await withShop(command, (store, shop) =>
-    createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now()),
-  );
-  if (options.json) printJson({ id: entry.id, key: plaintext, ...keyFields(entry) });
-  else {
-    printLine(plaintext);
+  const { entry, warnings } = await withShop(command, async (store, shop) => {
+    const created = await createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now());
+    const { entry, plaintext } = created;
+    const shown = options.json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext;
+    try {
+      await printOnce(shown);
+    } catch (thrown) {
+      await revokeKey(store, shop, entry.id, Date.now());
+      throw new SdsError("failed", `${messageOf(thrown)}; the key was revoked, because nobody has seen it`);
+    }
+    return created;
+  });
+  if (!options.json)
     tell(`This is the key ${entry.label}. Save it now: only its hash is stored here, so it cannot be shown again.`);
-  }
   warn(warnings);
 }
 

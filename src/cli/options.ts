@@ -2,7 +2,10 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { parseDuration, parseUtc } from "../lib/time.ts";
 
-export const SHOP_OPTION = ["--shop <domain>", "the shop; can be left out if there is only one"] as const;
+export const SHOP_OPTION = [
+  "--shop <domain>",
+  "the shop; can be left out if there is only one (env SDS_SHOP)",
+] as const;
 export const JSON_OPTION = ["--json", "print JSON"] as const;
 export const EVENTS_OPTION = ["--events", "queue events for what changes, as if it happened now"] as const;
 const DEFAULT_LIMIT = 20;

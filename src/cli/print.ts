@@ -1,8 +1,48 @@
+import { readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
+import { codeOf, messageOf, SdsError } from "../domain/error.ts";
+import { printable } from "../log.ts";
 
-/** Prints data to stdout. Nothing else is written there. */
+/** Prints data to stdout. Nothing else is written there. @throws SdsError `failed` if stdout is closed */
 export function printLine(text: string): void {
+  if (isStdoutClosed()) throw cannotWrite("it is closed");
   process.stdout.write(`${text}\n`);
+}
+
+/**
+ * Prints what cannot be shown again, and returns when it is written.
+ * @throws SdsError `failed` if it could not be written
+ */
+export async function printOnce(text: string): Promise<void> {
+  if (isStdoutClosed()) throw cannotWrite("it is closed");
+  let rest = Buffer.from(`${text}\n`);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (thrown) {
+      if (codeOf(thrown) !== "EAGAIN") throw cannotWrite(messageOf(thrown));
+      await Bun.sleep(1);
+    }
+  }
+}
+
+function cannotWrite(why: string): SdsError {
+  return new SdsError("failed", `cannot write to stdout: ${why}`);
+}
+
+const CLOSE_ON_EXEC = 0o2_000_000;
+
+/**
+ * Whether the program was started with a closed stdout, as by `>&-`. Bun then opens /dev/null in its place, and all
+ * writes seem to succeed. Linux shows the difference: only a file that this process opened itself is closed on exec.
+ */
+function isStdoutClosed(): boolean {
+  try {
+    const [, flags = "0"] = /^flags:\s*([0-7]+)$/m.exec(readFileSync("/proc/self/fdinfo/1", "utf8")) ?? [];
+    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) !== 0;
+  } catch {
+    return false;
+  }
 }
 
 export function printJson(value: unknown): void {
@@ -15,9 +55,9 @@ export function printSecret(secret: string, { json = false }: { json?: boolean }
   else printLine(secret);
 }
 
-/** Prints a message to stderr. */
+/** Prints a message to stderr. Parts of it come from arguments and files, and must not control the terminal. */
 export function tell(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printable(text)}\n`);
 }
 
 export function warn(warnings: readonly string[]): void {
@@ -35,11 +75,11 @@ export function printTable(headings: string[], rows: string[][]): void {
       .join("  ")
       .trimEnd();
   printLine(styleText("bold", line(headings), { stream: process.stdout }));
-  for (const row of rows) printLine(line(row));
+  for (const row of rows) printLine(printable(line(row)));
 }
 
 /** Prints names and values, one pair on each line. */
 export function printFields(fields: Record<string, string>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
-  for (const [name, value] of Object.entries(fields)) printLine(`${name.padEnd(width)}  ${value}`);
+  for (const [name, value] of Object.entries(fields)) printLine(printable(`${name.padEnd(width)}  ${value}`));
 }

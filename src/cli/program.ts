@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { addAdminCommands } from "./admin.ts";
+import { addBackupCommand } from "./backup.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo/demo-command.ts";
@@ -13,6 +14,7 @@ import { addListenCommand } from "./listen.ts";
 import { example } from "./options.ts";
 import { addPlatformCommands } from "./platform.ts";
 import { tell } from "./print.ts";
+import { addRestoreCommand } from "./restore.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
 import { addSyncCommand } from "./sync.ts";
@@ -63,6 +65,8 @@ function buildProgram(): Command {
   addInboxCommands(program);
   addCustomerCommands(program);
   addPlatformCommands(program);
+  addBackupCommand(program);
+  addRestoreCommand(program);
   addVersionCommand(program);
   return program;
 }

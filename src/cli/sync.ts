@@ -42,7 +42,7 @@ async function sync(
   const progress = createProgressBar(process.stderr);
   const startedAt = performance.now();
   const counts = await withStore(command, async (store) => {
-    const shop = await chooseShop(store, domain);
+    const shop = await chooseShop(store, domain ?? config.shop);
     if ((await store.connections.find(shop.id)) === undefined) {
       throw new SdsError(
         "failed",

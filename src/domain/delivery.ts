@@ -16,6 +16,11 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
+/** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
+export const DELIVERED_RETENTION_DAYS = 30;
+/** The same for people who read the log. */
+export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
+
 /** The state of a delivery. Times in epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus;

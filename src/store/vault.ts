@@ -1,8 +1,6 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { SdsError } from "../domain/error.ts";
+import { openMasterKey } from "./master-key.ts";
 
-const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 
 /**
@@ -33,19 +31,7 @@ export async function openVault(
   expected: string | undefined,
   random: (bytes: number) => Uint8Array,
 ): Promise<Vault> {
-  const bytes = readKey(path) ?? (expected === undefined ? makeKey(path, random(KEY_BYTES)) : undefined);
-  if (bytes === undefined)
-    throw new SdsError(
-      "failed",
-      `the master key ${path} is missing, and stored secrets need it: put it back from your backup`,
-    );
-  const fingerprint = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex();
-  if (expected !== undefined && fingerprint !== expected) {
-    throw new SdsError(
-      "failed",
-      `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
-    );
-  }
+  const { bytes, fingerprint } = await openMasterKey(path, expected, random);
   const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
   const settings = (nonce: Uint8Array<ArrayBuffer>, purpose: string) => ({
     name: "AES-GCM",
@@ -86,42 +72,4 @@ export async function openVault(
       return secret;
     },
   };
-}
-
-function readKey(path: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!existsSync(path)) return undefined;
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8").trim();
-  } catch (thrown) {
-    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
-  }
-  if (/^[0-9a-f]{64}$/.test(text)) return Uint8Array.fromHex(text);
-  throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
-}
-
-/**
- * Links a finished file into its place, so that the key is there as a whole or not at all. If several programs make
- * one, the first stays.
- */
-function makeKey(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const draft = `${path}.${process.pid}.new`;
-  try {
-    const file = openSync(draft, "wx", 0o600);
-    writeSync(file, `${bytes.toHex()}\n`);
-    fsyncSync(file);
-    closeSync(file);
-    try {
-      linkSync(draft, path);
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code !== "EEXIST") throw thrown;
-    }
-    unlinkSync(draft);
-    const folder = openSync(dirname(path), "r");
-    fsyncSync(folder);
-    closeSync(folder);
-  } catch (thrown) {
-    throw new SdsError("failed", `cannot make the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
-  }
-  return readKey(path) as Uint8Array<ArrayBuffer>;
 }

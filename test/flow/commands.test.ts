@@ -131,6 +131,8 @@ describe("--shop", () => {
   test("can be left out if there is one shop, and is required if there are several", async () => {
     const program = new Program();
     const create = () => program.run(["key", "create", "--label", "A"]);
+    await program.json(["shop", "add", DOMAIN]);
+    await program.run(["shop", "remove", DOMAIN, "--yes"]);
     expect(await create()).toEqual({
       status: 3,
       stdout: "",
@@ -145,6 +147,21 @@ describe("--shop", () => {
       stderr: `sds: there are 2 shops: say which with --shop, for instance --shop ${DOMAIN}\n`,
     });
     expect((await program.run(["key", "list", "--shop", "gamma.myshopify.com"])).status).toBe(3);
+  });
+
+  test("is SDS_SHOP by default", async () => {
+    const program = new Program();
+    for (const domain of [DOMAIN, "beta.myshopify.com"]) await program.json(["shop", "add", domain]);
+    const env = { SDS_SHOP: "beta.myshopify.com" };
+    await program.json(["key", "create", "--label", "Beta"], { env });
+    const labels = async (...args: string[]) =>
+      (await program.json<{ label: string }[]>(["key", "list", ...args], { env })).map(({ label }) => label);
+    expect(await labels()).toEqual(["Beta"]);
+    expect(await labels("--shop", DOMAIN)).toEqual([]);
+    expect((await program.run(["sync"], { env })).stderr).toBe(
+      "sds: beta.myshopify.com is not connected: connect it with `sds shop connect beta.myshopify.com`\n",
+    );
+    expect((await program.run(["key", "list"], { env: { SDS_SHOP: "gamma.myshopify.com" } })).status).toBe(3);
   });
 });
 
@@ -233,6 +250,8 @@ describe("usage", () => {
       serve: [],
       demo: [],
       sync: [],
+      backup: [],
+      restore: [],
       import: [],
       listen: [],
       version: [],
@@ -264,7 +283,7 @@ test("version prints the versions of the program, of Bun and of SQLite", async (
 describe("a data folder that cannot be used ends with 1 and one line", () => {
   test("because a newer sds wrote the database", async () => {
     const program = new Program();
-    await program.json(["shop", "list"]);
+    await program.json(["shop", "add", DOMAIN]);
     const db = new Database(join(program.data, "sds.db"));
     db.run("PRAGMA user_version = 99");
     db.close();

@@ -210,7 +210,7 @@ test.each([
   ],
   [["shop", "connect", DOMAIN, "--token-stdin"], 2, "stdin has no token: it must be one line without spaces"],
   [["shop", "connect", "Alpha", "--client-credentials"], 2, '"Alpha" is not a shop\'s domain'],
-  [["sync"], 3, "there is no shop yet"],
+  [["sync"], 3, "there is no data in"],
   [["sync", "--since", "yesterday"], 2, '--since is "yesterday"'],
   [["sync", "--since", "1h", "--events"], 2, "--since always queues events: leave out --events"],
   [["inbox", "retry"], 2, "name one platform webhook by its id, or use --failed"],

@@ -196,6 +196,22 @@ test("many programs that open a new folder at once make one schema and one maste
   for (const store of stores) await store.close();
 });
 
+test("a database that was sealed with another key in the meantime is refused", async () => {
+  const folder = join(temporaryFolder(), "data");
+  await refuses(
+    openStore({
+      folder,
+      masterKeyFile: join(folder, "master.key"),
+      busyTimeoutMs: 2_000,
+      random(bytes) {
+        look(folder, (db) => db.run("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', 'another')"));
+        return randomBytes(bytes);
+      },
+    }),
+    "is not the one that stored secrets were encrypted with",
+  );
+});
+
 test("migrations that a database in the field may have run are not changed: add a new one", async () => {
   const folder = join(import.meta.dir, "../../src/store/sqlite/migrations");
   const hashes = await Promise.all(

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openVault } from "../../src/store/vault.ts";
+import { openVault, type Vault } from "../../src/store/vault.ts";
 import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 
@@ -72,6 +72,37 @@ test("a program that finds the master key made by another in the meantime takes 
   });
   expect(readFileSync(path, "utf8")).toBe(`${others.toHex()}\n`);
   expect(vault.fingerprint).toBe((await openVault(path, undefined, randomBytes)).fingerprint);
+});
+
+test("drafts of the master key that killed processes left stop nobody, and are removed; other files stay", async () => {
+  const path = masterKey();
+  const drafts = ["1", String(process.pid), "0123456789abcdef"].map((each) => `${path}.${each}.new`);
+  const others = [`${path}.old`, `${path}.backup.new`, `${path}x.1.new`];
+  for (const each of [...drafts, ...others]) writeFileSync(each, "half");
+  const { fingerprint } = await openVault(path, undefined, randomBytes);
+  const names = () => readdirSync(join(path, "..")).map((name) => join(path, "..", name));
+  expect(names().toSorted()).toEqual([path, ...others].toSorted());
+  writeFileSync(drafts[0] ?? "", "half");
+  expect((await openVault(path, fingerprint, randomBytes)).fingerprint).toBe(fingerprint);
+  expect(names().toSorted()).toEqual([path, ...others].toSorted());
+});
+
+test("a process whose draft was removed by the one that made the key takes that key", async () => {
+  const path = masterKey();
+  let other: Promise<Vault> | undefined;
+  const vault = await openVault(path, undefined, (bytes) => {
+    // The second call is for the key, when the draft is open.
+    if (bytes === 32) {
+      expect(readdirSync(join(path, ".."))).toHaveLength(1);
+      writeFileSync(path, `${"ab".repeat(32)}\n`);
+      other ??= openVault(path, undefined, randomBytes);
+      for (const name of readdirSync(join(path, ".."))) if (name.endsWith(".new")) rmSync(join(path, "..", name));
+    }
+    return randomBytes(bytes);
+  });
+  expect((await other)?.fingerprint).toBe(vault.fingerprint);
+  expect(readFileSync(path, "utf8")).toBe(`${"ab".repeat(32)}\n`);
+  expect(readdirSync(join(path, ".."))).toEqual(["master.key"]);
 });
 
 test("a master key that cannot be read or made is refused", async () => {

@@ -3,7 +3,7 @@ import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
-const PROGRAM =
+export const PROGRAM =
   process.env["SDS_BINARY"] === undefined
     ? [process.execPath, join(import.meta.dir, "../../src/main.ts")]
     : [process.env["SDS_BINARY"]];

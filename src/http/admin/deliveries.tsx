@@ -8,7 +8,7 @@ import {
   retryResultText,
 } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/attempt.ts";
-import type { DeliveryKind } from "../../domain/delivery.ts";
+import { type DeliveryKind, RETENTION_TEXT } from "../../domain/delivery.ts";
 import type { DeliveryDetails } from "../../store/deliveries.ts";
 import type { AdminRequest, Handler, Section } from "./admin-request.ts";
 import { Confirm, Empty, Table, Time } from "./components.tsx";
@@ -27,7 +27,9 @@ export const showDeliveries: Handler = async (request, { store }) => {
   );
   const content = (
     <>
-      <p>The webhooks that were sent to this shop's endpoint, newest first. This page updates by itself.</p>
+      <p>
+        The webhooks that were sent to this shop's endpoint, newest first. {RETENTION_TEXT} This page updates by itself.
+      </p>
       {live}
     </>
   );

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import { changeShop } from "../../actions/shop.ts";
+import { RETENTION_TEXT } from "../../domain/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/trigger.ts";
@@ -32,6 +33,7 @@ export const showTriggers: Handler = async (request, { store }) => {
       </p>
       <Connection trouble={connection === undefined ? undefined : connection.trouble} domain={shop.domain} />
       <TriggerForm request={request} on={triggers} />
+      <p>Below are the workflows that were started, newest first. {RETENTION_TEXT}</p>
       {live}
     </>
   );

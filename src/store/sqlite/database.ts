@@ -1,6 +1,9 @@
 import { Database } from "bun:sqlite";
-import { messageOf, SdsError } from "../../domain/error.ts";
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { checkVersion, migrate } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
 
 /**
  * How long a statement waits for another process's lock, in milliseconds. Waiting blocks the event loop, so the server
@@ -14,6 +17,13 @@ export type BusyTimeoutMs = 2_000 | 30_000;
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
 
+export interface OpenOptions {
+  /** Whether a missing or empty database is refused. Without it, a new one is made. */
+  mustExist?: boolean;
+  /** Whether an older database is upgraded only if no other process has it open: an older `serve` could not go on. */
+  upgradeAlone?: boolean;
+}
+
 /**
  * Opens or makes the database and brings its schema up to date. It is as durable as docs/operating.md promises: WAL
  * with `synchronous=FULL`.
@@ -21,31 +31,93 @@ const CACHE_KIB = 32 * 1024;
  * Some statements in this folder name a parameter `+?`. To plan an equality over several tables or rows, or a LIMIT,
  * SQLite 3.54 looks at the bound value, and prepares the statement again whenever another value is bound: 12 µs of the
  * 25 that a page takes. With a plus in front it does not look. A test finds statements that need the plus.
- * @throws SdsError `failed` for a file that is no database, or another program's, or a newer program's; the file is
- *   left as it was
+ * @throws SdsError `not_found` if it must exist and does not; `failed` for a file that is no database, or another
+ *   program's, or a newer program's; the file is left as it was
  */
-export function openDatabase(path: string, busyTimeoutMs: BusyTimeoutMs): Database {
+export function openDatabase(
+  path: string,
+  busyTimeoutMs: BusyTimeoutMs,
+  { mustExist = false, upgradeAlone = false }: OpenOptions = {},
+): Database {
   let db: Database | undefined;
   try {
-    db = new Database(path, { create: true, strict: true });
-    // This comes first: the default is 0, and opening after a crash needs the lock for the recovery.
-    db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-    checkVersion(db, path);
-    db.run(`PRAGMA page_size = ${PAGE_SIZE}`);
-    db.run("PRAGMA journal_mode = WAL");
-    db.run("PRAGMA synchronous = FULL");
-    db.run("PRAGMA foreign_keys = ON");
-    // Deleted data, such as personal data after a redaction, must not stay in the file's free space.
-    db.run("PRAGMA secure_delete = ON");
-    db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
-    migrate(db);
+    checkSize(path);
+    db = connect(path, busyTimeoutMs, !mustExist);
+    const version = checkVersion(db, path);
+    if (version === 0 && mustExist) throw noData(dirname(path));
+    if (upgradeAlone && version > 0 && version < MIGRATIONS.length) {
+      db.close(true);
+      migrateAlone(path);
+      db = connect(path, busyTimeoutMs, false);
+    }
+    migrate(configured(db));
     // No sort or statement needs a file, and so a descriptor, while the program serves.
     db.run("PRAGMA temp_store = MEMORY");
     return db;
   } catch (thrown) {
-    db?.close();
+    db?.close(true);
     if (thrown instanceof SdsError) throw thrown;
     throw new SdsError("failed", `cannot open the database ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+/** What commands say that do not make a data folder. */
+export function noData(folder: string): SdsError {
+  return new SdsError(
+    "not_found",
+    `there is no data in ${folder}: name another folder with --data, or add a shop with ` +
+      "`sds shop add alpha.myshopify.com`",
+  );
+}
+
+/** The smallest page that SQLite can have. */
+const MIN_BYTES = 512;
+
+/** SQLite takes a file that is shorter than a page for an empty database, and would overwrite it. */
+function checkSize(path: string): void {
+  const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  if (size > 0 && size < MIN_BYTES) throw new Error("file is not a database");
+}
+
+function connect(path: string, busyTimeoutMs: BusyTimeoutMs, create: boolean): Database {
+  const db = new Database(path, { create, readwrite: true, strict: true });
+  // This comes first: the default is 0, and opening after a crash needs the lock for the recovery.
+  db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+  return db;
+}
+
+function configured(db: Database): Database {
+  db.run(`PRAGMA page_size = ${PAGE_SIZE}`);
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = FULL");
+  db.run("PRAGMA foreign_keys = ON");
+  // Deleted data, such as personal data after a redaction, must not stay in the file's free space.
+  db.run("PRAGMA secure_delete = ON");
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  return db;
+}
+
+/**
+ * Upgrades an older database if no other process has it open, programs of an older version included.
+ * @throws SdsError `failed` if one has
+ */
+function migrateAlone(path: string): void {
+  const db = connect(path, 2_000, false);
+  try {
+    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    db.run("PRAGMA locking_mode = EXCLUSIVE");
+    checkVersion(db, path);
+    migrate(configured(db));
+  } catch (thrown) {
+    if (!codeOf(thrown).startsWith("SQLITE_BUSY")) throw thrown;
+    throw new SdsError(
+      "failed",
+      `${path} is from an older sds, and another process uses it, maybe an older \`sds serve\`: ` +
+        "stop that first, because it cannot go on when the database is upgraded; nothing was changed",
+      { cause: thrown },
+    );
+  } finally {
+    db.close(true);
   }
 }
 

@@ -9,9 +9,10 @@ const APPLICATION_ID = 0x73647331;
 
 /**
  * Checks before anything is written that this is a database of ours, and not of a newer program.
+ * @returns the version of its schema; 0 for a database without tables
  * @throws SdsError `failed`
  */
-export function checkVersion(db: Database, path: string): void {
+export function checkVersion(db: Database, path: string): number {
   const version = pragma(db, "user_version");
   const application = pragma(db, "application_id");
   const tables = db.query<{ n: number }, []>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
@@ -24,6 +25,7 @@ export function checkVersion(db: Database, path: string): void {
         "install that version or a later one; nothing was changed",
     );
   }
+  return version;
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { join } from "node:path";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Store } from "../store.ts";
-import { openVault } from "../vault.ts";
+import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
-import { type BusyTimeoutMs, checkpoint, openDatabase } from "./database.ts";
+import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
+import type { DataLock } from "./data-lock.ts";
+import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
@@ -18,7 +19,7 @@ import { shopStore } from "./shops.ts";
 import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
 
-export interface SqliteOptions {
+export interface SqliteOptions extends OpenOptions {
   /** Folder of the database file sds.db. */
   folder: string;
   masterKeyFile: string;
@@ -28,46 +29,67 @@ export interface SqliteOptions {
 
 /**
  * The default engine: one SQLite file.
- * @throws SdsError `failed` with what is wrong with the database or the master key
+ * @throws SdsError `failed` with what is wrong with the database or the master key; `not_found` if the database must
+ *   exist and does not
  */
-export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, random }: SqliteOptions): Promise<Store> {
-  const db = openDatabase(join(folder, "sds.db"), busyTimeoutMs);
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { folder, masterKeyFile, busyTimeoutMs, random, mustExist = false } = options;
+  if (mustExist && !hasDatabase(folder)) throw noData(folder);
+  const lock = shareFolder(folder, busyTimeoutMs);
+  let db: Database | undefined;
   try {
-    const sealedWith = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
-    const vault = await openVault(masterKeyFile, sealedWith, random);
-    if (sealedWith === undefined)
-      db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
-    const typed = drizzle(db);
-    const writeCheck = prepareWriteCheck(db);
-    return {
-      shops: withStoreErrors(shopStore(db, typed, vault, random)),
-      keys: withStoreErrors(keyStore(db, typed)),
-      mirror: withStoreErrors(mirrorStore(db, random)),
-      webhooks: withStoreErrors(webhookStore(typed, vault, random)),
-      deliveries: withStoreErrors(deliveryStore(db, random)),
-      pages: withStoreErrors(pageStore(db)),
-      connections: withStoreErrors(connectionStore(typed, vault)),
-      inbox: withStoreErrors(inboxStore(db)),
-      syncs: withStoreErrors(syncStore(typed)),
-      people: withStoreErrors(personStore(db)),
-      sessions: withStoreErrors(sessionStore(typed)),
-      ...withStoreErrors({
-        async check() {
-          checkVersionStays(db);
-          writeCheck();
-        },
-        async checkpoint() {
-          checkpoint(db, busyTimeoutMs);
-        },
-      }),
-      async close() {
-        db.close();
-      },
-    };
+    db = openDatabase(databasePath(folder), busyTimeoutMs, options);
+    const vault = await openOwnVault(db, masterKeyFile, random);
+    return storeOf(db, vault, lock, options);
   } catch (thrown) {
-    db.close();
+    db?.close(true);
+    lock.release();
     throw thrown;
   }
+}
+
+/** Opens the vault with the key that the database names; a new database names the key that it finds or makes. */
+async function openOwnVault(db: Database, file: string, random: SqliteOptions["random"]): Promise<Vault> {
+  const vault = await openVault(file, sealedWith(db), random);
+  if (sealedWith(db) === undefined)
+    db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
+  // Another process may have named another key in the meantime.
+  return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
+}
+
+function sealedWith(db: Database): string | undefined {
+  return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
+}
+
+function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
+  const typed = drizzle(db);
+  const writeCheck = prepareWriteCheck(db);
+  return {
+    shops: withStoreErrors(shopStore(db, typed, vault, random)),
+    keys: withStoreErrors(keyStore(db, typed)),
+    mirror: withStoreErrors(mirrorStore(db, random)),
+    webhooks: withStoreErrors(webhookStore(typed, vault, random)),
+    deliveries: withStoreErrors(deliveryStore(db, random)),
+    pages: withStoreErrors(pageStore(db)),
+    connections: withStoreErrors(connectionStore(typed, vault)),
+    inbox: withStoreErrors(inboxStore(db)),
+    syncs: withStoreErrors(syncStore(typed)),
+    people: withStoreErrors(personStore(db)),
+    sessions: withStoreErrors(sessionStore(typed)),
+    ...withStoreErrors({
+      async check() {
+        checkVersionStays(db);
+        writeCheck();
+      },
+      async checkpoint() {
+        checkpoint(db, busyTimeoutMs);
+      },
+    }),
+    async close() {
+      db.close(true);
+      lock.release();
+    },
+  };
 }
 
 /**

@@ -1,0 +1,165 @@
+/**
+ * Kills `sds restore` and the first `sds shop add` at random moments, and at each call that changes a file. After each kill the folder must be usable: with
+ * the old rows or the new ones after a restore, with one shop or none and one master key after a first start.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { $ } from "bun";
+
+const ROUNDS = Number(process.argv[2] ?? 100);
+const CUSTOMERS = 5_000;
+const PROGRAM = join(import.meta.dir, "../../dist/sds");
+const top = mkdtempSync(join(tmpdir(), "sds-fault-"));
+
+const sds = (data: string, ...args: string[]) => $`${PROGRAM} --data ${data} ${args}`.quiet();
+
+/** Runs a command and kills it after a while. @returns whether it had ended before */
+async function killAfter(ms: number, data: string, ...args: string[]): Promise<boolean> {
+  const child = Bun.spawn([PROGRAM, "--data", data, ...args], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  const timer = setTimeout(() => child.kill("SIGKILL"), ms);
+  const status = await child.exited;
+  clearTimeout(timer);
+  return status === 0;
+}
+
+/** What changes files. SQLite writes a database and its log with pwrite64. */
+const CALLS = "fsync,fdatasync,rename,link,unlink,mkdir,write,pwrite64,ftruncate";
+
+/** Runs a command under strace, which kills it when it enters its n-th call of these. @returns whether it ended before */
+async function killAtCall(n: number, data: string, ...args: string[]): Promise<boolean> {
+  const inject = `inject=${CALLS}:signal=KILL:when=${n}`;
+  const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", `trace=${CALLS}`, "-e", inject];
+  const child = Bun.spawn([...strace, PROGRAM, "--data", data, ...args], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  return (await child.exited) === 0;
+}
+
+/** The shortest of a few runs: other work on the machine must not let most runs end before their kill. */
+async function shortest(run: () => PromiseLike<unknown>): Promise<number> {
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 5; n++) {
+    const startedAt = performance.now();
+    await run();
+    leastMs = Math.min(leastMs, performance.now() - startedAt);
+  }
+  return leastMs;
+}
+
+/** The first part of a run is the start of the program, which changes nothing yet. */
+function randomMoment(tookMs: number): number {
+  return (0.5 + 1.5 * Math.random()) * tookMs;
+}
+
+function records(name: string): Buffer {
+  const lines = Array.from({ length: CUSTOMERS }, (_, n) =>
+    JSON.stringify({ type: "customer", shopifyId: `gid://shopify/Customer/${n + 1}`, firstName: `${name} ${n}` }),
+  );
+  return Buffer.from(lines.join("\n"));
+}
+
+/** What every row says, served by the program itself. */
+async function served(data: string, key: string): Promise<string> {
+  const server = Bun.spawn([PROGRAM, "--data", data, "serve", "--port", "0"], { stdout: "ignore", stderr: "pipe" });
+  try {
+    let output = "";
+    for await (const chunk of server.stderr) {
+      output += Buffer.from(chunk).toString();
+      const url = /listening on (\S+)/.exec(output)?.[1];
+      if (url === undefined) continue;
+      const hash = new Bun.CryptoHasher("sha256");
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const query: string = cursor === "" ? "limit=250" : `limit=250&cursor=${cursor}`;
+        const answer = await fetch(`${url}/api/v1/customers?${query}`, { headers: { Authorization: `Bearer ${key}` } });
+        const body = await answer.text();
+        if (answer.status !== 200) throw new Error(`${answer.status} ${body}`);
+        hash.update(body);
+        cursor = (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor;
+      }
+      return hash.digest("hex");
+    }
+    throw new Error(`serve ended: ${output}`);
+  } finally {
+    // A kill leaves the log beside the database, which the next restore must not mix with its copy.
+    server.kill("SIGKILL");
+    await server.exited;
+  }
+}
+
+async function killRestores(): Promise<string> {
+  const data = join(top, "restored");
+  await sds(data, "shop", "add", "alpha.myshopify.com");
+  const key = (await sds(data, "key", "create", "--label", "Test").text()).trim();
+  const copies: string[] = [];
+  const states: string[] = [];
+  for (const name of ["Ada", "Bob"]) {
+    await $`${PROGRAM} --data ${data} import - < ${records(name)}`.quiet();
+    states.push(await served(data, key));
+    copies.push(join(top, `${name}.db`));
+    await sds(data, "backup", copies.at(-1) ?? "");
+  }
+  const tookMs = await shortest(() => sds(data, "restore", copies[0] ?? "", "--yes"));
+  let now = 0;
+  const seen = { old: 0, new: 0, ended: 0 };
+  for (let round = 0; round < ROUNDS; round++) {
+    const wanted = 1 - now;
+    const ended = await killAfter(randomMoment(tookMs), data, "restore", copies[wanted] ?? "", "--yes");
+    const state = states.indexOf(await served(data, key));
+    if (state === -1 || (ended && state !== wanted)) throw new Error(`round ${round}: a third state in ${data}`);
+    seen[ended ? "ended" : state === wanted ? "new" : "old"] += 1;
+    now = state;
+  }
+  let calls = 0;
+  for (let ended = false; !ended; calls++) {
+    const wanted = 1 - now;
+    ended = await killAtCall(calls + 1, data, "restore", copies[wanted] ?? "", "--yes");
+    const state = states.indexOf(await served(data, key));
+    if (state === -1 || (ended && state !== wanted)) throw new Error(`call ${calls + 1}: a third state in ${data}`);
+    now = state;
+  }
+  await sds(data, "restore", copies[0] ?? "", "--yes");
+  const left = readdirSync(data).filter((name) => /partial|restored/.test(name));
+  if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
+  return `restores: ${seen.old} killed with the old state, ${seen.new} with the new one, ${seen.ended} ended (${Math.round(tookMs)} ms each); killed at each of ${calls} calls`;
+}
+
+async function killFirstStarts(): Promise<string> {
+  const args = ["shop", "add", "alpha.myshopify.com"];
+  let folders = 0;
+  const tookMs = await shortest(() => sds(join(top, `timed-${folders++}`, "data"), ...args));
+  let killed = 0;
+  let calls = 0;
+  for (let isLast = false; !isLast; calls++) {
+    const data = join(top, `call-${calls}`, "data");
+    isLast = await killAtCall(calls + 1, data, ...args);
+    await checkFirstStart(data, args, isLast);
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    const data = join(top, `first-${round}`, "data");
+    // Two at once, as when a service and a command start together.
+    const runs = [1, 2].map(() => killAfter(randomMoment(tookMs), data, ...args));
+    const ended = (await Promise.all(runs)).includes(true);
+    if (!ended) killed += 1;
+    await checkFirstStart(data, args, ended);
+  }
+  return `first starts: ${ROUNDS} pairs, in ${killed} both were killed (${Math.round(tookMs)} ms each); killed at each of ${calls} calls`;
+}
+
+async function checkFirstStart(data: string, args: string[], ended: boolean): Promise<void> {
+  const key = join(data, "master.key");
+  const before = existsSync(key) ? readFileSync(key, "utf8") : undefined;
+  const added = await sds(data, ...args).nothrow();
+  if (ended && added.exitCode === 0) throw new Error(`${data}: an acknowledged shop was lost`);
+  const secret = (await sds(data, "intake", "secret").text()).trim();
+  const left = readdirSync(data).filter((name) => name.endsWith(".new"));
+  if (!secret.startsWith("intake_") || left.length > 0) throw new Error(`${data}: ${secret} ${left.join(", ")}`);
+  if (before !== undefined && readFileSync(key, "utf8") !== before) throw new Error(`${data}: the key has changed`);
+  rmSync(join(data, ".."), { recursive: true });
+}
+
+process.stdout.write(`${await killRestores()}\n`);
+process.stdout.write(`${await killFirstStarts()}\n`);
+rmSync(top, { recursive: true });

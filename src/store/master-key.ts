@@ -1,0 +1,111 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { codeOf, messageOf, SdsError } from "../domain/error.ts";
+import { syncFolder } from "./data-folder.ts";
+
+const KEY_BYTES = 32;
+
+export interface MasterKey {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Identifies the key, and reveals nothing else about it. */
+  fingerprint: string;
+}
+
+/**
+ * Reads the master key; makes it on first use.
+ * @param expected fingerprint of the key that sealed what is stored; undefined if nothing is sealed yet. If its file is
+ *   missing, no new key is made, because with it every stored secret would be unreadable.
+ * @throws SdsError `failed`
+ */
+export async function openMasterKey(
+  path: string,
+  expected: string | undefined,
+  random: (bytes: number) => Uint8Array,
+): Promise<MasterKey> {
+  let key = await readMasterKey(path);
+  if (key === undefined && expected === undefined) {
+    makeKey(path, random);
+    key = await readMasterKey(path);
+  } else if (expected === undefined) syncFolder(dirname(path));
+  if (key === undefined)
+    throw new SdsError(
+      "failed",
+      `the master key ${path} is missing, and stored secrets need it: put it back from your backup`,
+    );
+  if (expected !== undefined && key.fingerprint !== expected) {
+    throw new SdsError(
+      "failed",
+      `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
+    );
+  }
+  removeDrafts(path);
+  return key;
+}
+
+/** @returns undefined if there is no such file. @throws SdsError `failed` if it cannot be read or is no master key */
+export async function readMasterKey(path: string): Promise<MasterKey | undefined> {
+  if (!existsSync(path)) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  if (!/^[0-9a-f]{64}$/.test(text))
+    throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
+  const bytes = Uint8Array.fromHex(text);
+  return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
+}
+
+/**
+ * Links a finished file into its place, so that the key is there as a whole or not at all. If several processes make
+ * one, the first stays. The draft has a random name: what a killed process left stops nobody.
+ */
+function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
+  const draft = `${path}.${random(8).toHex()}.new`;
+  try {
+    const file = openSync(draft, "wx", 0o600);
+    try {
+      writeFileSync(file, `${random(KEY_BYTES).toHex()}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    try {
+      linkSync(draft, path);
+    } catch (thrown) {
+      // Another process was first. It may also have removed our draft.
+      if (!existsSync(path)) throw thrown;
+    }
+    syncFolder(dirname(path));
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot make the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/**
+ * Removes all drafts of the key, also those of older versions, which had the process id in their name. It may only run
+ * when the key is in its place: a process that still writes a draft then finds that key and takes it.
+ */
+function removeDrafts(path: string): void {
+  try {
+    const folder = dirname(path);
+    const isDraft = (name: string) => name.startsWith(`${basename(path)}.`) && /\.[0-9a-f]+\.new$/.test(name);
+    for (const name of readdirSync(folder).filter(isDraft)) rmSync(join(folder, name), { force: true });
+  } catch (thrown) {
+    // The key may be in a folder that this user cannot read or write. Then no draft of ours is there.
+    if (!["EACCES", "EPERM", "EROFS"].includes(codeOf(thrown))) throw thrown;
+  }
+}

@@ -1,0 +1,118 @@
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { syncFolder } from "../data-folder.ts";
+import { checkCopy, syncFile } from "./copy-check.ts";
+import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.ts";
+import { noData } from "./database.ts";
+import { checkVersion } from "./migrate.ts";
+
+/** Milliseconds to wait for a lock. */
+const BUSY_TIMEOUT_MS = 30_000;
+/** A draft that was not written for this long is one that an interrupted backup left. */
+const STALE_AFTER_MS = 3_600_000;
+
+/** What a backup and a restore work on. */
+export interface CopyRequest {
+  folder: string;
+  /** The copy. */
+  file: string;
+  masterKeyFile: string;
+  random: (bytes: number) => Uint8Array;
+  now: number;
+}
+
+/**
+ * Copies the database into a new file while others use it. The file is there as a whole, checked and on the disk, or
+ * not at all: the copy is made under another name and linked. It does not need the master key, and upgrades nothing.
+ * @returns the size in bytes
+ * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
+ */
+export function backupDatabase({ folder, file, masterKeyFile, random, now }: CopyRequest): { bytes: number } {
+  if (!hasDatabase(folder)) throw noData(folder);
+  const target = resolve(file);
+  checkTarget(target, folder, masterKeyFile);
+  const lock = shareFolder(folder, BUSY_TIMEOUT_MS);
+  const draft = `${target}.${random(8).toHex()}.partial`;
+  try {
+    removeStaleDrafts(target, now);
+    copyInto(draft, databasePath(folder));
+    checkCopy(draft, draft);
+    syncFile(draft);
+    const { size: bytes } = statSync(draft);
+    publish(draft, target);
+    return { bytes };
+  } catch (thrown) {
+    if (thrown instanceof SdsError && ["conflict", "not_found"].includes(thrown.code)) throw thrown;
+    throw new SdsError("failed", `cannot make the backup ${file}: ${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    rmSync(draft, { force: true });
+    rmSync(`${draft}-journal`, { force: true });
+    lock.release();
+  }
+}
+
+/** @throws SdsError */
+function checkTarget(target: string, folder: string, masterKeyFile: string): void {
+  const parent = dirname(target);
+  if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw existsAlready(target);
+  if (!existsSync(parent)) throw new SdsError("not_found", `there is no folder ${parent}`);
+  const database = databasePath(folder);
+  const isBesideIt = [folder, dirname(database)].some((own) => realpathSync(own) === realpathSync(parent));
+  if (target === masterKeyFile || (isBesideIt && isOwnName(database, target)))
+    throw new SdsError("invalid", `${target} is a name that sds itself uses: choose another one`);
+}
+
+function existsAlready(target: string): SdsError {
+  return new SdsError("conflict", `${target} exists already: a backup overwrites nothing, choose another name`);
+}
+
+/** In a single read, so the copy is of one moment; writers go on. */
+function copyInto(draft: string, database: string): void {
+  const db = new Database(database, { readwrite: true, create: false, strict: true });
+  try {
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    if (checkVersion(db, database) === 0) throw noData(dirname(database));
+    // SQLite would make it readable for everybody. It takes an empty file.
+    closeSync(openSync(draft, "wx", 0o600));
+    db.query("VACUUM INTO ?").run(draft);
+  } finally {
+    db.close(true);
+  }
+}
+
+/** @throws SdsError `conflict` if somebody else made the file in the meantime */
+function publish(draft: string, target: string): void {
+  try {
+    linkSync(draft, target);
+  } catch (thrown) {
+    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw existsAlready(target);
+    // Some file systems, as of USB sticks, have no links.
+    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(thrown))) throw thrown;
+    renameSync(draft, target);
+  }
+  syncFolder(dirname(target));
+}
+
+function removeStaleDrafts(target: string, now: number): void {
+  const folder = dirname(target);
+  const isDraft = (name: string) => name.startsWith(`${basename(target)}.`) && /\.[0-9a-f]{16}\.partial$/.test(name);
+  for (const path of readdirSync(folder)
+    .filter(isDraft)
+    .map((name) => join(folder, name))) {
+    const { mtimeMs = now } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs < now - STALE_AFTER_MS) rmSync(path, { force: true });
+  }
+}

@@ -1,0 +1,104 @@
+import { existsSync, lstatSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { syncFolder } from "../data-folder.ts";
+import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
+
+/**
+ * Logs that belong to a database's content. The log of one database beside another would be mixed with it. `-shm` is
+ * only their index, which SQLite makes anew.
+ */
+const LOGS = ["-wal", "-journal"];
+const INDEX = "-shm";
+
+/**
+ * The database of a data folder. If it is a symbolic link, this is the file that it leads to, as for SQLite.
+ * @throws SdsError `failed` for a link that leads nowhere, or a folder that cannot be looked into
+ */
+export function databasePath(folder: string): string {
+  const path = join(folder, "sds.db");
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path);
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot open the database ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+/**
+ * A new database, whole and on the disk, that a restore has not put into its place yet. Once it has this name, the
+ * folder's state is the new one: whoever comes next puts it into its place.
+ */
+export function restoredPath(database: string): string {
+  return `${database}.restored`;
+}
+
+/** The database that the last restore replaced. */
+export function replacedPath(database: string): string {
+  return `${database}.before-restore`;
+}
+
+/** Whether a file beside the database has, or may get, a name that the database uses. */
+export function isOwnName(database: string, path: string): boolean {
+  const [own, name] = [basename(database), basename(path)];
+  const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
+  return isReserved || [restoredPath(database), replacedPath(database)].some((each) => name.startsWith(basename(each)));
+}
+
+/** Whether the folder has a database. An empty file is what an interrupted first start left. */
+export function hasDatabase(folder: string): boolean {
+  const database = databasePath(folder);
+  if (existsSync(restoredPath(database))) return true;
+  return (statSync(database, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/**
+ * Shares a data folder. A restore that was interrupted is finished first.
+ * @throws SdsError `failed` if a restore has the folder for longer than the wait
+ */
+export function shareFolder(folder: string, waitMs: number): DataLock {
+  const database = databasePath(folder);
+  for (;;) {
+    const shared = shareDataFolder(folder, waitMs);
+    if (!existsSync(restoredPath(database))) return shared;
+    shared.release();
+    const alone = takeDataFolder(folder, waitMs);
+    if (alone === undefined) throw new SdsError("failed", `${folder} has an unfinished restore, and is in use`);
+    try {
+      finishRestore(database);
+    } finally {
+      alone.release();
+    }
+  }
+}
+
+/**
+ * Keeps the old database, and puts the restored one into its place. It does nothing if there is none, and may be
+ * interrupted at any step and run again. Only a process that has the folder alone may run it.
+ */
+export function finishRestore(database: string): void {
+  const [folder, restored, replaced] = [dirname(database), restoredPath(database), replacedPath(database)];
+  if (!existsSync(restored)) return;
+  try {
+    if (existsSync(database)) {
+      for (const end of [...LOGS, INDEX]) rmSync(`${replaced}${end}`, { force: true });
+      renameSync(database, replaced);
+      syncFolder(folder);
+    }
+    // A log is there only if the old database was damaged so that its log could not be moved into it.
+    for (const end of LOGS) renameIfThere(`${database}${end}`, `${replaced}${end}`);
+    rmSync(`${database}${INDEX}`, { force: true });
+    syncFolder(folder);
+    renameSync(restored, database);
+    syncFolder(folder);
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot put ${restored} into its place: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+function renameIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (thrown) {
+    if (codeOf(thrown) !== "ENOENT") throw thrown;
+  }
+}

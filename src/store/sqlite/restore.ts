@@ -1,0 +1,179 @@
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { makeFolder, syncFolder } from "../data-folder.ts";
+import { readMasterKey } from "../master-key.ts";
+import type { CopyRequest } from "./backup.ts";
+import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
+import { databasePath, finishRestore, replacedPath, restoredPath } from "./data-files.ts";
+import { takeDataFolder } from "./data-lock.ts";
+
+/** How long a restore waits for commands that use the folder, in milliseconds. */
+const WAIT_MS = 2_000;
+const CHUNK_BYTES = 1024 * 1024;
+
+export interface Restore {
+  bytes: number;
+  /** Where the old database is; null if there was none. */
+  kept: string | null;
+  /** Whether the master key that the copy needs is in its place. */
+  hasMasterKey: boolean;
+}
+
+/**
+ * Looks at a copy before anything is changed.
+ * @throws SdsError `not_found`, `invalid` if it cannot be a copy of a database, `failed` if it cannot be read
+ */
+export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "file">): void {
+  const stat = statOf(file);
+  if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
+  if (!stat.isFile()) throw new SdsError("invalid", `${file} is not a file`);
+  const own = statOf(join(folder, "sds.db"));
+  if (own !== undefined && own.ino === stat.ino && own.dev === stat.dev)
+    throw new SdsError("invalid", `${file} is the database itself, not a backup of it`);
+  checkHeader(file);
+  if ((statOf(`${file}-wal`)?.size ?? 0) > 0)
+    throw new SdsError(
+      "invalid",
+      `${file} is not a whole copy, because a part of it is in ${file}-wal: put both into an empty folder as sds.db ` +
+        "and sds.db-wal, and run `sds --data FOLDER backup FILE`",
+    );
+}
+
+/** @returns undefined for what is not there. @throws SdsError `failed` */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot read ${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+/**
+ * Puts a copy in the place of the database; the old one is kept. Whenever it is interrupted, the folder has the old
+ * database or the new one: the copy is made, checked and written to the disk beside the database, and the change of its
+ * name decides.
+ * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; else like
+ *   checkRestorable
+ */
+export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
+  const { folder, file, masterKeyFile, random } = request;
+  checkRestorable(request);
+  makeFolder(folder);
+  const lock = takeDataFolder(folder, WAIT_MS);
+  if (lock === undefined) throw inUse(folder);
+  try {
+    const database = databasePath(folder);
+    finishRestore(database);
+    removeDrafts(database);
+    const draft = `${database}.${random(8).toHex()}.partial`;
+    try {
+      const bytes = copyFile(file, draft);
+      const { sealedWith } = checkCopy(draft, file);
+      const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
+      syncFile(draft);
+      const isReplaced = existsSync(database);
+      if (isReplaced) finishLog(database, folder);
+      renameSync(draft, restoredPath(database));
+      syncFolder(dirname(database));
+      finishRestore(database);
+      return { bytes, kept: isReplaced ? replacedPath(database) : null, hasMasterKey };
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+function inUse(folder: string): SdsError {
+  return new SdsError(
+    "failed",
+    `${folder} is in use: stop \`sds serve\`, wait for other commands to end, and run this again; nothing was changed`,
+  );
+}
+
+/** @returns the size in bytes. @throws SdsError `failed`, for instance if the disk is full */
+function copyFile(from: string, to: string): number {
+  const buffer = Buffer.alloc(CHUNK_BYTES);
+  let bytes = 0;
+  const opened: number[] = [];
+  const open = (path: string, flags: string) => {
+    const fd = openSync(path, flags, 0o600);
+    opened.push(fd);
+    return fd;
+  };
+  try {
+    const [source, target] = [open(from, "r"), open(to, "wx")];
+    for (let read = readSync(source, buffer); read > 0; read = readSync(source, buffer)) {
+      for (let written = 0; written < read; ) written += writeSync(target, buffer, written, read - written);
+      bytes += read;
+    }
+    fsyncSync(target);
+    return bytes;
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot copy ${from} to ${to}: ${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    for (const fd of opened) closeSync(fd);
+  }
+}
+
+/**
+ * @returns whether the key is there
+ * @throws SdsError `failed` if another key is there
+ */
+async function checkMasterKey(path: string, sealedWith: string | undefined): Promise<boolean> {
+  const key = await readMasterKey(path);
+  if (key === undefined || sealedWith === undefined || key.fingerprint === sealedWith) return key !== undefined;
+  throw new SdsError(
+    "failed",
+    `the secrets in this backup were encrypted with another master key than ${path}: put that key there first; ` +
+      "nothing was changed",
+  );
+}
+
+/** What SQLite says of a file that it cannot use. Such a database is kept as it is, with its log beside it. */
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|IOERR|CANTOPEN|ERROR|FORMAT)/;
+
+/**
+ * Moves the old database's log into it, so that it is one file.
+ * @throws SdsError `failed` if a process uses it that does not know the lock, such as an older version
+ */
+function finishLog(database: string, folder: string): void {
+  let db: Database | undefined;
+  try {
+    db = new Database(database, { readwrite: true, create: false });
+    db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
+    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    db.run("PRAGMA locking_mode = EXCLUSIVE");
+    db.query("PRAGMA journal_mode = DELETE").get();
+  } catch (thrown) {
+    if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown))) throw inUse(folder);
+    if (!DAMAGED.test(codeOf(thrown)))
+      throw new SdsError("failed", `cannot keep the old database ${database}: ${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    db?.close(true);
+  }
+}
+
+/** Removes what interrupted restores left. */
+function removeDrafts(database: string): void {
+  const folder = dirname(database);
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(`${basename(database)}.`) && /\.[0-9a-f]{16}\.partial(-\w+)?$/.test(name))
+      rmSync(join(folder, name), { force: true });
+  }
+}

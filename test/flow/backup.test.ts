@@ -1,0 +1,413 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { backupStore, openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { PROGRAM, Program } from "../support/program.ts";
+import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const ALPHA = "alpha.myshopify.com";
+const BETA = "beta.myshopify.com";
+
+interface Backup {
+  program: Program;
+  /** A folder outside of the data. */
+  folder: string;
+  /** A copy from the time when only ALPHA was there. */
+  copy: string;
+}
+
+/** A program whose data has changed since its backup: BETA was added. It is prepared here, which is faster. */
+async function changedSinceBackup(): Promise<Backup> {
+  const program = new Program();
+  const folder = temporaryFolder();
+  const copy = join(folder, "copy.db");
+  await addShop(program, ALPHA);
+  await backupStore({ folder: program.data, file: copy, masterKeyFile: "", random: randomBytes, now: Date.now() });
+  await addShop(program, BETA);
+  return { program, folder, copy };
+}
+
+function openData({ data: folder }: Program): Promise<Store> {
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, random: randomBytes });
+}
+
+async function addShop(program: Program, domain: string): Promise<void> {
+  const store = await openData(program);
+  await store.shops.add({ domain, plan: "pro", currency: "USD" }, START);
+  await store.close();
+}
+
+async function shops(program: Program): Promise<string[]> {
+  const store = await openData(program);
+  const found = await store.shops.list();
+  await store.close();
+  return found.map(({ domain }) => domain);
+}
+
+describe("backup", () => {
+  test("copies the whole database while serve runs, for its owner alone, and says where the master key is", async () => {
+    const { program, folder } = await changedSinceBackup();
+    await program.serve();
+    const [file, other] = [join(folder, "a.db"), join(folder, "b.db")];
+    expect(await program.run(["backup", file])).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(new RegExp(`^${file}: \\d+ bytes in [\\d.]+ s\n$`)),
+      stderr: `The master key is not in it. Keep a copy of ${join(program.data, "master.key")} in another place.\n`,
+    });
+    expect(await program.json(["backup", other])).toEqual({
+      file: other,
+      bytes: statSync(other).size,
+      seconds: expect.any(Number),
+    });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder).toSorted()).toEqual(["a.db", "b.db", "copy.db"]);
+    const db = new Database(file, { readonly: true });
+    afterTest(() => db.close());
+    expect(db.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    expect(db.query("SELECT domain FROM shops ORDER BY 1").values()).toEqual([[ALPHA], [BETA]]);
+    expect(readFileSync(file).includes(readFileSync(join(program.data, "master.key"), "utf8").trim())).toBe(false);
+  });
+
+  test("overwrites nothing, and needs a folder that is there", async () => {
+    const { program, folder, copy } = await changedSinceBackup();
+    const before = readFileSync(copy);
+    const link = join(folder, "link");
+    symlinkSync("/nowhere/at/all", link);
+    for (const file of [copy, link, folder]) {
+      expect(await program.run(["backup", file])).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: `sds: ${file} exists already: a backup overwrites nothing, choose another name\n`,
+      });
+    }
+    expect(readFileSync(copy).equals(before)).toBe(true);
+    const refused = async (file: string) => {
+      const { status, stderr } = await program.run(["backup", file]);
+      return { status, stderr };
+    };
+    expect(await refused(join(folder, "no", "a.db"))).toEqual({
+      status: 3,
+      stderr: `sds: there is no folder ${folder}/no\n`,
+    });
+    for (const name of ["sds.db-wal", "sds.db.restored", "sds.db.before-restore", "sds.lock-journal"]) {
+      const file = join(program.data, name);
+      expect(await refused(file)).toEqual({
+        status: 2,
+        stderr: `sds: ${file} is a name that sds itself uses: choose another one\n`,
+      });
+    }
+    expect((await refused("-")).status).toBe(2);
+    expect(await refused("/proc/a.db")).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^sds: cannot make the backup \/proc\/a\.db: [^\n]+\n$/),
+    });
+  });
+
+  test("is not stopped by what an interrupted one left, and removes it later", async () => {
+    const { program, folder } = await changedSinceBackup();
+    const file = join(folder, "a.db");
+    const [stale, fresh] = [`${file}.0123456789abcdef.partial`, `${file}.fedcba9876543210.partial`];
+    for (const each of [stale, fresh]) writeFileSync(each, "half");
+    utimesSync(stale, 0, 0);
+    await program.json(["backup", file]);
+    expect([existsSync(stale), existsSync(fresh)]).toEqual([false, true]);
+  });
+
+  test("works without the master key and on an older schema, and changes neither", async () => {
+    const program = new Program();
+    const [version = 0] = storedVersions();
+    await unpack(version, program.data);
+    await Bun.file(join(program.data, "master.key")).delete();
+    const file = join(temporaryFolder(), "a.db");
+    expect(await program.run(["backup", file])).toMatchObject({
+      status: 0,
+      stderr: `sds: warning: the master key is not in it, and ${join(program.data, "master.key")} is missing\n`,
+    });
+    expect(readDatabase(program.data).schemaVersion).toBe(version);
+    expect(existsSync(join(program.data, "master.key"))).toBe(false);
+  });
+
+  test("of a damaged database fails and leaves no file", async () => {
+    const { program, folder } = await changedSinceBackup();
+    truncateSync(join(program.data, "sds.db"), 5 * 16_384);
+    const { status, stderr } = await program.run(["backup", join(folder, "a.db")]);
+    expect({ status, lines: stderr.split("\n").length }).toEqual({ status: 1, lines: 2 });
+    expect(readdirSync(folder)).toEqual(["copy.db"]);
+  });
+});
+
+describe("restore", () => {
+  test("puts the copy in place, keeps the old database, and takes that one too", async () => {
+    const { program, copy } = await changedSinceBackup();
+    const kept = join(program.data, "sds.db.before-restore");
+    expect(await program.run(["restore", copy, "--yes"])).toEqual({
+      status: 0,
+      stdout: "",
+      stderr:
+        `Restored ${copy} into ${program.data}.\n` +
+        `The old database is kept as ${kept}. Delete it when you do not need it any more.\n`,
+    });
+    expect(await shops(program)).toEqual([ALPHA]);
+    expect(statSync(join(program.data, "sds.db")).mode & 0o777).toBe(0o600);
+    const { size: bytes } = statSync(kept);
+    expect(await program.json(["restore", kept, "--yes"])).toEqual({ file: kept, bytes });
+    expect(await shops(program)).toEqual([ALPHA, BETA]);
+    expect(readdirSync(program.data).toSorted()).toEqual(["master.key", "sds.db", "sds.db.before-restore", "sds.lock"]);
+  });
+
+  test("does not mix the copy with the log of a killed process, and keeps what was in that log", async () => {
+    const { program, copy } = await changedSinceBackup();
+    const store = await openData(program);
+    await store.shops.add({ domain: "gamma.myshopify.com", plan: "pro", currency: "USD" }, START);
+    const killed = new Program();
+    mkdirSync(killed.data);
+    for (const name of ["sds.db", "sds.db-wal", "sds.db-shm", "master.key"])
+      copyFileSync(join(program.data, name), join(killed.data, name));
+    await store.close();
+    expect(statSync(join(killed.data, "sds.db-wal")).size).toBeGreaterThan(0);
+    await killed.json(["restore", copy, "--yes"]);
+    expect(existsSync(join(killed.data, "sds.db-wal"))).toBe(false);
+    expect(await shops(killed)).toEqual([ALPHA]);
+    const old = new Database(join(killed.data, "sds.db.before-restore"), { readonly: true });
+    afterTest(() => old.close());
+    expect(old.query("SELECT domain FROM shops ORDER BY 1").values()).toEqual([
+      [ALPHA],
+      [BETA],
+      ["gamma.myshopify.com"],
+    ]);
+  });
+
+  test("is refused without --yes, while serve runs, and while another program has the database open", async () => {
+    const { program, copy } = await changedSinceBackup();
+    expect(await program.run(["restore", copy])).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `sds: this replaces the database in ${program.data} by ${copy}: add --yes to do it\n`,
+    });
+    const inUse = {
+      status: 1,
+      stdout: "",
+      stderr:
+        `sds: ${program.data} is in use: stop \`sds serve\`, wait for other commands to end, and run this again; ` +
+        "nothing was changed\n",
+    };
+    const server = await program.serve();
+    expect(await program.run(["restore", copy, "--yes"])).toEqual(inUse);
+    await server.stop("SIGKILL");
+
+    const other = new Database(join(program.data, "sds.db"));
+    other.query("SELECT * FROM shops").all();
+    expect(await program.run(["restore", copy, "--yes"])).toEqual(inUse);
+    other.close();
+    expect(await shops(program)).toEqual([ALPHA, BETA]);
+    await program.json(["restore", copy, "--yes"]);
+    expect(await shops(program)).toEqual([ALPHA]);
+  });
+
+  test("makes a missing folder, and says that the master key is missing", async () => {
+    const { program, copy } = await changedSinceBackup();
+    const fresh = new Program(join(temporaryFolder(), "a", "data"));
+    const key = join(fresh.data, "master.key");
+    expect(await fresh.run(["restore", copy, "--yes"])).toEqual({
+      status: 0,
+      stdout: "",
+      stderr:
+        `Restored ${copy} into ${fresh.data}.\n` +
+        `sds: warning: the master key ${key} is missing: put it back before you start \`sds serve\`\n`,
+    });
+    expect((await fresh.run(["shop", "list"])).stderr).toContain(`the master key ${key} is missing`);
+    copyFileSync(join(program.data, "master.key"), key);
+    expect(await shops(fresh)).toEqual([ALPHA]);
+    expect(statSync(fresh.data).mode & 0o777).toBe(0o700);
+  });
+
+  test("upgrades the copy of an older version when it is opened", async () => {
+    const [version = 0] = storedVersions();
+    const old = new Program();
+    await unpack(version, old.data);
+    const copy = join(temporaryFolder(), "copy.db");
+    await old.json(["backup", copy]);
+    const before = await shops(old);
+    await old.json(["restore", copy, "--yes"]);
+    expect(readDatabase(old.data).schemaVersion).toBe(version);
+    expect(await shops(old)).toEqual(before);
+  });
+
+  test("replaces a database that is damaged or no database, and keeps it as it was", async () => {
+    const { program, copy } = await changedSinceBackup();
+    const database = join(program.data, "sds.db");
+    for (const damage of ["no database ".repeat(2_000), "x"]) {
+      writeFileSync(database, damage);
+      writeFileSync(`${database}-wal`, "its log");
+      await program.json(["restore", copy, "--yes"]);
+      expect(await shops(program)).toEqual([ALPHA]);
+      expect(readFileSync(`${database}.before-restore`, "utf8")).toBe(damage);
+    }
+  });
+});
+
+describe("restore refuses, and changes nothing,", () => {
+  const refusals: [string, (backup: Backup) => string, number, (file: string) => string][] = [
+    ["a missing file", ({ folder }) => join(folder, "no"), 3, (file) => `there is no file ${file}`],
+    ["a folder", ({ folder }) => folder, 2, (file) => `${file} is not a file`],
+    [
+      "a file that is no database",
+      ({ copy }) => {
+        writeFileSync(copy, "no database".repeat(2_000));
+        return copy;
+      },
+      2,
+      (file) => `${file} is not a database`,
+    ],
+    [
+      "an empty file",
+      ({ copy }) => {
+        truncateSync(copy, 0);
+        return copy;
+      },
+      2,
+      (file) => `${file} is not a database`,
+    ],
+    [
+      "a copy that was cut off",
+      ({ copy }) => {
+        truncateSync(copy, 5 * 16_384);
+        return copy;
+      },
+      2,
+      (file) => `${file} is damaged: `,
+    ],
+    [
+      "another program's database",
+      ({ folder }) => {
+        const db = new Database(join(folder, "theirs"));
+        db.run("CREATE TABLE theirs (a)");
+        db.close();
+        return join(folder, "theirs");
+      },
+      1,
+      (file) => `${file} is a database of another program`,
+    ],
+    [
+      "a newer program's database",
+      ({ copy }) => {
+        const db = new Database(copy);
+        db.run("PRAGMA user_version = 99");
+        db.close();
+        return copy;
+      },
+      1,
+      (file) => `${file} was written by a newer sds`,
+    ],
+    [
+      "a copy that needs another master key",
+      ({ copy }) => {
+        const db = new Database(copy);
+        db.run("UPDATE meta SET value = 'another' WHERE name = 'master_key'");
+        db.close();
+        return copy;
+      },
+      1,
+      () => "the secrets in this backup were encrypted with another master key than ",
+    ],
+    [
+      "the database itself",
+      ({ program }) => join(program.data, "sds.db"),
+      2,
+      (file) => `${file} is the database itself, not a backup of it`,
+    ],
+    [
+      "the database itself under another name",
+      ({ program, folder }) => {
+        linkSync(join(program.data, "sds.db"), join(folder, "hard"));
+        return join(folder, "hard");
+      },
+      2,
+      (file) => `${file} is the database itself, not a backup of it`,
+    ],
+    [
+      "a copy whose log is beside it",
+      ({ copy }) => {
+        writeFileSync(`${copy}-wal`, "more");
+        return copy;
+      },
+      2,
+      (file) => `${file} is not a whole copy, because a part of it is in ${file}-wal`,
+    ],
+  ];
+
+  test.each(refusals)("%s", async (_what, make, status, message) => {
+    const backup = await changedSinceBackup();
+    const { program } = backup;
+    const file = make(backup);
+    const result = await program.run(["restore", file, "--yes"]);
+    expect({ ...result, stderr: result.stderr.split("\n").length }).toEqual({ status, stdout: "", stderr: 2 });
+    expect(result.stderr).toStartWith(`sds: ${message(file)}`);
+    expect(readdirSync(program.data).toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
+    expect(await shops(program)).toEqual([ALPHA, BETA]);
+  });
+});
+
+test.each([
+  ["yes\n", 0, [ALPHA]],
+  ["n\n", 2, [ALPHA, BETA]],
+  // The end of the input.
+  ["\u0004", 2, [ALPHA, BETA]],
+])("restore asks on a terminal, and %j ends it with %d", async (answer, status, expected) => {
+  const { program, copy } = await changedSinceBackup();
+  let shown = "";
+  const child = Bun.spawn([...PROGRAM, "--data", program.data, "restore", copy], {
+    terminal: {
+      data(terminal, bytes) {
+        const asked = shown.includes("[y/N]");
+        shown += Buffer.from(bytes).toString();
+        if (!asked && shown.includes("[y/N]")) terminal.write(answer);
+      },
+    },
+  });
+  expect(await child.exited).toBe(status);
+  expect(shown).toStartWith(`this replaces the database in ${program.data} by ${copy}. Go on? [y/N] `);
+  expect(await shops(program)).toEqual(expected);
+});
+
+test("a database behind a symbolic link is backed up and restored where it is", async () => {
+  const { program, copy } = await changedSinceBackup();
+  const elsewhere = join(temporaryFolder(), "real.db");
+  const database = join(program.data, "sds.db");
+  copyFileSync(database, elsewhere);
+  await Bun.file(database).delete();
+  symlinkSync(elsewhere, database);
+  await program.json(["restore", copy, "--yes"]);
+  expect(await shops(program)).toEqual([ALPHA]);
+  expect(existsSync(`${elsewhere}.before-restore`)).toBe(true);
+  await program.json(["backup", join(temporaryFolder(), "again.db")]);
+});
+
+test("the master key in another folder is the one that a restore compares", async () => {
+  const keys = temporaryFolder();
+  const program = new Program(undefined, { SDS_MASTER_KEY_FILE: join(keys, "key") });
+  const copy = join(temporaryFolder(), "copy.db");
+  await program.json(["shop", "add", ALPHA]);
+  expect((await program.run(["backup", copy])).stderr).toContain(join(keys, "key"));
+  writeFileSync(join(keys, "key"), `${"0".repeat(64)}\n`);
+  expect((await program.run(["restore", copy, "--yes"])).status).toBe(1);
+});

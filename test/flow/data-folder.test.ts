@@ -1,0 +1,131 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { Program } from "../support/program.ts";
+import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const DOMAIN = "alpha.myshopify.com";
+
+const NO_DATA = (folder: string) =>
+  `sds: there is no data in ${folder}: name another folder with --data, or add a shop with ` +
+  "`sds shop add alpha.myshopify.com`\n";
+
+/** Every command on what is stored, except those that make a data folder. */
+const COMMANDS = [
+  ["shop", "list"],
+  ["shop", "show", DOMAIN],
+  ["shop", "set", DOMAIN, "--plan", "free"],
+  ["shop", "remove", DOMAIN, "--yes"],
+  ["shop", "disconnect", DOMAIN],
+  ["sync"],
+  ["key", "create", "--label", "A"],
+  ["key", "list"],
+  ["admin", "link"],
+  ["intake", "secret"],
+  ["webhook", "set", "--all-topics"],
+  ["webhook", "secret"],
+  ["delivery", "list"],
+  ["inbox", "list"],
+  ["customer", "export", "7"],
+  ["listen", "--port", "0"],
+  ["backup", "copy.db"],
+];
+
+describe("a command that makes no data folder, on a folder without data, ends with 3 and makes nothing", () => {
+  test("if the folder is missing", async () => {
+    const runs = COMMANDS.map(async (args) => {
+      const above = temporaryFolder();
+      const program = new Program(join(above, "data"));
+      expect({ args, ...(await program.run(args)) }).toEqual({
+        args,
+        status: 3,
+        stdout: "",
+        stderr: NO_DATA(program.data),
+      });
+      expect(readdirSync(above)).toEqual([]);
+    });
+    await Promise.all(runs);
+  });
+
+  test("if the folder is there, and if an interrupted first start left an empty database", async () => {
+    const program = new Program();
+    mkdirSync(program.data);
+    const list = () => program.run(["shop", "list"]);
+    expect(await list()).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+    expect(readdirSync(program.data)).toEqual([]);
+    writeFileSync(join(program.data, "sds.db"), "");
+    expect(await list()).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+    const db = new Database(join(program.data, "sds.db"));
+    db.run("PRAGMA journal_mode = WAL");
+    db.close();
+    expect(await list()).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+    await program.json(["shop", "add", DOMAIN]);
+    expect(await program.json<unknown[]>(["shop", "list"])).toHaveLength(1);
+  });
+});
+
+test.each([
+  [["shop", "add", DOMAIN], 0],
+  [["import", "-"], 3],
+])("%j makes the data folder and what is missing above it", async (args, status) => {
+  const program = new Program(join(temporaryFolder(), "a", "b", "data"));
+  expect((await program.run(args)).status).toBe(status);
+  expect(existsSync(join(program.data, "sds.db"))).toBe(true);
+});
+
+test("what is no database, or leads nowhere, is named and left as it was", async () => {
+  const program = new Program();
+  mkdirSync(program.data);
+  const database = join(program.data, "sds.db");
+  for (const text of ["x", "no database".repeat(1_000)]) {
+    writeFileSync(database, text);
+    for (const args of [
+      ["shop", "list"],
+      ["shop", "add", DOMAIN],
+    ])
+      expect(await program.run(args)).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: `sds: cannot open the database ${database}: file is not a database\n`,
+      });
+    expect(await Bun.file(database).text()).toBe(text);
+  }
+  await Bun.file(database).delete();
+  symlinkSync("/nowhere/at/all", database);
+  const { status, stderr } = await program.run(["shop", "list"]);
+  expect(status).toBe(1);
+  expect(stderr).toStartWith(`sds: cannot open the database ${database}: ENOENT`);
+});
+
+describe("an older database", () => {
+  const [version = 0] = storedVersions();
+  const old = async () => {
+    const program = new Program();
+    await unpack(version, program.data);
+    return program;
+  };
+
+  test("is upgraded by a command if nobody else uses it", async () => {
+    const program = await old();
+    expect((await program.json<unknown[]>(["shop", "list"])).length).toBeGreaterThan(0);
+    expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);
+  });
+
+  test("is not upgraded by a command while an older program has it open", async () => {
+    const program = await old();
+    const other = new Database(join(program.data, "sds.db"));
+    afterTest(() => other.close());
+    other.run("PRAGMA journal_mode = WAL");
+    other.query("SELECT * FROM shops").all();
+    const { status, stderr } = await program.run(["shop", "list"]);
+    expect({ status, lines: stderr.split("\n").length }).toEqual({ status: 1, lines: 2 });
+    expect(stderr).toContain("is from an older sds, and another process uses it");
+    expect(other.query("PRAGMA user_version").get()).toEqual({ user_version: version });
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { temporaryFolder } from "../support/app.ts";
+import { PROGRAM, Program } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const DOMAIN = "alpha.myshopify.com";
+
+/** Runs a command line in a shell, where `$SDS` is the program. */
+async function shell(program: Program, line: string): Promise<{ status: number; stderr: string }> {
+  const env = { PATH: process.env["PATH"] ?? "", SDS: PROGRAM.join(" "), SDS_DATA: program.data };
+  const child = Bun.spawn(["bash", "-c", line], { env, cwd: temporaryFolder(), stdout: "ignore", stderr: "pipe" });
+  const [stderr, status] = await Promise.all([child.stderr.text(), child.exited]);
+  return { status, stderr };
+}
+
+async function withShop(): Promise<Program> {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  return program;
+}
+
+const FULL = "sds: cannot write to stdout: ENOSPC: no space left on device, write";
+const CLOSED = "sds: cannot write to stdout: it is closed";
+
+describe("data that cannot be written to stdout", () => {
+  test.each([
+    [">/dev/full", FULL],
+    [">&-", CLOSED],
+  ])("ends a command with 1 and one line: %s", async (to, message) => {
+    const program = await withShop();
+    for (const args of ["shop list", "shop list --json"])
+      expect(await shell(program, `$SDS ${args} ${to}`)).toEqual({ status: 1, stderr: `${message}\n` });
+  });
+
+  test.each([
+    [">/dev/full", FULL],
+    [">&-", CLOSED],
+    ["--json >/dev/full", FULL],
+  ])("makes no key that nobody has seen: %s", async (to, message) => {
+    const program = await withShop();
+    expect(await shell(program, `$SDS key create --label A ${to}`)).toEqual({
+      status: 1,
+      stderr: `${message}; the key was revoked, because nobody has seen it\n`,
+    });
+    expect(await program.json<unknown[]>(["key", "list"])).toEqual([]);
+  });
+
+  test("to /dev/null is no failure", async () => {
+    const program = await withShop();
+    expect((await shell(program, "$SDS key create --label A >/dev/null")).status).toBe(0);
+    expect(await program.json<unknown[]>(["key", "list"])).toHaveLength(1);
+  });
+});
+
+test("messages that nobody can read change nothing", async () => {
+  const program = await withShop();
+  expect((await shell(program, "$SDS shop list 2>/dev/full")).status).toBe(0);
+  expect((await shell(program, "$SDS shop lst 2>/dev/full")).status).toBe(2);
+});
+
+test("control characters of an argument or a file do not reach the terminal", async () => {
+  const program = await withShop();
+  const hostile = "a\u001b[31m\u0007\r\u009bb";
+  for (const args of [
+    ["shop", "show", hostile],
+    ["shop", hostile],
+    ["import", hostile],
+    ["restore", hostile, "--yes"],
+    ["--data", `/nowhere/${hostile}`, "shop", "list"],
+    ["serve", "--port", hostile],
+  ]) {
+    const { status, stderr } = await program.run(args);
+    expect(status).toBeGreaterThan(1);
+    expect(stderr).toMatch(/^sds: [^\p{Cc}]*a\?\[31m\?\?\?b[^\p{Cc}]*\n$/u);
+  }
+});
+
+describe("SIGHUP", () => {
+  test("stops serve as SIGTERM does", async () => {
+    const server = await (await withShop()).serve();
+    expect(await server.stop("SIGHUP")).toBe(0);
+    expect(server.output).toContain("stopping on SIGHUP");
+  });
+
+  test("is ignored by a serve that was started with nohup", async () => {
+    const program = await withShop();
+    const line = [
+      "nohup $SDS serve --port 0 2>log >/dev/null & pid=$!",
+      "until grep -qs 'listening on' log; do sleep 0.05; done",
+      "kill -HUP $pid; $SDS shop list >/dev/null; kill -TERM $pid; wait $pid; echo $? >&2; cat log >&2",
+    ].join("\n");
+    const { stderr } = await shell(program, line);
+    expect(stderr).toStartWith("0\n");
+    expect(stderr).toContain("stopping on SIGTERM");
+  });
+});
+
+test("the help of serve stays on the loopback address, and says what gives it TLS", async () => {
+  const { stdout } = await new Program().run(["serve", "--help"]);
+  expect(stdout).not.toContain("0.0.0.0");
+  expect(stdout).toContain("TLS");
+});
+
+test("the help of the delivery log says how long it lasts", async () => {
+  const program = new Program();
+  for (const args of [["delivery"], ["delivery", "list"], ["delivery", "show"]])
+    expect((await program.run([...args, "--help"])).stdout.replaceAll(/\s+/g, " ")).toContain(
+      "Delivered ones are removed after 30 days, dead ones are kept.",
+    );
+});

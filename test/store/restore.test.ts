@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { backupStore, openStore, restoreStore } from "../../src/store/open-store.ts";
+import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
+import type { Store } from "../../src/store/store.ts";
+import { failures } from "../conformance/fixtures.ts";
+import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+
+function open(folder: string): Promise<Store> {
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+}
+
+async function shops(folder: string): Promise<string[]> {
+  const store = await open(folder);
+  const found = await store.shops.list();
+  await store.close();
+  return found.map(({ domain }) => domain);
+}
+
+const request = (folder: string, file: string) => ({
+  folder,
+  file,
+  masterKeyFile: join(folder, "master.key"),
+  random: randomBytes,
+  now: START,
+});
+
+/**
+ * The folder of a killed process with the shops `alpha` and `beta`, the last of them only in its log, and a copy that
+ * has `alpha` alone.
+ */
+async function killed(): Promise<{ folder: string; copy: string }> {
+  const [made, folder] = [join(temporaryFolder(), "data"), join(temporaryFolder(), "data")];
+  const copy = join(temporaryFolder(), "copy.db");
+  const store = await open(made);
+  const add = (name: string) => store.shops.add({ domain: `${name}.example.com`, plan: "pro", currency: "USD" }, START);
+  await add("alpha");
+  await backupStore(request(made, copy));
+  await store.checkpoint();
+  await add("beta");
+  mkdirSync(folder);
+  for (const name of ["sds.db", "sds.db-wal", "sds.db-shm", "master.key"])
+    copyFileSync(join(made, name), join(folder, name));
+  await store.close();
+  return { folder, copy };
+}
+
+const OLD = ["alpha.example.com", "beta.example.com"];
+const NEW = ["alpha.example.com"];
+
+/** What a restore has done until it was killed: file names of the copy and of the old database with its log. */
+describe.each([
+  ["while it copied", "sds.db.0123456789abcdef.partial", "sds.db", "sds.db-wal", OLD],
+  ["when the copy was complete", "sds.db.restored", "sds.db", "sds.db-wal", NEW],
+  ["when the old database was renamed", "sds.db.restored", "sds.db.before-restore", "sds.db-wal", NEW],
+  ["when its log was renamed too", "sds.db.restored", "sds.db.before-restore", "sds.db.before-restore-wal", NEW],
+  ["at its end", "sds.db", "sds.db.before-restore", "sds.db.before-restore-wal", NEW],
+])("a restore that was killed %s", (_when, copyName, oldName, logName, expected) => {
+  async function interrupted(): Promise<{ folder: string; copy: string }> {
+    const { folder, copy } = await killed();
+    renameSync(join(folder, "sds.db"), join(folder, "old"));
+    renameSync(join(folder, "sds.db-wal"), join(folder, logName));
+    copyFileSync(copy, join(folder, copyName));
+    renameSync(join(folder, "old"), join(folder, oldName));
+    return { folder, copy };
+  }
+
+  test("leaves the old state or the new one, and the old one can be restored", async () => {
+    const { folder } = await interrupted();
+    expect(await shops(folder)).toEqual(expected);
+    expect(await shops(folder)).toEqual(expected);
+    if (expected === OLD) return;
+    // The log of the old database is beside it under its new name.
+    const old = join(temporaryFolder(), "data");
+    mkdirSync(old);
+    for (const end of ["", "-wal"])
+      copyFileSync(join(folder, `sds.db.before-restore${end}`), join(old, `sds.db${end}`));
+    copyFileSync(join(folder, "master.key"), join(old, "master.key"));
+    expect(await shops(old)).toEqual(OLD);
+  });
+
+  test("stops no other restore, and leaves nothing behind", async () => {
+    const { folder, copy } = await interrupted();
+    await restoreStore(request(folder, copy));
+    expect(await shops(folder)).toEqual(NEW);
+    const names = readdirSync(folder).filter((name) => !name.includes("-"));
+    expect(names.toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
+    expect(existsSync(join(folder, "sds.db.before-restore"))).toBe(true);
+  });
+});
+
+test("a restore has the folder alone: it waits for nobody long, and others say why they cannot use it", async () => {
+  const { folder, copy } = await killed();
+  const store = await open(folder);
+  const [refusal] = await failures([restoreStore(request(folder, copy))]);
+  expect(refusal).toMatchObject({ code: "failed", message: expect.stringContaining(`${folder} is in use: stop`) });
+  await store.close();
+  const lock = takeDataFolder(folder, 0);
+  afterTest(() => lock?.release());
+  const [second] = await failures([open(folder)]);
+  expect(second).toMatchObject({
+    code: "failed",
+    message: `a restore replaces the database in ${folder} now: try again when it has ended`,
+  });
+  lock?.release();
+  expect(await shops(folder)).toEqual(OLD);
+});
+
+test("several programs that open a folder with an unfinished restore finish it once", async () => {
+  const { folder, copy } = await killed();
+  copyFileSync(copy, join(folder, "sds.db.restored"));
+  const stores = await Promise.all(Array.from({ length: 4 }, () => open(folder)));
+  for (const store of stores) {
+    expect((await store.shops.list()).map(({ domain }) => domain)).toEqual(NEW);
+    await store.close();
+  }
+});
+
+test("a restore that fails keeps the old database in use, and leaves no draft", async () => {
+  const { folder, copy } = await killed();
+  writeFileSync(
+    `${copy}.short`,
+    await Bun.file(copy)
+      .slice(0, 5 * 16_384)
+      .bytes(),
+  );
+  const [refusal] = await failures([restoreStore(request(folder, `${copy}.short`))]);
+  expect(refusal).toMatchObject({ code: "invalid", message: expect.stringContaining("copy.db.short is damaged: ") });
+  expect(readdirSync(folder).filter((name) => /partial|restor/.test(name))).toEqual([]);
+  expect(await shops(folder)).toEqual(OLD);
+  rmSync(folder, { recursive: true });
+});
