@@ -6,6 +6,7 @@ import { createSender, type Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
+import { createBodyReader } from "./http/body.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
@@ -99,10 +100,12 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const reconciler = createReconciler({ shops, connections, syncs, synchronizer: platform.synchronizer, now, log });
   const authenticator = createApiKeyAuthenticator(store.keys, now, log);
   const readiness = createReadiness(store, sender, now);
+  const bodies = createBodyReader();
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator),
-    intake: createIntakeHandler(store.shops, recordWriter),
+    intake: createIntakeHandler(bodies, store.shops, recordWriter),
     platformWebhook: createPlatformWebhookHandler(
+      bodies,
       createVerifier(config.platformSecretFile),
       store.shops,
       inboxWriter,
@@ -111,6 +114,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     ),
     admin: adminRoutes({
       store,
+      bodies,
       now,
       random,
       resolve,

@@ -7,16 +7,21 @@ import type { Shop } from "../domain/shop.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { MAX_INBOUND_BYTES, readBody } from "./body.ts";
+import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
+const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
+
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
-export function createIntakeHandler(shops: ShopStore, recordWriter: RecordWriter): RouteHandler {
-  return async (request) => {
-    const body = await readBody(request, MAX_INBOUND_BYTES);
-    const shop = await authenticate(shops, request.headers, body);
-    const records = readRecords(body);
+export function createIntakeHandler(bodies: BodyReader, shops: ShopStore, recordWriter: RecordWriter): RouteHandler {
+  return async (request, { peer }) => {
+    announcedBytes(request, MAX_INBOUND_BYTES);
+    // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
+    if (!mayBeSigned(request.headers)) throw unauthorized();
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    const shop = await authenticate(shops, request.headers, body.bytes);
+    const records = readRecords(body.bytes);
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused.index, applied.refused);
     return respond(202, JSON.stringify({ accepted: applied.accepted }), { "Cache-Control": "no-store" });
@@ -29,7 +34,16 @@ async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array
   // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
   const genuine = isSigned(found?.secret ?? "", body, headers.get("x-service-signature"));
   if (found !== undefined && genuine) return found.shop;
-  throw new SdsError(
+  throw unauthorized();
+}
+
+/** Whether the headers have the right form. A request without them is refused before its body is read. */
+function mayBeSigned(headers: Headers): boolean {
+  return (headers.get("x-service-shop") ?? "") !== "" && SIGNATURE.test(headers.get("x-service-signature") ?? "");
+}
+
+function unauthorized(): SdsError {
+  return new SdsError(
     "unauthorized",
     "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body " +
       "with that shop's intake secret.",

@@ -13,6 +13,12 @@ const UNAUTHORIZED = refusal(
   { "www-authenticate": "Bearer" },
 );
 
+/** Headers of the right form, of an unknown shop. */
+const SIGNED_BY_SOMEBODY = {
+  "X-Service-Shop": "nobody.myshopify.com",
+  "X-Service-Signature": `sha256=${"0".repeat(64)}`,
+};
+
 function badRecord(message: string) {
   return refusal(400, "bad_record", message);
 }
@@ -106,9 +112,8 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     expect(await answerOf(await intake(undefined, { raw, headers: { "Content-Length": String(raw.length) } }))).toEqual(
       TOO_LARGE,
     );
-    expect(await answerOf(await request("/intake", { method: "POST", body: new Blob([raw]).stream() }))).toEqual(
-      TOO_LARGE,
-    );
+    const streamed = { method: "POST", body: new Blob([raw]).stream(), headers: SIGNED_BY_SOMEBODY };
+    expect(await answerOf(await request("/intake", streamed))).toEqual(TOO_LARGE);
   });
 
   test("more than 5 MiB announced, without waiting for it", async () => {
@@ -117,6 +122,23 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     const headers = { "Content-Length": String(MAX_BYTES + 1) };
     expect(await answerOf(await request("/intake", { method: "POST", body: endless, headers }))).toEqual(TOO_LARGE);
   });
+});
+
+test("POST /intake without headers of the right form is refused without waiting for its body", async () => {
+  const { addShop, request } = await testApp();
+  const { shop } = await addShop();
+  const rows: Record<string, string>[] = [
+    {},
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Shop": "" },
+    { "X-Service-Shop": shop.domain },
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Signature": `sha256=${"0".repeat(63)}` },
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Signature": "0".repeat(64) },
+  ];
+  for (const headers of rows) {
+    const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
+    const answer = await answerOf(await request("/intake", { method: "POST", body, headers }));
+    expect([headers, answer]).toEqual([headers, UNAUTHORIZED]);
+  }
 });
 
 test("no log has personal data of a refused record", async () => {

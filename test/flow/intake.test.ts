@@ -1,0 +1,72 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { afterTest } from "../support/cleanup.ts";
+import { Program } from "../support/program.ts";
+import { customer } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const DOMAIN = "alpha.myshopify.com";
+const MAX_BYTES = 5 * 1024 * 1024;
+
+async function startWithShop() {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
+  const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Warehouse"]);
+  return { program, secret, key, server: await program.serve() };
+}
+
+function signed(body: string, secret: string): RequestInit {
+  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };
+}
+
+function residentMegabytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+/** An upload that sends all of a body except its last byte, and then stalls. */
+async function stalledUpload(url: string): Promise<Socket & { received: string }> {
+  const { hostname, port } = new URL(url);
+  const socket = Object.assign(connect(Number(port), hostname), { received: "" });
+  afterTest(() => socket.destroy());
+  socket.on("data", (chunk) => {
+    socket.received += chunk.toString("latin1");
+  });
+  const head = [
+    "POST /intake HTTP/1.1",
+    "Host: x",
+    `X-Service-Shop: ${DOMAIN}`,
+    `X-Service-Signature: sha256=${"0".repeat(64)}`,
+    `Content-Length: ${MAX_BYTES}`,
+  ].join("\r\n");
+  await new Promise<void>((resolve) => {
+    // The server may close while it is sent.
+    socket.on("error", () => resolve());
+    socket.on("close", () => resolve());
+    socket.write(`${head}\r\n\r\n`);
+    socket.write(Buffer.alloc(MAX_BYTES - 1, 0x20), () => resolve());
+  });
+  return socket;
+}
+
+test("100 stalled uploads of 5 MiB take little memory, and do not keep out a shop that posts meanwhile", async () => {
+  const { server, secret } = await startWithShop();
+  const before = residentMegabytes(server.pid);
+  const uploads = await Promise.all(Array.from({ length: 100 }, () => stalledUpload(server.url)));
+  const small = await fetch(`${server.url}/intake`, signed(JSON.stringify(customer(1)), secret));
+  expect(small.status).toBe(202);
+  const large = await fetch(`${server.url}/intake`, signed(JSON.stringify(customer(2)).padEnd(MAX_BYTES), secret));
+  expect(large.status).toBe(202);
+  expect(residentMegabytes(server.pid) - before).toBeLessThan(200);
+  const refused = uploads.filter(({ received }) => received !== "");
+  expect(refused.length).toBeGreaterThan(80);
+  for (const { received } of refused) {
+    expect(received).toStartWith("HTTP/1.1 503 ");
+    expect(received).toMatch(/^Retry-After: 1\r$/im);
+  }
+});
