@@ -14,7 +14,9 @@ import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import type { Sleep } from "./lib/sleep.ts";
+import { createSlices } from "./lib/slices.ts";
 import type { Log } from "./log.ts";
+import { createBodyWriter } from "./mirror/body-writer.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
 import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
@@ -78,6 +80,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     retryWaitsMs: waitsMs,
   } = config;
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
+  const slices = createSlices();
+  const bodyWriter = createBodyWriter({
+    mirror: store.mirror,
+    bodies: store.intakeBodies,
+    slices,
+    now,
+    sleep,
+    log,
+    onQueued: () => sender.wake(),
+  });
   const platform = openPlatform(config, store, recordWriter, dependencies);
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
   const attempt = createDeliverer(
@@ -103,7 +115,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const bodies = createBodyReader();
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator),
-    intake: createIntakeHandler(bodies, store.shops, recordWriter),
+    intake: createIntakeHandler({ bodies, shops, mirror: store.mirror, recordWriter, bodyWriter, slices }),
     platformWebhook: createPlatformWebhookHandler(
       bodies,
       createVerifier(config.platformSecretFile),
@@ -155,6 +167,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     await inboxWriter.drain();
     // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
     await Promise.all([platform.stop(), processor.stop(), reconciler.stop()]);
+    await bodyWriter.stop();
     await recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });
@@ -170,6 +183,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     platform,
     handle: async (request) => server.handle(request),
     async start() {
+      // A body that was interrupted is applied before anybody can see half of it.
+      await bodyWriter.resume();
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {

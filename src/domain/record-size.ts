@@ -2,7 +2,7 @@ import type { OrderRecord, RewardRecord, SubscriptionRecord } from "./record-sch
 import { type Refusal, refuse } from "./refusal.ts";
 
 /** Bytes of a record as it is stored: the JSON of its row (docs/records.md, "Limits"). */
-export const MAX_RECORD_BYTES = 256 * 1024;
+const MAX_RECORD_BYTES = 256 * 1024;
 const TOO_LARGE = `makes the record larger than ${MAX_RECORD_BYTES / 1024} KiB as stored`;
 
 /** No valid record is nested deeper: a reward's own fields have 8 levels. */

@@ -139,5 +139,10 @@ function canPass(value: unknown, depth: number): boolean {
   if (typeof value === "number")
     return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   if (typeof value !== "object" || value === null) return true;
-  return Object.entries(value).every(([key, inner]) => canPass(key, 1) && canPass(inner, depth - 1));
+  if (Array.isArray(value)) return value.every((inner) => canPass(inner, depth - 1));
+  // A reward can have 100,000 values, and Object.entries takes 1 µs for an empty object.
+  for (const key in value) {
+    if (!isText(key) || !canPass((value as Record<string, unknown>)[key], depth - 1)) return false;
+  }
+  return true;
 }

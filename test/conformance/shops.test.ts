@@ -24,6 +24,8 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1);
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
+  const body = (await store.intakeBodies.begin(shop.id)) ?? 0;
+  await store.intakeBodies.add(shop.id, body, ["[]"]);
   await store.syncs.save(shop.id, "full", {
     startedAt: START,
     events: false,

@@ -95,7 +95,7 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["connections", "deliveries", "inbox", "shops", "webhook_endpoints"]);
+  ).toEqual(["connections", "deliveries", "inbox", "intake_bodies", "intake_parts", "shops", "webhook_endpoints"]);
 });
 
 test("drizzle's schema has the columns that the migrations made", async () => {
@@ -189,5 +189,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
+    "0006_intake_bodies.sql 7a2db220717e48b4",
   ]);
 });

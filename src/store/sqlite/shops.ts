@@ -9,6 +9,7 @@ import { adminLinks, adminSessions, apiKeys, shops, webhookEndpoints } from "./s
 
 /** Tables that can hold millions of rows of a shop, with their key beside `shop_id`. */
 const LARGE_TABLES = {
+  intake_parts: "number",
   deliveries: "number",
   inbox: "number",
   orders: "billed_at, id",

@@ -7,6 +7,7 @@ import { type BusyTimeoutMs, checkpoint, openDatabase } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
+import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
 import { mirrorStore } from "./mirror.ts";
 import { pageStore } from "./pages.ts";
@@ -40,6 +41,7 @@ export async function openSqliteStore({ folder, masterKeyFile, busyTimeoutMs, ra
       shops: withStoreErrors(shopStore(db, typed, vault, random)),
       keys: withStoreErrors(keyStore(db, typed)),
       mirror: withStoreErrors(mirrorStore(db, random)),
+      intakeBodies: withStoreErrors(intakeBodyStore(db)),
       webhooks: withStoreErrors(webhookStore(typed, vault, random)),
       deliveries: withStoreErrors(deliveryStore(db, random)),
       pages: withStoreErrors(pageStore(db)),

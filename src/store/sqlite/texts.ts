@@ -22,6 +22,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
     }),
     reward: statementsOf(db, { table: "occurrences", key: "id", text: "json", where: "type = 'reward'" }),
     inbox: statementsOf(db, { table: "inbox", key: "number", text: "body", where: "true" }),
+    intake: statementsOf(db, { table: "intake_parts", key: "number", text: "records", where: "true" }),
   } satisfies Record<TextPlace, unknown>;
   return {
     mentioning(shop, gids) {
