@@ -8,6 +8,7 @@ import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
+import { createBodyReader } from "./http/body.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
@@ -21,7 +22,9 @@ import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
 import { createReaderQueue } from "./lib/reader-queue.ts";
 import { reservedFetch } from "./lib/reserved-fetch.ts";
 import type { Sleep } from "./lib/sleep.ts";
+import { createSlices } from "./lib/slices.ts";
 import type { Log } from "./log.ts";
+import { createBodyWriter } from "./mirror/body-writer.ts";
 import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
 import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
@@ -101,6 +104,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     fetch,
     onRemovalBegun: () => remover.wake(),
   });
+  const slices = createSlices();
+  const bodyWriter = createBodyWriter({
+    mirror: store.mirror,
+    bodies: store.intakeBodies,
+    slices,
+    now,
+    sleep,
+    log,
+    onQueued: () => sender.wake(),
+  });
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
   const gauge = createLoadGauge(clock);
   const readers = createReaderQueue(gauge);
@@ -128,15 +141,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readiness = createReadiness({ store, sender, clock, log });
+  const bodies = createBodyReader();
+  const verifier = createVerifier(config.platformSecretFile);
+  const intakeParts = { bodies, shops, mirror: store.mirror, recordWriter, bodyWriter, slices };
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
-    intake: counted(gauge, createIntakeHandler(store.shops, recordWriter)),
-    platformWebhook: counted(
-      gauge,
-      createPlatformWebhookHandler(createVerifier(config.platformSecretFile), store.shops, inboxWriter, log, now),
-    ),
+    intake: counted(gauge, createIntakeHandler(intakeParts)),
+    platformWebhook: counted(gauge, createPlatformWebhookHandler(bodies, verifier, store.shops, inboxWriter, log, now)),
     admin: adminRoutes({
       store,
+      bodies,
       now,
       clock,
       random,
@@ -190,6 +204,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     await inboxWriter.drain();
     // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
     await Promise.all([platform.stop(), processor.stop(), reconciler.stop(), remover.stop()]);
+    await bodyWriter.stop();
     await recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });
@@ -206,6 +221,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     platform,
     handle: async (request) => server.handle(request),
     async start() {
+      // A body that was interrupted is applied before anybody can see half of it.
+      await bodyWriter.resume();
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {

@@ -24,6 +24,8 @@ interface ImportCounts {
 
 /** The lines of one commit are applied as a whole or not at all. */
 const LINES_PER_COMMIT = 1_000;
+/** Fewer lines make a commit if they have so many characters, so that it takes neither much memory nor long. */
+const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
 export function addImportCommand(program: Command): void {
   onShop(
@@ -69,6 +71,7 @@ async function importLines(
   const startedAt = performance.now();
   let bytes = 0;
   let batch: Line[] = [];
+  let characters = 0;
 
   async function commit(): Promise<void> {
     const { read, changed, events } = await applyBatch(batch, apply);
@@ -76,6 +79,7 @@ async function importLines(
     counts.changed += changed;
     counts.events += events;
     batch = [];
+    characters = 0;
     progress.update(
       size === undefined ? undefined : bytes / size,
       rateText(counts.read, (performance.now() - startedAt) / 1000),
@@ -89,7 +93,8 @@ async function importLines(
     for await (const lines of chunks) {
       for (const line of lines) {
         batch.push(line);
-        if (batch.length === LINES_PER_COMMIT) await commit();
+        characters += line.text?.length ?? 0;
+        if (batch.length === LINES_PER_COMMIT || characters >= CHARACTERS_PER_COMMIT) await commit();
       }
     }
     await commit();

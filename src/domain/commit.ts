@@ -89,13 +89,17 @@ export function planCommit(
   const results = submissions.map((submission): CommitResult => {
     const { shop } = submission;
     const loaded = shops.get(shop.id);
-    if (loaded === undefined)
-      return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${shop.domain}` } };
+    if (loaded === undefined) return removedShop(shop);
     const draft = drafts.get(shop.id) ?? new ShopDraft(shop, loaded, now, newId);
     drafts.set(shop.id, draft);
     return draft.apply(submission);
   });
   return { results, changes: [...drafts.values()].map((draft) => draft.changes()) };
+}
+
+/** Refuses records of a shop that was removed since its domain was looked up. */
+export function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
+  return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${domain}` } };
 }
 
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;

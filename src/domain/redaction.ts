@@ -1,16 +1,20 @@
 import { asObject, type JsonObject, parseExact } from "../lib/exact-json.ts";
 import { customerId, redactedId } from "./ids.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
+import type { CustomerRecord, IncomingRecord } from "./record-schemas.ts";
 import type { Customer } from "./resources.ts";
 
 /**
- * Where personal data can be, outside a customer's own row: bodies of queued reward events, rewards, and platform
- * webhooks in the inbox.
+ * Where personal data can be, outside a customer's own row: bodies of queued reward events, rewards, platform webhooks
+ * in the inbox, and the records of an intake body that are not applied yet.
  */
-export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
+export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
 
-/** A stored text that may name a person. `key` is the number of a delivery or inbox item, or the id of a reward. */
+/**
+ * A stored text that may name a person. `key` is the number of a delivery, an inbox item or a part of an intake body, or
+ * the id of a reward.
+ */
 export interface StoredText {
   place: TextPlace;
   key: string | number;
@@ -27,6 +31,7 @@ function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
     delivery: [customerId(domain, gid), quotedGid],
     reward: [quotedGid],
     inbox: [gid.slice(gid.lastIndexOf("/") + 1)],
+    intake: [quotedGid],
   };
 }
 
@@ -35,6 +40,7 @@ const NAMES: Record<TextPlace, RegExp> = {
   delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   inbox: /[0-9]+/g,
+  intake: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
 };
 
 /**
@@ -44,7 +50,12 @@ const NAMES: Record<TextPlace, RegExp> = {
 export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
   const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
   const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
-  const names = { delivery: namesIn("delivery"), reward: namesIn("reward"), inbox: namesIn("inbox") };
+  const names = {
+    delivery: namesIn("delivery"),
+    reward: namesIn("reward"),
+    inbox: namesIn("inbox"),
+    intake: namesIn("intake"),
+  };
   return (place, text) => {
     for (const [name] of text.matchAll(NAMES[place])) if (names[place].has(name)) return true;
     return false;
@@ -68,6 +79,7 @@ export function redactionOf(domain: string, gid: string, before: Customer | unde
   const searched = searchTexts(domain, gid);
   return (stored) => {
     if (!searched[stored.place].some((text) => stored.text.includes(text))) return stored;
+    if (stored.place === "intake") return { ...stored, text: redactedRecords(stored.text, gid, person) };
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
@@ -78,7 +90,7 @@ export function redactionOf(domain: string, gid: string, before: Customer | unde
 }
 
 /** Keeps the fields that are ours. They hold no personal data, but a name can be equal to one, such as a first name. */
-function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
+function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery":
       return { ...value, data: emptied(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]) };
@@ -90,6 +102,20 @@ function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson)
     case "inbox":
       return emptied(value, person, []);
   }
+}
+
+/** Records that wait are redacted as if they had been applied before. Each has its own type's fields. */
+function redactedRecords(text: string, gid: string, person: KnownPerson): string {
+  const records = (JSON.parse(text) as IncomingRecord[]).map((record) => {
+    if (record.type === "customer" && record.shopifyId === gid) return withoutProfile(record);
+    return record.type === "reward" && mentions(record, gid) ? redactedValue("reward", record, person) : record;
+  });
+  return JSON.stringify(records);
+}
+
+function withoutProfile(record: CustomerRecord): CustomerRecord {
+  const { email: _, firstName: _firstName, lastName: _lastName, ...others } = record;
+  return others;
 }
 
 function emptied(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {

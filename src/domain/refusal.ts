@@ -9,6 +9,9 @@ export interface Refusal {
   reason: string;
 }
 
+/** Fields of a record that are compared with the name of a missing one. A hostile record can have 50,000 fields. */
+const MAX_COMPARED = 100;
+
 /** @param field empty where the record as a whole is wrong */
 export function refuse(field: string, reason: string): { refused: Refusal } {
   return { refused: { field, reason } };
@@ -32,7 +35,8 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
     // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The message is about the
     // wrong one.
     const known = fieldsOf(check, keys, lineFields);
-    const misspelt = Object.keys(parent).find((given) => !known.includes(given) && isLike(given, name));
+    const given = Object.keys(parent).slice(0, MAX_COMPARED);
+    const misspelt = given.find((field) => !known.includes(field) && isLike(field, name));
     return misspelt === undefined
       ? { field: pathOf([...keys, name]), reason: "is missing" }
       : unknownField([...keys, misspelt], name);

@@ -80,6 +80,6 @@ export function differs(before: Row | undefined, after: Row): boolean {
 }
 
 /** Refuses a record that names a contract which is not in the mirror. */
-export function unknownContract(gid: string): Decision {
+export function unknownContract(gid: string): { refused: Refusal } {
   return { refused: { field: "subscription", reason: `names a contract that is not in the mirror: ${gid}` } };
 }

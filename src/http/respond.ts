@@ -28,6 +28,12 @@ const COMMON_HEADERS = {
 export const RETRY_AFTER_SECONDS = "1";
 const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 
+/** What a thrown refusal adds. The rest of a body that was given up is not read. */
+const HEADERS_OF: Partial<Record<ErrorCode, Record<string, string>>> = {
+  unauthorized: { "WWW-Authenticate": "Bearer" },
+  unavailable: { "Retry-After": "1", Connection: "close" },
+};
+
 export function newRequestId(): string {
   return crypto.randomUUID();
 }
@@ -70,7 +76,7 @@ export function respondMethodNotAllowed(methods: readonly string[]): Response {
  */
 export function respondToThrown(thrown: unknown, log: Log): Response {
   if (thrown instanceof SdsError && thrown.code !== "failed" && thrown.code !== "internal") {
-    return respondError(thrown, thrown.code === "unauthorized" ? { "WWW-Authenticate": "Bearer" } : {});
+    return respondError(thrown, HEADERS_OF[thrown.code]);
   }
   const requestId = newRequestId();
   if (isUnavailable(thrown)) {

@@ -4,6 +4,8 @@ interface RouteContext {
   id: string;
   /** The address at the other end of the socket; undefined for a request that this process makes itself. */
   peer: () => string | undefined;
+  /** Keeps the connection open for an answer that takes longer than a silent connection may last. */
+  keepOpen: () => void;
 }
 
 export type RouteHandler = (request: Request, context: RouteContext) => Response | Promise<Response>;

@@ -15,28 +15,28 @@ import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./r
  */
 export function createHttpApp(table: readonly Route[], log: Log) {
   const find = createRouteFinder(table);
-  /** The client's address, for requests made by `withHost`. */
-  const peers = new WeakMap<Request, string>();
+  /** What Bun knows requests made by `withHost` by. */
+  const originals = new WeakMap<Request, Request>();
 
   /**
    * Elysia needs a whole URL. Where the Host header is missing (HTTP/1.0) or is not a host name, Bun gives the target
    * only.
    */
-  function withHost(request: Request, server: Server<unknown>): Request {
+  function withHost(request: Request): Request {
     if (!request.url.startsWith("/")) return request;
     const made = new Request(`http://localhost${request.url}`, request);
-    peers.set(made, server.requestIP(request)?.address ?? "");
+    originals.set(made, request);
     return made;
   }
 
   /** The handler that Bun's router calls for a row. */
   function bunHandler(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
-    if (isFixed(route)) return (request, server): Response | Promise<Response> => app.fetch(withHost(request, server));
+    if (isFixed(route)) return (request): Response | Promise<Response> => app.fetch(withHost(request));
     // A path with dots, for instance, matches the pattern but is not served. It is 404, or 405 if a row such as
     // `/api/*` covers it and does not have the method.
     const wildcard = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
-    return (request, server): Response | Promise<Response> => {
-      const whole = withHost(request, server);
+    return (request): Response | Promise<Response> => {
+      const whole = withHost(request);
       const isServed =
         find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
       return isServed ? app.fetch(whole) : (refuse(wildcard, request) ?? respondNotFound());
@@ -73,7 +73,12 @@ export function createHttpApp(table: readonly Route[], log: Log) {
         path,
         ({ request, params, server }) => {
           const { id = "" }: { id?: string } = params ?? {};
-          return handler(request, { id, peer: () => peers.get(request) ?? server?.requestIP(request)?.address });
+          const original = originals.get(request) ?? request;
+          return handler(request, {
+            id,
+            peer: () => server?.requestIP(original)?.address,
+            keepOpen: () => server?.timeout(original, 0),
+          });
         },
         { parse: "none" },
       );

@@ -3,9 +3,9 @@ import { decodeUtf8 } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { readWebhook, routeOf } from "../shopify/inbox/payload.ts";
-import type { Verifier } from "../shopify/inbox/verify.ts";
+import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { MAX_INBOUND_BYTES, readBody } from "./body.ts";
+import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
@@ -21,21 +21,21 @@ const MAX_LOGGED_DOMAIN = 253;
  * keeps refusing.
  */
 export function createPlatformWebhookHandler(
+  bodies: BodyReader,
   verify: Verifier,
   shops: ShopStore,
   inboxWriter: InboxWriter,
   log: Log,
   now: () => number,
 ): RouteHandler {
-  return async (request) => {
-    const body = await readBody(request, MAX_INBOUND_BYTES);
+  return async (request, { peer }) => {
     const { headers } = request;
-    if (!verify(body, headers.get("x-shopify-hmac-sha256"))) {
-      throw new SdsError(
-        "unauthorized",
-        "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.",
-      );
-    }
+    announcedBytes(request, MAX_INBOUND_BYTES);
+    const hmac = headers.get("x-shopify-hmac-sha256");
+    // Without an HMAC the body need not be read.
+    if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    if (!verify(body.bytes, hmac)) throw unauthorized();
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";
     const webhookId = headers.get("x-shopify-webhook-id") ?? "";
@@ -46,7 +46,7 @@ export function createPlatformWebhookHandler(
     };
 
     const triggeredAt = Date.parse(headers.get("x-shopify-triggered-at") ?? "") || now();
-    const text = decodeUtf8(body) ?? "";
+    const text = decodeUtf8(body.bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
     if (shop === undefined) log.info("a platform webhook names an unknown shop", fields);
@@ -65,4 +65,11 @@ export function createPlatformWebhookHandler(
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
   };
+}
+
+function unauthorized(): SdsError {
+  return new SdsError(
+    "unauthorized",
+    "X-Shopify-Hmac-Sha256 is not the HMAC of this body with the app's client secret.",
+  );
 }

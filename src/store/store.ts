@@ -1,6 +1,7 @@
 import type { ConnectionStore } from "./connections.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { InboxStore } from "./inbox.ts";
+import type { IntakeBodyStore } from "./intake-bodies.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
 import type { PageStore } from "./pages.ts";
@@ -19,6 +20,7 @@ export interface Store {
   shops: ShopStore;
   keys: KeyStore;
   mirror: MirrorStore;
+  intakeBodies: IntakeBodyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   pages: PageStore;

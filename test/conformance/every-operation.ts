@@ -27,6 +27,7 @@ export async function everyOperation(store: Store): Promise<void> {
   const shop = await addShop(store);
   await configure(store, shop);
   await mirror(store, shop);
+  await applyBody(store, shop);
   await deliver(store, shop);
   await receive(store, shop);
   await signIn(store, shop);
@@ -113,6 +114,20 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+}
+
+async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<void> {
+  await mirror.knownContracts(shop, [gid.contract(1)]);
+  const limits = { parts: 1, characters: 1 };
+  for (const isComplete of [true, false, false]) {
+    const number = (await intakeBodies.begin(shop.id)) ?? 0;
+    await intakeBodies.add(shop.id, number, [JSON.stringify([customer(3)]), JSON.stringify([customer(4)])]);
+    if (isComplete) await intakeBodies.complete(shop.id, number, 2);
+    for (const body of await intakeBodies.waiting()) await mirror.applyIntakeParts(body, limits, START);
+  }
+  await intakeBodies.remove(shop.id, 1);
+  await intakeBodies.removeIncomplete();
+  await intakeBodies.begin(shop.id);
 }
 
 async function deliver(store: Store, shop: Shop): Promise<void> {

@@ -30,7 +30,8 @@ test("the search finds every text that a redaction of one of the people changes"
   const known = customer(1, { email: "ada@example.com", firstName: "Ada" });
   fc.assert(
     fc.property(textIn, fc.uniqueArray(number, { maxLength: 6 }), ({ place, data }, people) => {
-      const text = JSON.stringify({ id: "x", email: "ada@example.com", data });
+      const value = { id: "x", email: "ada@example.com", data };
+      const text = JSON.stringify(place === "intake" ? [{ type: "reward", ...value }] : value);
       const gids = people.map((n) => gid.customer(n));
       const found = createTextSearch(DOMAIN, gids)(place, text);
       const stored = { place, key: "x", text };

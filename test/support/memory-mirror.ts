@@ -101,6 +101,8 @@ export class MemoryMirror {
         );
       case "inbox":
         return [...this.inbox].map(([key, text]) => ({ place, key, text }));
+      case "intake":
+        return [];
     }
   }
 

@@ -12,6 +12,8 @@ const TABLES = {
   customers: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
+  intake_bodies: { order: ["number"], flags: ["complete"] },
+  intake_parts: { order: ["number"], flags: [] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },
   orders: { order: ["shop_id", "id"], flags: ["retries_exhausted", "declined", "charged"] },

@@ -4,10 +4,12 @@ import type { EgressAllow } from "../../domain/endpoint.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../log.ts";
 import type { Store } from "../../store/store.ts";
+import type { BodyReader } from "../body.ts";
 
 /** What the handlers of the settings page use. */
 export interface AdminDependencies {
   store: Store;
+  bodies: BodyReader;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;

@@ -1,38 +1,32 @@
 import { timingSafeEqual } from "node:crypto";
 import { SdsError } from "../../domain/error.ts";
-import { readBody } from "../body.ts";
+import type { BodyReader } from "../body.ts";
+import type { Session } from "./sessions.ts";
 
 const MAX_BODY = 64 * 1024;
-/** A browser sends a small form in less time. */
-const BODY_TIMEOUT_MS = 20_000;
 const TYPE = "application/x-www-form-urlencoded";
 
 /**
  * Reads a form that somebody who is signed in posted.
  * @returns undefined if the form does not come from a page of this session
- * @throws SdsError `too_large`, or `invalid` for a body that is not a form or comes too slowly
+ * @throws SdsError `too_large`, `unavailable`, or `invalid` for a body that is not a form
  */
-export async function readForm(request: Request, csrf: string): Promise<URLSearchParams | undefined> {
+export async function readForm(
+  bodies: BodyReader,
+  request: Request,
+  { csrf, shop }: Pick<Session, "csrf" | "shop">,
+): Promise<URLSearchParams | undefined> {
   if (isOfAnotherSite(request)) return undefined;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== TYPE) throw new SdsError("invalid", `A form must be posted as ${TYPE}.`);
-  const form = new URLSearchParams(Buffer.from(await inTime(readBody(request, MAX_BODY))).toString("latin1"));
+  using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
+  const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
   // A value that is not UTF-8 is refused. It would be stored with replacement characters.
   if ([...form.values()].some((value) => value.includes("\ufffd")))
     throw new SdsError("invalid", "The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
   const wanted = Buffer.from(csrf);
   return given.length === wanted.length && timingSafeEqual(given, wanted) ? form : undefined;
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new SdsError("invalid", "The form took too long to arrive.")), BODY_TIMEOUT_MS);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /**

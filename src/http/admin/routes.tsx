@@ -85,7 +85,7 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
   }
 
   async function signOut(request: Request, session: Session): Promise<Response> {
-    if ((await readForm(request, session.csrf)) === undefined)
+    if ((await readForm(dependencies.bodies, request, session)) === undefined)
       return refuseForm(session.shop.domain, "/admin/sign-out");
     return signedOut(await sessions.signOut(session));
   }
@@ -104,7 +104,7 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
   ): Promise<Response> {
     const { csrf } = session;
     const posted = request.method === "POST";
-    const form = posted ? await readForm(request, csrf) : new URLSearchParams();
+    const form = posted ? await readForm(dependencies.bodies, request, session) : new URLSearchParams();
     if (form === undefined) return refuseForm(session.shop.domain, path);
     // While a slow body arrives, the session can end and the shop can be removed.
     const shop = posted ? (await sessions.find(request))?.shop : session.shop;

@@ -5,8 +5,8 @@ import { SdsError } from "../../domain/error.ts";
 /** Checks the body of a platform webhook against its header X-Shopify-Hmac-Sha256. */
 export type Verifier = (body: Uint8Array, header: string | null) => boolean;
 
-/** 32 bytes in base64. */
-const HMAC = /^[A-Za-z0-9+/]{43}=$/;
+/** The form of the header: 32 bytes in base64. */
+export const HMAC = /^[A-Za-z0-9+/]{43}=$/;
 
 /** Reads one secret per line, the newest first. */
 function readSecrets(file: string): string[] {

@@ -1,8 +1,16 @@
 import type { Database } from "bun:sqlite";
-import { type LoadedShop, planCommit, type ShopChanges, type ShopState } from "../../domain/commit.ts";
+import {
+  type CommitResult,
+  type LoadedShop,
+  planCommit,
+  type ShopChanges,
+  type ShopState,
+  type Submission,
+} from "../../domain/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
 import type { Topic } from "../../domain/event.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record-schemas.ts";
 import type { Order } from "../../domain/resources.ts";
 import type { Plan } from "../../domain/shop.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
@@ -39,6 +47,11 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const setCounts = db.prepare(
     "UPDATE shops SET change_count = ?, customer_count = ?, subscription_count = ?, order_count = ? WHERE id = ?",
   );
+  const intakeParts = db.prepare<{ number: number; records: string }, [number, number, number]>(
+    "SELECT number, records FROM intake_parts WHERE shop_id = +? AND body = +? ORDER BY number LIMIT +?",
+  );
+  const removePart = db.prepare("DELETE FROM intake_parts WHERE shop_id = ? AND number = ?");
+  const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ? AND complete = 1");
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
   /** The result lacks shops that were removed, or whose removal began, since the caller looked them up. */
@@ -68,6 +81,18 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const change of changedTexts) texts.write(shop.id, change);
   }
 
+  function apply(submissions: readonly Submission[], loaded: Map<number, LoadedShop>, now: number): CommitResult[] {
+    const plan = planCommit(submissions, loaded, now, () => timeOrderedId("whd_", now, random));
+    for (const changes of plan.changes) write(changes, now);
+    return plan.results;
+  }
+
+  /** Records of an intake body. A body has no redactions, so nothing has to be searched. */
+  function applyPart(submission: Submission, now: number): CommitResult | undefined {
+    const [result] = apply([submission], load(keysOf([submission]), new Map()), now);
+    return result;
+  }
+
   return {
     async applyRecords(submissions, now) {
       const keys = keysOf(submissions);
@@ -77,13 +102,30 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
         // Searched before the transaction, because it takes long in a large shop, and others can work meanwhile.
         if (redactedPeople.size > 0) found.set(shopKeys, await texts.search(shop, redactedPeople));
       }
+      return db.transaction(() => apply(submissions, load(keys, found), now)).immediate();
+    },
+
+    async applyIntakeParts({ number, shop }, limits, now) {
       return db
         .transaction(() => {
-          const plan = planCommit(submissions, load(keys, found), now, () => timeOrderedId("whd_", now, random));
-          for (const changes of plan.changes) write(changes, now);
-          return plan.results;
+          // The body goes with its shop.
+          if (shopState.get(shop.id) === null) return undefined;
+          const next = intakeParts.all(shop.id, number, limits.parts + 1);
+          const parts = firstParts(next, limits);
+          const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
+          const result = parts.length === 0 ? undefined : applyPart({ shop, records }, now);
+          // What was refused stays. The caller has to remove it.
+          if (result !== undefined && "refused" in result) return result;
+          for (const part of parts) removePart.run(shop.id, part.number);
+          if (parts.length === next.length) removeBody.run(shop.id, number);
+          return result;
         })
         .immediate();
+    },
+
+    async knownContracts(shop, contractGids) {
+      const gids = new Map(contractGids.map((gid) => [subscriptionId(shop.domain, gid), gid]));
+      return new Set(rows.contracts(shop.id, [...gids.keys()]).map((id) => gids.get(id) ?? ""));
     },
 
     async customerGidOf(shop, contractGid) {
@@ -101,6 +143,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       return orders;
     },
   };
+}
+
+/** The parts that one commit applies: the first, and more as far as the limits allow. */
+function firstParts<T extends { records: string }>(parts: readonly T[], limits: { parts: number; characters: number }) {
+  let characters = 0;
+  const end = parts.findIndex(({ records }, index) => {
+    characters += records.length;
+    return index === limits.parts || (index > 0 && characters > limits.characters);
+  });
+  return end === -1 ? parts : parts.slice(0, end);
 }
 
 function stateOf({

@@ -12,6 +12,8 @@ export interface MirrorRows {
   /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
   customerGidOf(shopId: number, contractId: string): string | undefined;
+  /** Those of the contracts with these ids that exist. */
+  contracts(shopId: number, ids: readonly string[]): string[];
   /** Inserts a row, or replaces the row with its id. Its sort date is part of the primary key and never changes. */
   write(shopId: number, row: Row, changeNumber: number): void;
 }
@@ -62,6 +64,10 @@ export function mirrorRows(db: Database): MirrorRows {
   );
   const orders = db.prepare<{ json: string }, [number, string]>(
     `SELECT json FROM orders INDEXED BY orders_by_id
+     WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
+  );
+  const contracts = db.prepare<{ id: string }, [number, string]>(
+    `SELECT id FROM subscriptions INDEXED BY subscriptions_by_id
      WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
   );
   const customerGid = db.prepare<{ gid: string }, [number, string]>(
@@ -120,6 +126,10 @@ export function mirrorRows(db: Database): MirrorRows {
 
     customerGidOf(shopId, contractId) {
       return customerGid.get(shopId, contractId)?.gid;
+    },
+
+    contracts(shopId, ids) {
+      return contracts.all(shopId, JSON.stringify(ids)).map(({ id }) => id);
     },
 
     write(shopId, row, changeNumber) {

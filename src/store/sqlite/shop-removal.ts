@@ -7,6 +7,8 @@ const EMPTIED_AT_ONCE = ["admin_links", "admin_sessions", "api_keys", "webhook_e
 
 /** Tables that can hold millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
+  { name: "intake_parts", key: "number", text: "records" },
+  { name: "intake_bodies", key: "number", text: "number" },
   { name: "deliveries", key: "number", text: "body" },
   { name: "orders", key: "billed_at, id", text: "json" },
   { name: "subscriptions", key: "started_at, id", text: "json" },

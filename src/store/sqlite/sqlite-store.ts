@@ -9,6 +9,7 @@ import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase 
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
+import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
@@ -68,6 +69,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     shops: withStoreErrors(shopStore(db, typed, vault, random)),
     keys: withStoreErrors(keyStore(db, typed)),
     mirror: withStoreErrors(mirrorStore(db, random)),
+    intakeBodies: withStoreErrors(intakeBodyStore(db)),
     webhooks: withStoreErrors(webhookStore(typed, vault, random)),
     deliveries: withStoreErrors(deliveryStore(db, random)),
     pages: withStoreErrors(pageStore(db)),

@@ -23,8 +23,8 @@ export interface FoundTexts {
 }
 
 /** The texts of one slice: about a millisecond. A platform webhook can have megabytes. */
-const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
-const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
+const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0, intake: 0 };
 
 type Row = { key: string | number; text: string | null };
 
@@ -53,6 +53,13 @@ export function mentioningTexts(db: Database): MentioningTexts {
       where: "true",
       sliceSize: TEXTS_PER_SLICE.inbox,
     }),
+    intake: statementsOf(db, {
+      table: "intake_parts",
+      key: "number",
+      text: "records",
+      where: "true",
+      sliceSize: TEXTS_PER_SLICE.intake,
+    }),
   } satisfies Record<TextPlace, unknown>;
   const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
   let ownChanges = 0;
@@ -66,6 +73,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
         delivery: new Set(),
         reward: new Set(),
         inbox: new Set(),
+        intake: new Set(),
       };
       const lastKeys = { ...FIRST_KEY };
 
@@ -83,7 +91,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
       }
       return {
         read() {
-          // New deliveries and inbox items have higher numbers. The id of a new reward can be anywhere.
+          // New deliveries, inbox items and parts of bodies have higher numbers. The id of a new reward can be anywhere.
           if (version() !== versionBefore) lastKeys.reward = FIRST_KEY.reward;
           return TEXT_PLACES.flatMap((place) => {
             while (searchSlice(place));

@@ -1,0 +1,76 @@
+import { SdsError } from "../domain/error.ts";
+import type { Shop } from "../domain/shop.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
+import type { Slices } from "../lib/slices.ts";
+import type { BodyWriter } from "../mirror/body-writer.ts";
+import { checkBody } from "../mirror/record-check.ts";
+import type { RecordWriter } from "../mirror/record-writer.ts";
+import type { MirrorStore } from "../store/mirror.ts";
+import { badRecord, requireText, textOf } from "./bad-record.ts";
+import type { Body } from "./body.ts";
+
+/** Bytes of large bodies that are checked or applied at once, of one shop and of all. Their senders wait. */
+const MAX_BYTES_OF_SHOP = 20 * 1024 * 1024;
+const MAX_BYTES = 80 * 1024 * 1024;
+
+export interface LargeBodyDependencies {
+  mirror: Pick<MirrorStore, "knownContracts">;
+  recordWriter: Pick<RecordWriter, "submit">;
+  bodyWriter: Pick<BodyWriter, "submit">;
+  slices: Slices;
+}
+
+/** Applies the records of a body in slices. @throws SdsError `bad_record`, `unavailable`; StoreError */
+export type LargeBodyHandler = (shop: Shop, body: Body) => Promise<number>;
+
+export function createLargeBodyHandler(dependencies: LargeBodyDependencies): LargeBodyHandler {
+  const mutex = createKeyedMutex();
+  /** Bytes by shop. */
+  const underWay = new Map<number, number>();
+
+  function enter({ id }: Shop, bytes: number): Disposable {
+    const total = [...underWay.values()].reduce((sum, each) => sum + each, 0);
+    const own = underWay.get(id) ?? 0;
+    if (total + bytes > MAX_BYTES || own + bytes > MAX_BYTES_OF_SHOP) {
+      const whose = own + bytes > MAX_BYTES_OF_SHOP ? " of this shop" : "";
+      throw new SdsError("unavailable", `Too many large bodies${whose} are being applied. It is safe to try again.`);
+    }
+    underWay.set(id, own + bytes);
+    return {
+      [Symbol.dispose]() {
+        const left = (underWay.get(id) ?? 0) - bytes;
+        if (left > 0) underWay.set(id, left);
+        else underWay.delete(id);
+      },
+    };
+  }
+
+  return async (shop, body) => {
+    using _place = enter(shop, body.bytes.length);
+    // One after another, so that only one body at a time is in memory as text and as records.
+    const { accepted, applied } = await mutex.run("check", () => checkAndStore(dependencies, shop, body));
+    await applied;
+    return accepted;
+  };
+}
+
+async function checkAndStore(
+  { mirror, recordWriter, bodyWriter, slices }: LargeBodyDependencies,
+  shop: Shop,
+  body: Body,
+): Promise<{ accepted: number; applied: Promise<void> }> {
+  await slices.next();
+  const text = textOf(body.bytes);
+  const checked = await checkBody(text, shop, mirror, slices);
+  if ("refused" in checked) throw badRecord(checked.refused);
+  const { accepted } = checked;
+  if (accepted === 0) requireText(text);
+  const result =
+    "records" in checked
+      ? await recordWriter.submit({ shop, records: checked.records })
+      : await bodyWriter.submit(shop, checked.parts);
+  if ("refused" in result) throw badRecord(result.refused);
+  // What is stored need not be in memory while it is applied.
+  body[Symbol.dispose]();
+  return { accepted, applied: "applied" in result ? result.applied : Promise.resolve() };
+}

@@ -1,0 +1,98 @@
+/** How many characters are looked at before the caller may pause. */
+const PAUSE_CHARACTERS = 16_384;
+/** A part that is not valid JSON: the array around the parts is broken here. */
+const BROKEN = "";
+
+type Scan<T> = Generator<undefined, T>;
+
+/**
+ * Splits a text that is one JSON value, a JSON array, or JSON values on a line each. Yields the text of the value, of
+ * each element, or of each line that is not blank. If every part is valid JSON, so is the whole. Yields nothing of an
+ * empty array or a blank text.
+ *
+ * Yields undefined now and then while it looks for the end of a part, so that the caller can pause.
+ */
+export function* splitJson(text: string): Generator<string | undefined, void> {
+  const start = yield* skipBlank(text, 0);
+  if (start === text.length) return;
+  if (text[start] === "[") return yield* elements(text, start + 1);
+  if (text[start] === "{") {
+    const end = yield* skipValue(text, start);
+    const isWhole = (yield* skipBlank(text, end)) === text.length;
+    if (isWhole) return yield text.slice(start, end);
+  }
+  yield* lines(text);
+}
+
+function* elements(text: string, first: number): Generator<string | undefined, void> {
+  let at = yield* skipBlank(text, first);
+  while (text[at] !== "]") {
+    const end = yield* skipValue(text, at);
+    yield text.slice(at, end);
+    at = yield* skipBlank(text, end);
+    if (text[at] !== ",") break;
+    at = yield* skipBlank(text, at + 1);
+    // Nothing follows the last comma.
+    if (text[at] === "]") return yield BROKEN;
+  }
+  const isWhole = text[at] === "]" && (yield* skipBlank(text, at + 1)) === text.length;
+  if (!isWhole) yield BROKEN;
+}
+
+function* lines(text: string): Generator<string | undefined, void> {
+  let pauseAt = PAUSE_CHARACTERS;
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf("\n", start);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(start, end);
+    if (line.trim() !== "") yield line;
+    start = end + 1;
+    if (start < pauseAt) continue;
+    pauseAt = start + PAUSE_CHARACTERS;
+    yield undefined;
+  }
+}
+
+/** @returns where the next character is that is not white space */
+function* skipBlank(text: string, start: number): Scan<number> {
+  for (let at = start; at < text.length; at += 1) {
+    if (!isBlank(text.charCodeAt(at))) return at;
+    if ((at - start) % PAUSE_CHARACTERS === PAUSE_CHARACTERS - 1) yield undefined;
+  }
+  return text.length;
+}
+
+/** @returns where the value ends that begins at `start`; the end of the text if it does not end */
+function* skipValue(text: string, start: number): Scan<number> {
+  let depth = 0;
+  let inString = false;
+  let pauseAt = start + PAUSE_CHARACTERS;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (inString) {
+      if (code === BACKSLASH) at += 1;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    else if (code === OPEN_BRACKET || code === OPEN_BRACE) depth += 1;
+    else if (depth > 0) {
+      if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isBlank(code)) return at;
+    if (at < pauseAt) continue;
+    pauseAt = at + PAUSE_CHARACTERS;
+    yield undefined;
+  }
+  return text.length;
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;

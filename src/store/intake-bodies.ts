@@ -1,0 +1,27 @@
+import type { ShopRef } from "../domain/shop.ts";
+
+/** A body of the intake whose records are not all applied yet. */
+export interface IntakeBody {
+  number: number;
+  shop: ShopRef;
+}
+
+/**
+ * Bodies of the intake that are too large for one commit. A body is stored part by part; once it is complete, its parts
+ * are applied one after another (`MirrorStore.applyIntakeParts`), also after a restart. A part is the JSON of an array
+ * of records that were checked.
+ */
+export interface IntakeBodyStore {
+  /** @returns the number of the new body; undefined if the shop was removed */
+  begin(shopId: number): Promise<number | undefined>;
+  /** Adds parts behind those that are there. */
+  add(shopId: number, number: number, parts: readonly string[]): Promise<void>;
+  /** @param parts how many parts it must have. @returns false if it was removed in between; then nothing is applied */
+  complete(shopId: number, number: number, parts: number): Promise<boolean>;
+  /** The complete bodies, in the order in which they are applied. */
+  waiting(): Promise<IntakeBody[]>;
+  /** Removes a body with what is left of it. */
+  remove(shopId: number, number: number): Promise<void>;
+  /** Removes the bodies that a stopped program did not complete. */
+  removeIncomplete(): Promise<void>;
+}

@@ -1,0 +1,61 @@
+import type { Database } from "bun:sqlite";
+import type { IntakeBodyStore } from "../intake-bodies.ts";
+
+/** Parts that are removed in one transaction, so that nobody waits for it. */
+const PARTS_PER_STEP = 16;
+
+export function intakeBodyStore(db: Database): IntakeBodyStore {
+  const begin = db.prepare<{ number: number }, [number]>(
+    `INSERT INTO intake_bodies (shop_id, complete) SELECT id, 0 FROM shops WHERE id = ? AND removal_started_at IS NULL
+     RETURNING number`,
+  );
+  const add = db.prepare("INSERT INTO intake_parts (shop_id, body, records) VALUES (?, ?, ?)");
+  const complete = db.prepare<unknown, [number, number, number]>(
+    `UPDATE intake_bodies SET complete = 1 WHERE shop_id = ? AND number = ?
+     AND ? = (SELECT count(*) FROM intake_parts WHERE shop_id = intake_bodies.shop_id AND body = intake_bodies.number)`,
+  );
+  const waiting = db.prepare<{ number: number; shopId: number; domain: string }, []>(
+    `SELECT number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
+     WHERE complete = 1 AND removal_started_at IS NULL ORDER BY number`,
+  );
+  const incomplete = db.prepare<{ number: number; shopId: number }, []>(
+    "SELECT number, shop_id AS shopId FROM intake_bodies WHERE complete = 0",
+  );
+  const removeParts = db.prepare<unknown, [number, number]>(
+    `DELETE FROM intake_parts WHERE number IN (
+       SELECT number FROM intake_parts WHERE shop_id = ? AND body = ? LIMIT ${PARTS_PER_STEP}
+     )`,
+  );
+  const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ?");
+
+  async function remove(shopId: number, number: number): Promise<void> {
+    while (removeParts.run(shopId, number).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+    removeBody.run(shopId, number);
+  }
+
+  return {
+    async begin(shopId) {
+      return begin.get(shopId)?.number;
+    },
+
+    async add(shopId, number, parts) {
+      db.transaction(() => {
+        for (const part of parts) add.run(shopId, number, part);
+      }).immediate();
+    },
+
+    async complete(shopId, number, parts) {
+      return complete.run(shopId, number, parts).changes > 0;
+    },
+
+    async waiting() {
+      return waiting.all().map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain } }));
+    },
+
+    remove,
+
+    async removeIncomplete() {
+      for (const { shopId, number } of incomplete.all()) await remove(shopId, number);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { splitJson } from "../../src/lib/json-split.ts";
+
+function parts(text: string): string[] {
+  return [...splitJson(text)].filter((part) => part !== undefined);
+}
+
+/** The values of the parts; undefined if one of them is not valid JSON. */
+function values(text: string): unknown[] | undefined {
+  try {
+    return parts(text).map((part) => JSON.parse(part) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+test.each<[string, string[]]>([
+  ["", []],
+  [" \n\r\n\t", []],
+  ["[]", []],
+  [" [ ] ", []],
+  ["{}", ["{}"]],
+  ['{\n "a": 1\n}\n', ['{\n "a": 1\n}']],
+  ['{"a":1}\r\n\n{"b":2}', ['{"a":1}\r', '{"b":2}']],
+  ['[{"a":"]}"},[1,2] , "x\\"," ,5]', ['{"a":"]}"}', "[1,2]", '"x\\","', "5"]],
+  ['"text"', ['"text"']],
+])("the parts of %j are %j", (text, expected) => {
+  expect(parts(text)).toEqual(expected);
+});
+
+test.each([
+  "[",
+  "[1",
+  "[1,",
+  "[1,]",
+  "[,1]",
+  "[,]",
+  "[1 2]",
+  "[1]]",
+  "[1]\n{}",
+  "[1] x",
+  "[}]",
+  "[{]",
+  '["a',
+  '["a\\',
+  "{",
+  '{"a":',
+  '{"a":1}\n{"b"',
+  '{"a":1} x',
+  "nonsense",
+  "[[[[",
+  "[1,2}",
+])("%j has a part that is not valid JSON", (text) => {
+  expect(values(text)).toBeUndefined();
+});
+
+test("any JSON array is split into its elements, whatever the white space is", () => {
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1, "\r\n\t"), (array, indent) => {
+      expect(values(JSON.stringify(array, null, indent))).toEqual(JSON.parse(JSON.stringify(array)));
+    }),
+  );
+});
+
+test("any objects on a line each are split into them, and one object over several lines stays whole", () => {
+  fc.assert(
+    fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1 }), (objects) => {
+      const expected = JSON.parse(JSON.stringify(objects)) as unknown[];
+      expect(values(objects.map((each) => JSON.stringify(each)).join("\n"))).toEqual(expected);
+      expect(values(JSON.stringify(objects[0], null, 2))).toEqual(expected.slice(0, 1));
+    }),
+  );
+});
+
+test("a text that is no JSON array has a part that is not valid, or is lines of JSON", () => {
+  const broken = fc.array(fc.constantFrom(...'[]{},:"\\1a \n', "true", '"a"', '{"a":1}'), { maxLength: 12 });
+  fc.assert(
+    fc.property(broken, (characters) => {
+      const text = characters.join("");
+      const whole = parsed(text);
+      if (Array.isArray(whole)) expect(values(text)).toEqual(whole);
+      else if (text.trimStart().startsWith("[")) expect(values(text)).toBeUndefined();
+      else if (whole !== undefined) expect(values(text)).toEqual([whole]);
+    }),
+    { numRuns: 20_000 },
+  );
+});
+
+test("the caller can pause within long white space, long values and many blank lines", () => {
+  for (const text of [" ".repeat(1 << 20), `["${"a".repeat(1 << 20)}"]`, "1\n".padEnd(1 << 20, "\n")]) {
+    expect([...splitJson(text)].filter((part) => part === undefined).length).toBeGreaterThan(50);
+  }
+});
