@@ -4,6 +4,8 @@ import { SdsError } from "../domain/error.ts";
 export const MAX_INBOUND_BYTES = 5 * 1024 * 1024;
 /** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+/** The first room of a body in chunks. */
+const FIRST_ROOM_BYTES = 16 * 1024;
 /** What a body takes beside its bytes. */
 const OVERHEAD_BYTES = 1024;
 /** A slower sender may try again. */
@@ -23,8 +25,9 @@ interface ReadOptions {
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Room is kept for what Content-Length announces, or for `maxBytes`. If there is none, the body that arrives for the
-   * longest is given up, of the sender who has the most of them: many stalled uploads do not keep out a new one.
+   * Room is kept for what Content-Length announces, and for twice of what has arrived of a body in chunks. If there is
+   * none, the body that arrives for the longest is given up, of the sender who has the most of them: many stalled
+   * uploads do not keep out a new one.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: ReadOptions): Promise<Body>;
@@ -32,6 +35,7 @@ export interface BodyReader {
 
 interface Arrival {
   sender: string;
+  /** The room that is kept for it. */
   bytes: number;
   giveUp(reason: string): void;
 }
@@ -42,42 +46,66 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
   const arriving = new Set<Arrival>();
   let total = 0;
 
-  function makeRoom(bytes: number): void {
-    while (total + bytes > maxTotalBytes) {
+  /** Keeps room for so many bytes of an arrival, which may lose its own. @throws SdsError `unavailable` */
+  function keepRoom(arrival: Arrival, bytes: number): void {
+    while (total + bytes - arrival.bytes > maxTotalBytes) {
       const stalled = longestOfMost(arriving);
       if (stalled === undefined) throw unavailable("Too many bodies are being read at once.");
       leave(stalled);
       stalled.giveUp("Too many bodies are being read at once.");
+      if (stalled === arrival) return;
     }
-    total += bytes;
+    total += bytes - arrival.bytes;
+    arrival.bytes = bytes;
   }
 
   function leave(arrival: Arrival): void {
-    if (arriving.delete(arrival)) total -= arrival.bytes;
+    arriving.delete(arrival);
+    total -= arrival.bytes;
+    arrival.bytes = 0;
+  }
+
+  async function streamed({ body }: Request, maxBytes: number, arrival: Arrival): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of body ?? []) {
+      size += chunk.length;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      // Nobody waits for a body that was given up.
+      if (!arriving.has(arrival)) break;
+      if (size > arrival.bytes / 2) keepRoom(arrival, Math.min(2 * size, maxBytes) + OVERHEAD_BYTES);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  /** The body is complete: it is worked on, and cannot be given up. */
+  function finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
+    arriving.delete(arrival);
+    total -= arrival.bytes;
+    let kept = bytes.length + OVERHEAD_BYTES;
+    total += kept;
+    arrival.bytes = 0;
+    return {
+      bytes,
+      [Symbol.dispose]() {
+        total -= kept;
+        kept = 0;
+      },
+    };
   }
 
   return {
     async read(request, { maxBytes, sender }) {
       const announced = announcedBytes(request, maxBytes);
-      const bytes = (announced ?? maxBytes) + OVERHEAD_BYTES;
-      makeRoom(bytes);
       const { promise, reject } = Promise.withResolvers<never>();
-      const arrival: Arrival = { sender, bytes, giveUp: (reason) => reject(unavailable(reason)) };
+      const arrival: Arrival = { sender, bytes: 0, giveUp: (reason) => reject(unavailable(reason)) };
+      keepRoom(arrival, (announced ?? Math.min(FIRST_ROOM_BYTES, maxBytes)) + OVERHEAD_BYTES);
       arriving.add(arrival);
       const timer = setTimeout(() => arrival.giveUp("The body took too long to arrive."), timeoutMs);
       try {
-        const whole = announced === undefined ? streamed(request, maxBytes) : request.arrayBuffer();
-        const body = new Uint8Array(await Promise.race([whole, promise]));
-        // From now on it is worked on, and cannot be given up.
-        arriving.delete(arrival);
-        let kept = bytes;
-        return {
-          bytes: body,
-          [Symbol.dispose]() {
-            total -= kept;
-            kept = 0;
-          },
-        };
+        const whole = announced === undefined ? streamed(request, maxBytes, arrival) : request.arrayBuffer();
+        return finish(arrival, new Uint8Array(await Promise.race([whole, promise])));
       } finally {
         clearTimeout(timer);
         leave(arrival);
@@ -103,17 +131,6 @@ export function announcedBytes({ headers }: Request, maxBytes: number): number |
   if (announced === null) return undefined;
   if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
   return Number(announced);
-}
-
-async function streamed({ body }: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
 }
 
 function tooLarge(maxBytes: number): SdsError {

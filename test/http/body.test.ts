@@ -14,6 +14,7 @@ function begin(
   reader: ReturnType<typeof createBodyReader>,
   announced: number | undefined,
   sender = "10.0.0.1",
+  maxBytes = MAX_BYTES,
 ): Upload {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
@@ -24,7 +25,7 @@ function begin(
       void (bytes === undefined ? writer.close() : writer.write(new Uint8Array(bytes))).catch(() => undefined);
     },
     result: reader
-      .read(request, { maxBytes: MAX_BYTES, sender })
+      .read(request, { maxBytes, sender })
       .catch((thrown: { code: string; message: string }) => `${thrown.code}: ${thrown.message}`),
   };
 }
@@ -47,6 +48,25 @@ describe("the bytes of all bodies are limited", () => {
       each?.send();
     }
     expect(await Promise.all([second, third, fourth].map(bytesOf))).toEqual([5_000, 5_000, 5_000]);
+  });
+
+  test("and a body in chunks counts as it arrives, so that many small ones fit", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 100_000 });
+    const small = Array.from({ length: 5 }, () => begin(reader, undefined, "10.0.0.1", 80_000));
+    for (const each of small) {
+      each.send(10);
+      each.send();
+    }
+    expect(await Promise.all(small.map(bytesOf))).toEqual([10, 10, 10, 10, 10]);
+    // A complete one counts with its own bytes.
+    const large = begin(reader, undefined, "10.0.0.1", 80_000);
+    large.send(60_000);
+    large.send();
+    expect(await bytesOf(large)).toBe(60_000);
+    const other = begin(reader, 30_000, "10.0.0.1", 80_000);
+    other.send(30_000);
+    other.send();
+    expect(await bytesOf(other)).toBe(30_000);
   });
 
   test("and the sender with the most bodies loses the first of them", async () => {
