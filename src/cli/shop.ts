@@ -14,6 +14,7 @@ import {
 } from "../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
+import { confirm } from "./confirm.ts";
 import { addConnectionCommands } from "./connection.ts";
 import { findShop, withStore } from "./context.ts";
 import { sleep } from "./dependencies.ts";
@@ -165,11 +166,7 @@ async function remove(domain: string, { yes = false }: { yes?: boolean }, comman
     // A shop whose removal was interrupted is found by this command alone.
     const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
     if (!isBeingRemoved) await findShop(store, domain);
-    if (!yes)
-      throw new SdsError(
-        "invalid",
-        `this removes ${domain} with its keys, its deliveries and its mirror: add --yes to do it`,
-      );
+    await confirm(`this removes ${domain} with its keys, its deliveries and its mirror`, yes);
     await removeShop(store.shops, domain, Date.now(), sleep);
   });
   tell(`Removed ${domain}.`);
