@@ -63,7 +63,7 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, random, fetch, resolve, sleep, log } = dependencies;
+  const { now, random, resolve, sleep, log } = dependencies;
   const store = await openStore({
     folder: config.data,
     masterKeyFile: config.masterKeyFile,
@@ -79,11 +79,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
   const platform = openPlatform(config, store, recordWriter, dependencies);
   const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
-  const attempt = createDeliverer(
-    store.webhooks,
-    { fetch, resolve, allow: config.egressAllow, timeoutMs },
-    startWorkflow,
-  );
+  const attempt = createDeliverer(store.webhooks, { resolve, allow: config.egressAllow, timeoutMs }, startWorkflow);
   const { deliveries, inbox, shops, connections, syncs } = store;
   const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
   const { handler } = platform;

@@ -24,7 +24,7 @@ async function delivering() {
     return secretOf(shopId, version);
   };
   const started: Claim[] = [];
-  const settings = { fetch, resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
+  const settings = { resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
   const deliver = createDeliverer(webhooks, settings, async (trigger) => {
     started.push(trigger);
     return { statusCode: 200, error: null, timedOut: false };
