@@ -189,5 +189,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
+    "0006_endpoint_pace.sql ad4ec63849fd8e14",
   ]);
 });

@@ -4,6 +4,7 @@ import deliveries from "./migrations/0002_deliveries.sql" with { type: "text" };
 import platform from "./migrations/0003_platform.sql" with { type: "text" };
 import admin from "./migrations/0004_admin.sql" with { type: "text" };
 import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type: "text" };
+import endpointPace from "./migrations/0006_endpoint_pace.sql" with { type: "text" };
 
 /** A row's JSON as it is served, parsed. */
 export type StoredRow = Record<string, unknown>;
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: platform },
   { sql: admin },
   { sql: namesAndCounts },
+  { sql: endpointPace },
 ];
