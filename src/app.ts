@@ -2,6 +2,7 @@ import { Cron } from "croner";
 import { createShopRemover } from "./actions/shop-removal.ts";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
+import { createConnector } from "./delivery/connector.ts";
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
 import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
@@ -119,7 +120,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const readers = createReaderQueue(gauge);
   const deliver = createDeliverer(
     store.webhooks,
-    { fetch, resolve, allow: config.egressAllow, timeoutMs },
+    { resolve, allow: config.egressAllow, timeoutMs },
+    createConnector({ reserve }),
     startWorkflow,
   );
   const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);

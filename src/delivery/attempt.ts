@@ -1,18 +1,19 @@
-import { connectReason, isUnreached } from "../domain/connect-reason.ts";
+import { connectReason } from "../domain/connect-reason.ts";
 import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
 import type { EgressAllow, Endpoint } from "../domain/endpoint.ts";
+import { SdsError } from "../domain/error.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
 import { checkEndpoint, type Resolve } from "./address.ts";
+import type { Connect } from "./connector.ts";
 
 export interface AttemptSettings {
-  fetch: typeof fetch;
   resolve: Resolve;
   allow: EgressAllow;
   /** For everything together: look-up, connection, TLS, headers, body. */
   timeoutMs: number;
 }
 
-export interface WebhookRequest {
+interface WebhookRequest {
   url: string;
   topic: string;
   body: string;
@@ -24,74 +25,70 @@ export interface AttemptOutcome extends Outcome {
   timedOut: boolean;
 }
 
-/** The rest of a longer answer is not read. */
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** How many addresses of a name are tried. */
-const MAX_ADDRESSES = 4;
+/**
+ * Attempts to deliver a webhook once. Every failure of the endpoint is an outcome, and comes within the timeout.
+ * Rejects with an SdsError `failed` if this process cannot open sockets.
+ */
+export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome>;
 
-/** Attempts to deliver a webhook once. Never rejects: every failure is an outcome, and comes within the timeout. */
-export async function attempt(request: WebhookRequest, settings: AttemptSettings): Promise<AttemptOutcome> {
-  const signal = AbortSignal.timeout(settings.timeoutMs);
-  let resolving: string | undefined;
-  const resolve = (host: string) => {
-    resolving = host;
-    return settings.resolve(host).finally(() => {
+export function createWebhookAttempt(settings: AttemptSettings, connect: Connect): WebhookAttempt {
+  return async (request) => {
+    const signal = AbortSignal.timeout(settings.timeoutMs);
+    let resolving: string | undefined;
+    const resolve = async (host: string) => {
+      resolving = host;
+      const addresses = await untilAborted(settings.resolve(host), signal);
       resolving = undefined;
-    });
+      return addresses;
+    };
+    try {
+      return { ...(await send(request, { ...settings, resolve }, connect, signal)), timedOut: false };
+    } catch (thrown) {
+      if (thrown instanceof SdsError) throw thrown;
+      if (!signal.aborted) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
+      const error =
+        resolving === undefined
+          ? timeoutError(settings.timeoutMs)
+          : connectError(`the name ${resolving} did not resolve in time`);
+      return { statusCode: null, error, timedOut: true };
+    }
   };
-  try {
-    return { ...(await untilAborted(send(request, { ...settings, resolve }, signal), signal)), timedOut: false };
-  } catch (thrown) {
-    if (!signal.aborted) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
-    if (resolving === undefined) return { statusCode: null, error: timeoutError(settings.timeoutMs), timedOut: true };
-    return { statusCode: null, error: connectError(`the name ${resolving} did not resolve in time`), timedOut: true };
-  }
 }
 
-async function send(request: WebhookRequest, settings: AttemptSettings, signal: AbortSignal): Promise<Outcome> {
-  const { fetch, resolve, allow } = settings;
+async function send(
+  request: WebhookRequest,
+  { resolve, allow }: AttemptSettings,
+  connect: Connect,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const checked = await checkEndpoint(request.url, resolve, allow);
+  signal.throwIfAborted();
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
   if ("unresolved" in checked) return { statusCode: null, error: connectError(checked.unresolved) };
   const { endpoint, addresses } = checked;
-  let lastError: unknown;
-  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
-    try {
-      const response = await fetch(urlAt(endpoint, address), fetchOptions(endpoint, request, signal));
-      await readAnswer(response);
-      return { statusCode: response.status, error: response.ok ? null : httpError(response.status) };
-    } catch (thrown) {
-      // The next address is tried only if there was no connection: an attempt never sends the request twice.
-      if (!isUnreached(thrown)) throw thrown;
-      lastError = thrown;
-    }
+  const { url, host, isAddress, port } = endpoint;
+  const tls = url.protocol === "https:" ? { tlsHost: host } : {};
+  const connection = await connect({ host, isAddress, port, addresses, ...tls }, signal);
+  try {
+    const status = await untilAborted(connection.exchange(requestBytes(endpoint, request)), signal);
+    return { statusCode: status, error: status >= 200 && status < 300 ? null : httpError(status) };
+  } finally {
+    connection.close();
   }
-  throw lastError;
 }
 
-/** The endpoint's URL with the checked address in place of the name. */
-function urlAt({ url, port }: Endpoint, address: string): string {
-  const host = address.includes(":") ? `[${address}]` : address;
-  return `${url.protocol}//${host}:${port}${url.pathname}${url.search}`;
-}
-
-function fetchOptions(endpoint: Endpoint, request: WebhookRequest, signal: AbortSignal): BunFetchRequestInit {
-  const { url, host, isAddress } = endpoint;
-  const { topic, body, signature } = request;
-  return {
-    method: "POST",
-    body,
-    headers: { Host: url.host, ...webhookHeaders(topic, signature) },
-    // The connection goes to an address, but the certificate must be for the name.
-    ...(url.protocol === "https:" && !isAddress && { tls: { serverName: host } }),
-    redirect: "manual",
-    // Otherwise a proxy variable of the environment would take every request.
-    proxy: false,
+/** The request as it goes over the connection (RFC 9112). */
+function requestBytes({ url }: Endpoint, { topic, body, signature }: WebhookRequest): Uint8Array {
+  const headers = {
+    Host: url.host,
+    ...webhookHeaders(topic, signature),
+    Accept: "*/*",
+    "Content-Length": String(Buffer.byteLength(body)),
     // A kept connection may be dead, and the attempt would fail.
-    keepalive: false,
-    decompress: false,
-    signal,
+    Connection: "close",
   };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
 }
 
 /** The headers of every attempt of a webhook, without those that the connection needs. */
@@ -102,13 +99,4 @@ export function webhookHeaders(topic: string, signature: string): Record<string,
     "X-Service-Topic": topic,
     "X-Service-Signature": signature,
   };
-}
-
-/** Reads up to the limit or the end of the answer, whichever comes first. */
-async function readAnswer(response: Response): Promise<void> {
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes >= MAX_ANSWER_BYTES) break;
-  }
 }

@@ -1,13 +1,7 @@
 import { createRotation, type Rotation } from "../lib/rotation.ts";
+import { createPaces, type PaceChange, type Paces, QUICK_MS } from "./paces.ts";
 
-/** An attempt that takes less time counts as quick. */
-const QUICK_MS = 1_000;
-/** An endpoint is slow after this many attempts in a row that were not quick. One happens to every endpoint. */
-const SLOW_AFTER_ATTEMPTS = 2;
-
-type Pace = "quick" | "untried" | "slow";
-/** Slots are given in this order. */
-const PACES: readonly Pace[] = ["quick", "untried", "slow"];
+type SlotPace = ReturnType<Paces["of"]>;
 
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
@@ -18,44 +12,90 @@ export interface ConcurrencyLimiter {
    * @returns the number of slots by shop; a shop without a slot is missing
    */
   share(dueShopIds: readonly number[]): Map<number, number>;
-  /** Takes a slot for one attempt. @returns a function that gives the slot back, to be called once */
-  take(shopId: number): (durationMs: number, timedOut: boolean) => void;
+  /**
+   * Takes a slot for one attempt.
+   * @param url the endpoint; null for a workflow trigger
+   * @returns a function that gives the slot back, to be called once; it returns what should be stored of the endpoint
+   */
+  take(shopId: number, url: string | null): (timedOut: boolean) => PaceChange | undefined;
+  /** See `Paces.restore`. */
+  restore(shopId: number, url: string, pace: PaceChange["pace"], timeoutAgeMs: number): void;
+}
+
+interface Running {
+  shopId: number;
+  /** What its slot counts for. */
+  pace: SlotPace;
+  beganMs: number;
 }
 
 /**
- * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint:
- * - quick: up to `perShop` slots for each shop, and up to all slots for the quick shops together;
- * - untried (no attempt so far): one slot for each shop, and a quarter of all slots together;
- * - slow (it hangs, or takes a second or more): one slot for each shop, and half of all slots together.
+ * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint, in this order:
+ * - quick: one slot for each shop without an attempt under way;
+ * - untried (no attempt so far): one slot for each shop;
+ * - quick: up to `perShop` slots for each shop;
+ * - slow (it hangs, takes a second or more, or timed out in the last minutes): one slot for each shop, and half of all
+ *   slots together.
  *
- * So a quarter of all slots is left for quick endpoints, even if all others hang.
+ * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
+ * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
+ * then on, and its shop gets no other slot until it ends.
  * @param total slots of all shops together
  * @param perShop slots of one shop
+ * @param now milliseconds of a clock that is never set
  */
-export function createConcurrencyLimiter(total: number, perShop: number): ConcurrencyLimiter {
-  const limits: Record<Pace, number> = { quick: total, untried: Math.ceil(total / 4), slow: Math.ceil(total / 2) };
-  const limitsPerShop: Record<Pace, number> = { quick: perShop, untried: 1, slow: 1 };
-  const taken: Record<Pace, number> = { quick: 0, untried: 0, slow: 0 };
-  const takenByShop = new Map<number, number>();
-  const rotations: Record<Pace, Rotation> = {
+export function createConcurrencyLimiter(total: number, perShop: number, now: () => number): ConcurrencyLimiter {
+  const slowLimit = Math.ceil(total / 2);
+  const keptForFirst = Math.max(0, Math.floor((total - perShop) / 4));
+  const keptForQuick = Math.floor(keptForFirst / 2);
+  const paces = createPaces();
+  const rotations: Record<SlotPace, Rotation> = {
     quick: createRotation(),
     untried: createRotation(),
     slow: createRotation(),
   };
-  const paces = createPaces();
+  const taken: Record<SlotPace, number> = { quick: 0, untried: 0, slow: 0 };
+  const takenByShop = new Map<number, number>();
+  /** Attempts that run for less than a second, in the order of their beginning. */
+  const young = new Set<Running>();
+  const oldByShop = new Map<number, number>();
 
   function free(): number {
     return total - taken.quick - taken.untried - taken.slow;
   }
 
+  function add(counts: Map<number, number>, shopId: number, difference: number): void {
+    const count = (counts.get(shopId) ?? 0) + difference;
+    if (count === 0) counts.delete(shopId);
+    else counts.set(shopId, count);
+  }
+
+  /** From now on, attempts that have run for a second count as slow. */
+  function age(): void {
+    for (const attempt of young) {
+      if (now() - attempt.beganMs < QUICK_MS) break;
+      young.delete(attempt);
+      taken[attempt.pace] -= 1;
+      taken.slow += 1;
+      attempt.pace = "slow";
+      add(oldByShop, attempt.shopId, 1);
+    }
+  }
+
   /** Adds slots to `shares`, one for each shop and round, until there are no more. @returns how many it added */
-  function shareInTurn(pace: Pace, shopIds: readonly number[], available: number, shares: Map<number, number>): number {
+  function shareInTurn(
+    pace: SlotPace,
+    shopIds: readonly number[],
+    limitPerShop: number,
+    available: number,
+    shares: Map<number, number>,
+  ): number {
     let added = 0;
     let round = rotations[pace].order(shopIds, (shopId) => shopId);
     while (round.length > 0 && added < available) {
       round = round.filter((shopId) => {
         const share = shares.get(shopId) ?? 0;
-        if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitsPerShop[pace]) return false;
+        if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitPerShop) return false;
         shares.set(shopId, share + 1);
         rotations[pace].noteServed(shopId);
         added += 1;
@@ -70,43 +110,32 @@ export function createConcurrencyLimiter(total: number, perShop: number): Concur
       return free();
     },
     share(dueShopIds) {
+      age();
       const shares = new Map<number, number>();
+      const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
+      for (const shopId of dueShopIds) if (!oldByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
       let left = free();
-      for (const pace of PACES) {
-        const shopIds = dueShopIds.filter((shopId) => paces.of(shopId) === pace);
-        left -= shareInTurn(pace, shopIds, Math.min(left, limits[pace] - taken[pace]), shares);
-      }
+      left -= shareInTurn("quick", due.quick, 1, left, shares);
+      left -= shareInTurn("untried", due.untried, 1, left - keptForQuick, shares);
+      left -= shareInTurn("quick", due.quick, perShop, left - keptForFirst, shares);
+      shareInTurn("slow", due.slow, 1, Math.min(left - keptForFirst, slowLimit - taken.slow), shares);
       return shares;
     },
-    take(shopId) {
-      // The endpoint's pace may change before the slot is given back.
-      const pace = paces.of(shopId);
-      taken[pace] += 1;
-      takenByShop.set(shopId, (takenByShop.get(shopId) ?? 0) + 1);
-      return (durationMs, timedOut) => {
-        taken[pace] -= 1;
-        const left = (takenByShop.get(shopId) ?? 1) - 1;
-        if (left === 0) takenByShop.delete(shopId);
-        else takenByShop.set(shopId, left);
-        paces.note(shopId, durationMs, timedOut);
+    take(shopId, url) {
+      if (url !== null) paces.begin(shopId, url);
+      const attempt: Running = { shopId, pace: paces.of(shopId, now()), beganMs: now() };
+      taken[attempt.pace] += 1;
+      add(takenByShop, shopId, 1);
+      young.add(attempt);
+      return (timedOut) => {
+        if (!young.delete(attempt)) add(oldByShop, shopId, -1);
+        taken[attempt.pace] -= 1;
+        add(takenByShop, shopId, -1);
+        return paces.note(shopId, url, now() - attempt.beganMs, timedOut, now());
       };
     },
-  };
-}
-
-/** Remembers how quick the last attempts of each shop were. */
-function createPaces() {
-  /** Attempts in a row that were not quick. A shop without an attempt is missing. */
-  const slowInARow = new Map<number, number>();
-  return {
-    of(shopId: number): Pace {
-      const slow = slowInARow.get(shopId);
-      if (slow === undefined) return "untried";
-      return slow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick";
-    },
-    note(shopId: number, durationMs: number, timedOut: boolean): void {
-      const wasQuick = !timedOut && durationMs < QUICK_MS;
-      slowInARow.set(shopId, wasQuick ? 0 : (slowInARow.get(shopId) ?? 0) + 1);
+    restore(shopId, url, pace, timeoutAgeMs) {
+      paces.restore(shopId, url, pace, timeoutAgeMs, now());
     },
   };
 }

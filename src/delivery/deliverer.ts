@@ -1,7 +1,8 @@
 import { importSecret, signBody } from "../domain/signature.ts";
 import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
-import { type AttemptOutcome, type AttemptSettings, attempt } from "./attempt.ts";
+import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from "./attempt.ts";
+import type { Connect } from "./connector.ts";
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
 
@@ -10,7 +11,13 @@ type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
  * current when the webhook was queued. The function rejects if the secret cannot be read.
  * @param startWorkflow attempts a trigger
  */
-export function createDeliverer(webhooks: WebhookStore, settings: AttemptSettings, startWorkflow: Deliver): Deliver {
+export function createDeliverer(
+  webhooks: WebhookStore,
+  settings: AttemptSettings,
+  connect: Connect,
+  startWorkflow: Deliver,
+): Deliver {
+  const attempt = createWebhookAttempt(settings, connect);
   const keys = new Map<string, Promise<CryptoKey>>();
 
   function keyOf(shopId: number, version: number): Promise<CryptoKey> {
@@ -28,7 +35,7 @@ export function createDeliverer(webhooks: WebhookStore, settings: AttemptSetting
     const { shopId, secretVersion, url, topic, body } = claim;
     if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
     const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
-    return attempt({ url, topic, body, signature }, settings);
+    return attempt({ url, topic, body, signature });
   };
 }
 

@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import type { AttemptResult, Claim, DeliveryStore } from "../store/deliveries.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { createFailureLog } from "./failure-log.ts";
 
 export interface SenderSettings {
   /** Attempts at once, of all shops together. */
@@ -18,7 +19,7 @@ export interface SenderSettings {
 }
 
 interface Dependencies {
-  deliveries: Pick<DeliveryStore, "dueShops" | "turn">;
+  deliveries: Pick<DeliveryStore, "dueShops" | "turn" | "paces" | "bringForward">;
   attempt: (claim: Claim) => Promise<AttemptOutcome>;
   now: () => number;
   sleep: Sleep;
@@ -46,10 +47,15 @@ const LEASE_MARGIN_MS = 5_000;
  * delivery is attempted again after its lease; the lost attempt does not count.
  */
 export function createSender({ deliveries, attempt, now, sleep, log }: Dependencies, settings: SenderSettings): Sender {
-  const limiter = createConcurrencyLimiter(settings.concurrency, settings.perShop);
+  const limiter = createConcurrencyLimiter(settings.concurrency, settings.perShop, () => performance.now());
+  const logFailure = createFailureLog(log, settings.waitsMs);
   /** The deliveries that are being attempted, by id. */
   const claims = new Map<string, Claim>();
   let results: AttemptResult[] = [];
+  /** Whether the paces of before the start are known. */
+  let isRestored = false;
+  /** The wall clock at the last turn. */
+  let lastTurnAt = Number.POSITIVE_INFINITY;
   const loop = createTurnLoop({
     turn,
     sleep,
@@ -63,7 +69,9 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     const recorded = results;
     results = [];
     try {
-      for (const claim of await recordAndClaim(recorded)) launch(claim);
+      const claimed = await recordAndClaim(recorded);
+      for (const result of recorded) logFailure(result);
+      for (const claim of claimed) launch(claim);
     } catch (thrown) {
       results = [...recorded, ...results];
       throw thrown;
@@ -72,11 +80,30 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
 
   async function recordAndClaim(recorded: readonly AttemptResult[]): Promise<Claim[]> {
     const at = now();
+    await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
     const shares = limiter.share(due);
     if (recorded.length === 0 && shares.size === 0) return [];
     const leaseEndsAt = at + settings.timeoutMs + LEASE_MARGIN_MS;
     return deliveries.turn(recorded, shares, at, leaseEndsAt, settings.waitsMs);
+  }
+
+  /** Before the first turn, and whenever the clock was set back. */
+  async function prepare(at: number): Promise<void> {
+    if (!isRestored) {
+      for (const { shopId, url, pace, timedOutAt } of await deliveries.paces()) {
+        // A timeout in the future predates a clock change. It counts as one of now.
+        const ageMs = timedOutAt === null ? Number.POSITIVE_INFINITY : Math.max(0, at - timedOutAt);
+        limiter.restore(shopId, url, pace, ageMs);
+      }
+      isRestored = true;
+    }
+    if (at < lastTurnAt) {
+      const longestMs = Math.max(...settings.waitsMs, settings.timeoutMs + LEASE_MARGIN_MS);
+      const count = await deliveries.bringForward(at + longestMs, at);
+      if (count > 0) log.warn("deliveries that were planned by a clock that was ahead are due now", { count });
+    }
+    lastTurnAt = at;
   }
 
   function launch(claim: Claim): void {
@@ -91,20 +118,21 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   }
 
   function makeAttempt(claim: Claim): Promise<void> {
-    const giveBack = limiter.take(claim.shopId);
+    const giveBack = limiter.take(claim.shopId, claim.kind === "webhook" ? claim.url : null);
     const startedAt = now();
     const began = performance.now();
     return attempt(claim).then(
       ({ timedOut, ...outcome }) => {
         const durationMs = Math.round(performance.now() - began);
-        giveBack(durationMs, timedOut);
+        const change = giveBack(timedOut);
         claims.delete(claim.id);
-        results.push({ claim, outcome, startedAt, duration: durationMs });
+        const pace = change && { pace: change.pace, timedOutAt: change.timedOut ? startedAt + durationMs : null };
+        results.push({ claim, outcome, startedAt, duration: durationMs, ...(pace && { pace }) });
         log.debug("attempted a delivery", { delivery: claim.id, statusCode: outcome.statusCode, error: outcome.error });
       },
       (thrown: unknown) => {
         // The fault is ours, not the endpoint's. It is not recorded: after its lease the delivery is attempted again.
-        giveBack(performance.now() - began, false);
+        giveBack(false);
         claims.delete(claim.id);
         log.error("cannot attempt a delivery", { delivery: claim.id, error: messageOf(thrown) });
       },

@@ -6,6 +6,8 @@ const REASONS: Record<string, string> = {
   ECONNREFUSED: "the connection was refused",
   ConnectionClosed: "the connection was closed before the answer ended",
   ECONNRESET: "the connection was closed before the answer ended",
+  EADDRNOTAVAIL: "the network cannot be reached",
+  ETIMEDOUT: "the host did not answer",
   EHOSTUNREACH: "the host cannot be reached",
   ENETUNREACH: "the network cannot be reached",
   ERR_TLS_CERT_ALTNAME_INVALID: "the TLS certificate is for another name",
@@ -17,17 +19,10 @@ const REASONS: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the TLS certificate is from an unknown authority, or its chain is incomplete",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the TLS certificate is from an unknown authority, or its chain is incomplete",
   UNKNOWN_CERTIFICATE_VERIFICATION_ERROR: "the TLS certificate is not valid",
+  EPROTO: "TLS failed",
   Malformed_HTTP_Response: "the answer is not HTTP",
   ResponseHeadersTooLarge: "the answer's headers are too large",
 };
-
-/** With these codes there was no connection, so nothing was sent. */
-const UNREACHED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "FailedToOpenSocket"]);
-
-/** Whether no connection came about, so that another address may be tried. */
-export function isUnreached(thrown: unknown): boolean {
-  return UNREACHED.has(codeOf(thrown));
-}
 
 /** The reason, as the end of "Could not connect to the endpoint: …". */
 export function connectReason(thrown: unknown): string {

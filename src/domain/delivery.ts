@@ -38,6 +38,14 @@ export interface Outcome {
   error: string | null;
 }
 
+/** How soon an endpoint answers. A quick one gets more slots than a slow one. */
+export type Pace = "quick" | "slow";
+
+/** Whether the delivery is dead if the next attempt fails. @param round attempts in this round so far */
+export function isLastAttempt(round: number, waits: readonly number[]): boolean {
+  return round >= waits.length;
+}
+
 /**
  * The state after an attempt.
  * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next

@@ -1,4 +1,4 @@
-import type { DeliveryKind, DeliveryStatus, Outcome } from "../domain/delivery.ts";
+import type { DeliveryKind, DeliveryStatus, Outcome, Pace } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { ShopRef } from "../domain/shop.ts";
 
@@ -35,12 +35,25 @@ export interface Claim {
   id: string;
   kind: DeliveryKind;
   shopId: number;
+  /** The shop's. */
+  domain: string;
   body: string;
   topic: string;
   secretVersion: number;
   /** The shop's URL now; null if it has none any more. */
   url: string | null;
+  /** Attempts in this round so far. */
+  round: number;
   lease: string;
+}
+
+/** What is known of an endpoint from its attempts so far. */
+export interface EndpointPace {
+  shopId: number;
+  url: string;
+  pace: Pace;
+  /** The last timeout, in epoch milliseconds; null if there was none. */
+  timedOutAt: number | null;
 }
 
 /** An attempt that ended. */
@@ -50,6 +63,8 @@ export interface AttemptResult {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
+  /** What is known of the endpoint now, if that changed. It is kept while the endpoint has the claim's URL. */
+  pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
 }
 
 interface DeliveryFilter {
@@ -61,6 +76,15 @@ interface DeliveryFilter {
 export interface DeliveryStore {
   /** Ids of the shops with something to attempt, ascending. */
   dueShops(now: number): Promise<number[]>;
+  /** The paces of all endpoints that were tried. */
+  paces(): Promise<EndpointPace[]>;
+  /**
+   * Makes due what is planned, or leased, beyond a time: the clock was ahead when that was planned. It works in steps.
+   * Stopped between them, it goes on with the next call.
+   * @param latest after `now`
+   * @returns how many
+   */
+  bringForward(latest: number, now: number): Promise<number>;
   /**
    * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another
    * process took over meanwhile is not recorded.

@@ -87,7 +87,13 @@ for (const engine of engines()) {
       const [webhook, trigger] = await rows("deliveries");
       await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
       const claims = await claim(store, shop);
-      const shared = { shopId: shop.id, url: `${URL}/new`, lease: expect.stringMatching(/^.{10,}$/) };
+      const shared = {
+        shopId: shop.id,
+        domain: shop.domain,
+        round: 0,
+        url: `${URL}/new`,
+        lease: expect.stringMatching(/^.{10,}$/),
+      };
       const expected = [webhook, trigger].map((row) => ({
         id: row?.["id"],
         kind: row?.["kind"],
@@ -270,6 +276,51 @@ for (const engine of engines()) {
       await record(store, [succeeded(claimed)]);
       expect(await others()).toEqual(before);
       expect(await commit(store, alpha, [customer(1)])).toMatchObject({ changed: 0 });
+    });
+  });
+
+  describe(`${engine.name}: what is planned beyond a time`, () => {
+    test("is due after it was brought forward, with the leases, and the rest is left alone", async () => {
+      const { store, rows } = await engine.open();
+      const [ahead, behind] = [await addShop(store, "ahead"), await addShop(store, "behind")];
+      for (const shop of [ahead, behind]) await chooseAllEvents(store, shop);
+      const hour = 3_600_000;
+      await queueRewards(store, ahead, [1, 2], START + hour);
+      await queueRewards(store, ahead, [3], START + 1_000);
+      await queueRewards(store, behind, [4], START + 1_000);
+      await claim(store, ahead, { now: START + hour, share: 1 });
+      // The third delivery is leased until an hour from now.
+      expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(3);
+      expect(await store.deliveries.dueShops(START)).toEqual([ahead.id]);
+      expect((await rows("deliveries")).map((row) => [row["next_attempt_at"], row["claimable_at"]])).toEqual([
+        [START, START],
+        [START, START],
+        [START, START],
+        [START + 1_000, START + 1_000],
+      ]);
+      expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(0);
+    });
+  });
+
+  describe(`${engine.name}: the pace of an endpoint`, () => {
+    test("is kept with the result of an attempt, until the URL changes", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1, 2, 3]);
+      const claims = await claim(store, shop);
+      const [first, second, third] = claims;
+      if (first === undefined || second === undefined || third === undefined) throw new Error("too little was claimed");
+      expect(await store.deliveries.paces()).toEqual([]);
+      await record(store, [{ ...failed(first), pace: { pace: "slow", timedOutAt: START } }]);
+      await record(store, [{ ...succeeded(second), pace: { pace: "quick", timedOutAt: null } }]);
+      expect(await store.deliveries.paces()).toEqual([{ shopId: shop.id, url: URL, pace: "quick", timedOutAt: START }]);
+      await store.webhooks.set(shop.id, { topics: [] }, START);
+      expect(await store.deliveries.paces()).toHaveLength(1);
+      await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
+      expect(await store.deliveries.paces()).toEqual([]);
+      await record(store, [{ ...failed(third), pace: { pace: "slow", timedOutAt: START } }]);
+      expect(await store.deliveries.paces()).toEqual([]);
     });
   });
 }

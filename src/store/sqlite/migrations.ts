@@ -4,7 +4,7 @@ import deliveries from "./migrations/0002_deliveries.sql" with { type: "text" };
 import platform from "./migrations/0003_platform.sql" with { type: "text" };
 import admin from "./migrations/0004_admin.sql" with { type: "text" };
 import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type: "text" };
-import removalAndBodies from "./migrations/0006_removal_and_bodies.sql" with { type: "text" };
+import removalBodiesAndPace from "./migrations/0006_removal_bodies_and_pace.sql" with { type: "text" };
 
 /** A row's JSON as it is served, parsed. */
 export type StoredRow = Record<string, unknown>;
@@ -27,5 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: platform },
   { sql: admin },
   { sql: namesAndCounts },
-  { sql: removalAndBodies },
+  { sql: removalBodiesAndPace },
 ];

@@ -54,6 +54,8 @@ export const webhookEndpoints = sqliteTable("webhook_endpoints", {
   shopId: shopId().primaryKey(),
   url: text(),
   topics: text({ mode: "json" }).$type<Topic[]>().notNull(),
+  pace: text({ enum: ["quick", "slow"] }),
+  timedOutAt: integer("timed_out_at"),
 });
 
 export const webhookSecrets = sqliteTable(

@@ -62,10 +62,13 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
       await secret(shopId, now);
       return db.transaction(
         () => {
-          const settings = { ...read(shopId), ...change };
+          const before = read(shopId);
+          const settings = { ...before, ...change };
+          // Another endpoint was never tried.
+          const pace = settings.url === before.url ? {} : { pace: null, timedOutAt: null };
           db.insert(webhookEndpoints)
             .values({ shopId, ...settings })
-            .onConflictDoUpdate({ target: webhookEndpoints.shopId, set: settings })
+            .onConflictDoUpdate({ target: webhookEndpoints.shopId, set: { ...settings, ...pace } })
             .run();
           return settings;
         },

@@ -67,3 +67,8 @@ BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
 CREATE TRIGGER intake_parts_of_removed_shop BEFORE INSERT ON intake_parts
 WHEN EXISTS (SELECT 1 FROM shops WHERE id = NEW.shop_id AND removal_started_at IS NOT NULL)
 BEGIN SELECT RAISE(ABORT, 'the shop is being removed'); END;
+
+-- What is known of an endpoint's pace, so that a restart does not forget who hangs. Null: it was never tried.
+
+ALTER TABLE webhook_endpoints ADD COLUMN pace TEXT CHECK (pace IN ('quick', 'slow'));
+ALTER TABLE webhook_endpoints ADD COLUMN timed_out_at INTEGER;

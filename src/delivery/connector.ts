@@ -1,0 +1,187 @@
+import { connect as connectTcp } from "node:net";
+import { SdsError } from "../domain/error.ts";
+import { asOurFault, type Connection, openConnection, type SocketReserve, type Target } from "./connection.ts";
+
+/** Where a connection may go: one of the addresses, all checked. */
+export interface Destination extends Omit<Target, "address" | "authorities"> {
+  host: string;
+  addresses: readonly string[];
+}
+
+/**
+ * Connects to the first address that accepts a connection (RFC 8305). Only connecting is tried at several addresses,
+ * never the request. Rejects with the error of the address that failed last, with an SdsError `failed` if this process
+ * cannot open sockets, or with the reason of the signal.
+ */
+export type Connect = (destination: Destination, signal: AbortSignal) => Promise<Connection>;
+
+/** One address that is tried. */
+interface Try {
+  opened: Promise<Connection>;
+  cancel(): void;
+}
+
+/** How many addresses of a name are tried. */
+const MAX_ADDRESSES = 4;
+/** The next address is tried if the one before has not accepted for so long: the delay that RFC 8305 recommends. */
+const NEXT_ADDRESS_AFTER_MS = 250;
+/**
+ * Connections that nobody wants any more, and that the system still waits for. From then on every address is reached
+ * with a connection that can be taken back. So there can be no more than these and one for each attempt.
+ */
+const MAX_LEFT = 64;
+/** Names whose good address is remembered. */
+const MAX_REMEMBERED = 10_000;
+
+interface ConnectorOptions {
+  /** Authorities to trust in place of the public ones, as PEM. */
+  authorities?: string;
+  /** Descriptors for connections that other clients cannot take. */
+  reserve?: SocketReserve;
+}
+
+export function createConnector({ authorities, reserve }: ConnectorOptions = {}): Connect {
+  /** The address that accepted last, by name and port, of names with several addresses. */
+  const accepted = new Map<string, string>();
+  let left = 0;
+
+  /** Opens the connection itself. It cannot be taken back: see `openConnection`. */
+  function open(target: Target): Try {
+    const connection = openConnection({ ...target, ...(authorities !== undefined && { authorities }) }, reserve);
+    const cancel = () => {
+      connection.close();
+      if (!connection.isPending) return;
+      left += 1;
+      connection.settled.then(() => {
+        left -= 1;
+      });
+    };
+    return { opened: connection.opened.then(() => connection), cancel };
+  }
+
+  /**
+   * Looks whether the address accepts, with a connection that can be taken back. Then it opens the real one. If there is
+   * no descriptor to look with, the reserve still has one for the real connection.
+   */
+  function reachAndOpen(target: Target): Try {
+    const reaching = reach(target);
+    let opening: Try | undefined;
+    const openReal = () => {
+      opening = open(target);
+      return opening.opened;
+    };
+    const opened = reaching.opened.then(openReal, (thrown: unknown) => {
+      if (thrown instanceof SdsError) return openReal();
+      throw thrown;
+    });
+    return {
+      opened,
+      cancel() {
+        reaching.cancel();
+        opening?.cancel();
+      },
+    };
+  }
+
+  function remember(name: string, address: string): void {
+    accepted.delete(name);
+    accepted.set(name, address);
+    const [oldest] = accepted.keys();
+    if (accepted.size > MAX_REMEMBERED && oldest !== undefined) accepted.delete(oldest);
+  }
+
+  return async ({ host, addresses, ...target }, signal) => {
+    const name = `${host} ${target.port}`;
+    const known = accepted.get(name);
+    const ordered = inOrder(addresses, known);
+    const isTrusted = (address: string) => left < MAX_LEFT && (addresses.length === 1 || address === known);
+    const tries = ordered.map(
+      (address) => () => (isTrusted(address) ? open({ ...target, address }) : reachAndOpen({ ...target, address })),
+    );
+    if (addresses.length === 1) return firstOpened(tries, signal).then(({ connection }) => connection);
+    accepted.delete(name);
+    const { connection, index } = await firstOpened(tries, signal);
+    remember(name, ordered[index] ?? "");
+    return connection;
+  };
+}
+
+/** The address that is known to be good, then the others as the look-up gave them, IPv6 and IPv4 in turn. */
+export function inOrder(addresses: readonly string[], known?: string): string[] {
+  const family = (address: string) => address.includes(":");
+  const [first = ""] = addresses;
+  const preferred = addresses.filter((address) => family(address) === family(first));
+  const others = addresses.filter((address) => family(address) !== family(first));
+  const turns = preferred.length > others.length ? preferred : others;
+  const ordered = turns
+    .flatMap((_, index) => [preferred[index], others[index]])
+    .filter((address) => address !== undefined);
+  const good = ordered.filter((address) => address === known);
+  return [...good, ...ordered.filter((address) => address !== known)].slice(0, MAX_ADDRESSES);
+}
+
+/** A TCP connection that is closed at once. It can be cancelled while the system waits for the address. */
+function reach({ address, port }: Target): { opened: Promise<void>; cancel(): void } {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = connectTcp({ host: address, port });
+  socket.once("connect", () => {
+    socket.destroy();
+    resolve();
+  });
+  // It stays for good: an error without a listener would end the program.
+  socket.on("error", (error) => reject(asOurFault(error)));
+  return { opened: promise, cancel: () => socket.destroy() };
+}
+
+/** Begins the tries one after the other, until one has a connection. It cancels the rest. */
+function firstOpened(
+  tries: readonly (() => Try)[],
+  signal: AbortSignal,
+): Promise<{ connection: Connection; index: number }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ connection: Connection; index: number }>();
+  const begun: Try[] = [];
+  let failures = 0;
+  let isOver = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function finish(winner?: number): void {
+    isOver = true;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+    for (const [index, each] of begun.entries()) if (index !== winner) each.cancel();
+  }
+
+  function abort(): void {
+    finish();
+    reject(signal.reason);
+  }
+
+  function fail(thrown: unknown): void {
+    failures += 1;
+    if (isOver) return;
+    if (failures < tries.length && !(thrown instanceof SdsError)) beginNext();
+    else {
+      finish();
+      reject(thrown);
+    }
+  }
+
+  function beginNext(): void {
+    clearTimeout(timer);
+    const index = begun.length;
+    const each = tries[index]?.();
+    if (each === undefined) return;
+    begun.push(each);
+    each.opened.then((connection) => {
+      if (isOver) return;
+      finish(index);
+      resolve({ connection, index });
+    }, fail);
+    if (begun.length < tries.length) timer = setTimeout(beginNext, NEXT_ADDRESS_AFTER_MS);
+  }
+
+  signal.addEventListener("abort", abort);
+  if (signal.aborted) abort();
+  else beginNext();
+  return promise;
+}

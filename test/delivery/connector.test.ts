@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { createConnector, inOrder } from "../../src/delivery/connector.ts";
+import { codeOf } from "../../src/domain/error.ts";
+import { makeBlackhole } from "../support/blackhole.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { eventually } from "../support/eventually.ts";
+
+const REQUEST = Buffer.from("POST / HTTP/1.1\r\nHost: a\r\n\r\n");
+const DROPS = "127.0.0.2";
+const ANSWERS = "127.0.0.1";
+
+/** An endpoint on one address. It counts connections and the requests on them. */
+async function endpoint(address = ANSWERS, wantedPort = 0) {
+  const seen = { connections: 0, requests: 0, open: 0 };
+  const server = createServer((socket) => {
+    seen.connections += 1;
+    seen.open += 1;
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      seen.open -= 1;
+    });
+    socket.on("data", () => {
+      seen.requests += 1;
+      socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(wantedPort, address, resolve));
+  afterTest(() => void server.close());
+  const { port } = server.address() as { port: number };
+  return { port, seen, close: () => new Promise((resolve) => server.close(resolve)) };
+}
+
+function to(port: number, ...addresses: string[]) {
+  return { host: "hooks.example.test", isAddress: false, port, addresses };
+}
+
+const never = () => AbortSignal.timeout(10_000);
+
+/** How many connections to the port wait for their address. */
+async function waiting(port: number): Promise<number> {
+  const lines = (await Bun.file("/proc/net/tcp").text()).split("\n");
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  const toBlackhole = new RegExp(`^\\s*\\d+: \\S+ 0200007F:${hex} 02 `);
+  return lines.filter((line) => toBlackhole.test(line)).length;
+}
+
+describe("if the first address drops packets", () => {
+  test("the second one gets the request, once, after a quarter of a second", async () => {
+    const { port, seen } = await endpoint();
+    await makeBlackhole(DROPS, port);
+    const connect = createConnector();
+    const began = performance.now();
+    const connection = await connect(to(port, DROPS, ANSWERS), never());
+    expect(await connection.exchange(REQUEST)).toBe(200);
+    expect(performance.now() - began).toBeWithin(240, 2_000);
+    expect(seen.requests).toBe(1);
+  });
+
+  test("the second one is tried first the next time, and then again at once", async () => {
+    const { port, seen } = await endpoint();
+    await makeBlackhole(DROPS, port);
+    const connect = createConnector();
+    (await connect(to(port, DROPS, ANSWERS), never())).close();
+    await eventually(() => seen.open === 0);
+    const before = seen.connections;
+    for (let n = 1; n <= 3; n += 1) {
+      const began = performance.now();
+      (await connect(to(port, DROPS, ANSWERS), never())).close();
+      expect(performance.now() - began).toBeLessThan(200);
+    }
+    await eventually(() => seen.open === 0);
+    expect(seen.connections - before).toBe(3);
+  });
+
+  test("nothing is left that waits for it", async () => {
+    const { port } = await endpoint();
+    await makeBlackhole(DROPS, port);
+    const before = await waiting(port);
+    const connect = createConnector();
+    (await connect(to(port, DROPS, ANSWERS), never())).close();
+    await eventually(async () => (await waiting(port)) === before);
+  });
+});
+
+test("if the address that was good drops packets now, the other one gets the request", async () => {
+  const { port } = await endpoint();
+  const first = await endpoint(DROPS, port);
+  const connect = createConnector();
+  (await connect(to(port, DROPS, ANSWERS), never())).close();
+  await eventually(() => first.seen.open === 0);
+  await first.close();
+  await makeBlackhole(DROPS, port);
+  const connection = await connect(to(port, DROPS, ANSWERS), never());
+  expect(await connection.exchange(REQUEST)).toBe(200);
+});
+
+test("if the only address drops packets, the signal ends the wait, and few connections are left", async () => {
+  const { port } = await endpoint();
+  await makeBlackhole(DROPS, port);
+  const before = await waiting(port);
+  const connect = createConnector();
+  for (let round = 0; round < 2; round += 1) {
+    const signal = AbortSignal.timeout(50);
+    const tries = Array.from({ length: 100 }, () => connect(to(port, DROPS), signal).catch((thrown) => thrown.name));
+    expect(new Set(await Promise.all(tries))).toEqual(new Set(["TimeoutError"]));
+  }
+  // Of the first hundred each was left; of the second hundred none.
+  await eventually(async () => (await waiting(port)) <= before + 100);
+});
+
+test("the error is that of the address that failed last", async () => {
+  const { port } = await endpoint();
+  const refused = createConnector()(to(port, "127.0.0.3", "127.0.0.4"), never());
+  expect(await refused.catch(codeOf)).toBe("ECONNREFUSED");
+});
+
+describe("addresses are tried", () => {
+  test.each<[string, string[], string | undefined, string[]]>([
+    ["in the order of the look-up", ["1.1.1.1", "1.1.1.2"], undefined, ["1.1.1.1", "1.1.1.2"]],
+    ["of both families in turn", ["2::1", "2::2", "1.1.1.1"], undefined, ["2::1", "1.1.1.1", "2::2"]],
+    [
+      "beginning with the family of the first",
+      ["1.1.1.1", "1.1.1.2", "2::1"],
+      undefined,
+      ["1.1.1.1", "2::1", "1.1.1.2"],
+    ],
+    ["beginning with the good one", ["2::1", "2::2", "1.1.1.1"], "2::2", ["2::2", "2::1", "1.1.1.1"]],
+    ["except one that the name has no more", ["2::1", "1.1.1.1"], "2::9", ["2::1", "1.1.1.1"]],
+    ["up to four", ["2::1", "2::2", "2::3", "2::4", "1.1.1.1"], undefined, ["2::1", "1.1.1.1", "2::2", "2::3"]],
+  ])("%s", (_name, addresses, known, expected) => {
+    expect(inOrder(addresses, known)).toEqual(expected);
+  });
+});

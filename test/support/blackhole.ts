@@ -1,0 +1,27 @@
+import { afterTest } from "./cleanup.ts";
+
+/** A Bun process that listens, and is then stopped: nobody accepts its connections. */
+const LISTENER = `const server = require("node:net").createServer();
+server.listen({ host: process.argv[1], port: Number(process.argv[2]) }, () => console.log("listening"));`;
+/** If the system does not connect within this time, the queue of the listener is full. */
+const FULL_AFTER_MS = 150;
+
+/**
+ * Makes an address of this machine drop packets, as a broken route does: connecting takes forever. Its listener is
+ * stopped, and the queue of connections that wait for it is filled.
+ */
+export async function makeBlackhole(address: string, port: number): Promise<void> {
+  const child = Bun.spawn([process.execPath, "-e", LISTENER, address, String(port)], { stdout: "pipe" });
+  afterTest(async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+  const { done } = await child.stdout.getReader().read();
+  if (done) throw new Error(`cannot listen on ${address}:${port}`);
+  child.kill("SIGSTOP");
+  for (let isFull = false; !isFull; ) {
+    const connecting = Bun.connect({ hostname: address, port, socket: { data() {}, connectError() {} } });
+    connecting.catch(() => undefined);
+    isFull = await Promise.race([connecting.then(() => false), Bun.sleep(FULL_AFTER_MS).then(() => true)]);
+  }
+}
