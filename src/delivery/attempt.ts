@@ -77,18 +77,12 @@ async function send(
   }
 }
 
-/** The request as it goes over the connection (RFC 9112). */
+/** The request as it goes over the connection (RFC 9112). A kept connection may be dead, so it is closed. */
 function requestBytes({ url }: Endpoint, { topic, body, signature }: WebhookRequest): Uint8Array {
-  const headers = {
-    Host: url.host,
-    ...webhookHeaders(topic, signature),
-    Accept: "*/*",
-    "Content-Length": String(Buffer.byteLength(body)),
-    // A kept connection may be dead, and the attempt would fail.
-    Connection: "close",
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.from(`POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
+  let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
+  const headers = webhookHeaders(topic, signature);
+  for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
+  return Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
 }
 
 /** The headers of every attempt of a webhook, without those that the connection needs. */

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { connect, type Socket, type SocketHandler, type TCPSocketConnectOptions } from "bun";
+import { connect, type Socket, type SocketHandler } from "bun";
 import { codeOf, SdsError } from "../domain/error.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
 import { AnswerError, createAnswerReader } from "./answer-reader.ts";
@@ -22,14 +22,10 @@ const NO_RESERVE: SocketReserve = { withSpare: (open) => open(), refill: () => {
 
 /** One connection for one request. Close it in any case. */
 export interface Connection {
-  /** Resolves when the address accepted the connection. Rejects with the code of the failure. */
-  readonly opened: Promise<void>;
   /** Whether the system still waits for the address. A connection that waits stays open after `close`. */
   readonly isPending: boolean;
-  /** Settles when the system no longer waits for the address, even after `close`. Never rejects. */
-  readonly settled: Promise<void>;
   /**
-   * Sends the request, once TLS has checked the certificate, and reads the answer.
+   * Sends the request, as soon as the connection is open and TLS has checked the certificate, and reads the answer.
    * @returns the status @throws an error with a code of `connectReason`
    */
   exchange(request: Uint8Array): Promise<number>;
@@ -42,44 +38,42 @@ export interface Connection {
  *
  * `Bun.connect` costs half of what `fetch` costs. It has one trap: what waits for an address cannot be taken back, and
  * the system waits for two minutes. The caller limits how many such connections are left.
+ * @param onSettled called once, when the address accepted the connection or failed to, even after `close`
+ * @param reserve lends the descriptor
  */
 export function openConnection(
-  { address, port, tlsHost, isAddress, authorities }: Target,
+  target: Target,
+  onSettled: (error?: unknown) => void = () => {},
   reserve: SocketReserve = NO_RESERVE,
 ): Connection {
-  const opened = Promise.withResolvers<void>();
-  const settled = Promise.withResolvers<void>();
-  const answered = Promise.withResolvers<number>();
-  for (const { promise } of [opened, answered]) promise.catch(() => undefined);
+  const { promise: answered, resolve, reject } = Promise.withResolvers<number>();
+  // Without a request nobody waits for the answer.
+  answered.catch(() => undefined);
   const reader = createAnswerReader();
-  let socket: Socket | undefined;
+  let socket: Socket<Events> | undefined;
   let isPending = true;
   let isClosed = false;
   let mayWrite = false;
   /** What is still to be written. */
   let unwritten: Uint8Array | undefined;
 
-  function settle(): void {
-    isPending = false;
-    settled.resolve();
-  }
-
   function close(): void {
+    if (isClosed && socket === undefined) return;
     isClosed = true;
-    // The first says goodbye. The second makes sure that nothing waits for the other side.
-    socket?.end();
-    socket?.terminate();
+    const open = socket;
+    socket = undefined;
+    // Not `end`: with TLS it waits for the other side's goodbye, which may never come.
+    open?.close();
     reserve.refill();
   }
 
   function fail(thrown: unknown): void {
-    opened.reject(thrown);
-    answered.reject(thrown);
+    reject(thrown);
     close();
   }
 
   function write(): void {
-    if (isClosed || !mayWrite || unwritten === undefined || unwritten.length === 0) return;
+    if (!mayWrite || unwritten === undefined || unwritten.length === 0) return;
     const written = socket?.write(unwritten) ?? 0;
     if (written > 0) unwritten = unwritten.subarray(written);
   }
@@ -88,7 +82,7 @@ export function openConnection(
     if (isClosed) return;
     try {
       if (!reader.read(bytes)) return;
-      answered.resolve(reader.status);
+      resolve(reader.status);
       close();
     } catch (thrown) {
       fail(thrown);
@@ -101,72 +95,89 @@ export function openConnection(
       if (error !== undefined && error !== null) throw error;
       if (!mayWrite) throw new AnswerError("ConnectionClosed");
       reader.end();
-      answered.resolve(reader.status);
+      resolve(reader.status);
       close();
     } catch (thrown) {
       fail(thrown);
     }
   }
 
-  function open(accepted: Socket): void {
+  function closed(error?: Error): void {
+    reserve.refill();
+    end(error);
+  }
+
+  function open(accepted: Socket<Events>): void {
     socket = accepted;
-    settle();
+    isPending = false;
     // Nobody wants it any more.
     if (isClosed) close();
-    mayWrite = tlsHost === undefined;
-    opened.resolve();
+    mayWrite = target.tlsHost === undefined;
+    onSettled();
     write();
   }
 
-  function refuse(thrown: unknown): void {
-    settle();
-    fail(thrown);
-  }
-
-  function handshake(_socket: Socket, isTrusted: boolean, refusal: Error | null): void {
+  function handshake(isTrusted: boolean, refusal: Error | null): void {
     mayWrite = isTrusted;
     if (isTrusted) write();
     else fail(refusal ?? new AnswerError("ConnectionClosed"));
   }
 
-  const handlers: SocketHandler = {
-    open,
-    handshake,
-    data: (_socket, bytes) => read(bytes),
-    drain: write,
-    end: () => end(),
-    close(_socket, error) {
-      reserve.refill();
-      end(error);
-    },
-    error: (_socket, thrown) => fail(thrown),
-    // Without it, Bun would report the rejected promise a second time.
-    connectError: () => undefined,
-  };
-  const tls = {
-    // Never empty: Bun takes an empty object for no TLS.
-    rejectUnauthorized: true,
-    ...(!isAddress && { serverName: tlsHost }),
-    ...(authorities !== undefined && { ca: authorities }),
-  };
-  const options = { hostname: address, port, ...(tlsHost !== undefined && { tls }), socket: handlers };
-  Promise.try(() => reserve.withSpare(() => connect(options as TCPSocketConnectOptions))).catch((thrown: unknown) =>
-    refuse(asOurFault(thrown, reserve)),
-  );
+  reserve
+    .withSpare(() => connectSocket(target, { open, handshake, read, write, end, closed, fail }))
+    .catch((refusal: unknown) => {
+      const error = asOurFault(refusal, reserve);
+      isPending = false;
+      fail(error);
+      onSettled(error);
+    });
 
   return {
-    opened: opened.promise,
-    settled: settled.promise,
     get isPending() {
       return isPending;
     },
     exchange(request) {
       unwritten = request;
       write();
-      return answered.promise;
+      return answered;
     },
     close,
   };
+}
+
+/** What happens to one socket. */
+interface Events {
+  open(socket: Socket<Events>): void;
+  handshake(isTrusted: boolean, refusal: Error | null): void;
+  read(bytes: Uint8Array): void;
+  write(): void;
+  end(): void;
+  closed(error?: Error): void;
+  fail(thrown: unknown): void;
+}
+
+/** The same functions for all sockets: others for each one would have to be known to the garbage collector. */
+const HANDLERS: SocketHandler<Events> = {
+  open: (socket) => socket.data.open(socket),
+  handshake: ({ data }, isTrusted, refusal) => data.handshake(isTrusted, refusal),
+  data: ({ data }, bytes) => data.read(bytes),
+  drain: ({ data }) => data.write(),
+  end: ({ data }) => data.end(),
+  close: ({ data }, error) => data.closed(error),
+  error: ({ data }, thrown) => data.fail(thrown),
+  // Without it, Bun would report the rejected promise a second time.
+  connectError: () => undefined,
+};
+
+async function connectSocket(target: Target, events: Events): Promise<void> {
+  const { address, port, tlsHost, isAddress, authorities } = target;
+  const destination = { hostname: address, port, data: events, socket: HANDLERS };
+  if (tlsHost === undefined) await connect(destination);
+  else {
+    // `tls` is never empty: Bun takes an empty object for no TLS.
+    const tls = { rejectUnauthorized: true, ...(!isAddress && { serverName: tlsHost }) };
+    await connect({ ...destination, tls: authorities === undefined ? tls : { ...tls, ca: authorities } });
+  }
 }
 
 /**

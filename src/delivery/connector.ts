@@ -10,8 +10,8 @@ export interface Destination extends Omit<Target, "address" | "authorities"> {
 
 /**
  * Connects to the first address that accepts a connection (RFC 8305). Only connecting is tried at several addresses,
- * never the request. Rejects with the error of the address that failed last, with an SdsError `failed` if this process
- * cannot open sockets, or with the reason of the signal.
+ * never the request. The connection to a single address may still wait for it. Rejects with the error of the address
+ * that failed last, with an SdsError `failed` if this process cannot open sockets, or with the reason of the signal.
  */
 export type Connect = (destination: Destination, signal: AbortSignal) => Promise<Connection>;
 
@@ -46,17 +46,32 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
   let left = 0;
 
   /** Opens the connection itself. It cannot be taken back: see `openConnection`. */
-  function open(target: Target): Try {
-    const connection = openConnection({ ...target, ...(authorities !== undefined && { authorities }) }, reserve);
-    const cancel = () => {
-      connection.close();
-      if (!connection.isPending) return;
-      left += 1;
-      connection.settled.then(() => {
-        left -= 1;
-      });
+  function open(target: Target, onSettled?: (error?: unknown) => void): Connection {
+    let isLeft = false;
+    const settle = (error?: unknown) => {
+      if (isLeft) left -= 1;
+      onSettled?.(error);
     };
-    return { opened: connection.opened.then(() => connection), cancel };
+    const trusting = authorities === undefined ? target : { ...target, authorities };
+    const connection = openConnection(trusting, settle, reserve);
+    return {
+      exchange: connection.exchange,
+      get isPending() {
+        return connection.isPending;
+      },
+      close() {
+        connection.close();
+        if (isLeft || !connection.isPending) return;
+        isLeft = true;
+        left += 1;
+      },
+    };
+  }
+
+  function openFirst(target: Target): Try {
+    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+    const connection = open(target, (error) => (error === undefined ? resolve(connection) : reject(error)));
+    return { opened: promise, cancel: connection.close };
   }
 
   /**
@@ -67,7 +82,7 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
     const reaching = reach(target);
     let opening: Try | undefined;
     const openReal = () => {
-      opening = open(target);
+      opening = openFirst(target);
       return opening.opened;
     };
     const opened = reaching.opened.then(openReal, (thrown: unknown) => {
@@ -91,17 +106,18 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
   }
 
   return async ({ host, addresses, ...target }, signal) => {
+    const [only = ""] = addresses;
+    if (addresses.length === 1 && left < MAX_LEFT) return open({ ...target, address: only });
     const name = `${host} ${target.port}`;
     const known = accepted.get(name);
-    const ordered = inOrder(addresses, known);
-    const isTrusted = (address: string) => left < MAX_LEFT && (addresses.length === 1 || address === known);
-    const tries = ordered.map(
-      (address) => () => (isTrusted(address) ? open({ ...target, address }) : reachAndOpen({ ...target, address })),
-    );
-    if (addresses.length === 1) return firstOpened(tries, signal).then(({ connection }) => connection);
     accepted.delete(name);
+    const ordered = inOrder(addresses, known);
+    const tries = ordered.map((address) => () => {
+      const isTrusted = address === known && left < MAX_LEFT;
+      return isTrusted ? openFirst({ ...target, address }) : reachAndOpen({ ...target, address });
+    });
     const { connection, index } = await firstOpened(tries, signal);
-    remember(name, ordered[index] ?? "");
+    if (addresses.length > 1) remember(name, ordered[index] ?? "");
     return connection;
   };
 }

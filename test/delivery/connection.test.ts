@@ -29,7 +29,7 @@ async function listen(serve: (socket: Socket, received: string) => void, certifi
   const server =
     certificate === undefined
       ? createTcpServer({ allowHalfOpen: true }, accept)
-      : createTlsServer({ cert: await file("pem"), key: await file("key") }, accept);
+      : createTlsServer({ allowHalfOpen: true, cert: await file("pem"), key: await file("key") }, accept);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   server.on("tlsClientError", () => undefined);
   afterTest(() => {
@@ -129,7 +129,8 @@ test("the end of a connection that never answered is an error", async () => {
 
 test("a port that nobody listens on refuses", async () => {
   const connection = openTo(1);
-  expect(await codeFrom(connection.opened)).toBe("ECONNREFUSED");
+  expect(connection.isPending).toBe(true);
+  expect(await codeFrom(connection.exchange(REQUEST))).toBe("ECONNREFUSED");
   expect(connection.isPending).toBe(false);
 });
 
@@ -138,7 +139,7 @@ test("where the process may open no more files, that is our fault and not the en
     import { openSync } from "node:fs";
     import { openConnection } from "${join(import.meta.dir, "../../src/delivery/connection.ts")}";
     try { for (;;) openSync("/dev/null", "r"); } catch {}
-    await openConnection({ address: "127.0.0.1", port: 1, isAddress: true }).opened.catch((thrown) => console.log(thrown.message));
+    await openConnection({ address: "127.0.0.1", port: 1, isAddress: true }).exchange(new Uint8Array(1)).catch((thrown) => console.log(thrown.message));
   `;
   const child = Bun.spawn(["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh", process.execPath, "-e", script], {
     stderr: "inherit",
