@@ -6,6 +6,8 @@ type SlotPace = ReturnType<Paces["of"]>;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
+  /** Whether the last share left shops for the next one, so that nobody waits long for many attempts that begin. */
+  readonly heldBack: boolean;
   /**
    * Divides the free slots among shops that have deliveries due. It takes none of them.
    * @param dueShopIds ascending
@@ -21,6 +23,9 @@ export interface ConcurrencyLimiter {
   /** See `Paces.restore`. */
   restore(shopId: number, url: string, pace: PaceChange["pace"], timeoutAgeMs: number): void;
 }
+
+/** Attempts of untried and slow endpoints that begin together, and so may end together. */
+const BEGIN_TOGETHER = 32;
 
 interface Running {
   shopId: number;
@@ -59,6 +64,7 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   /** Attempts that run for less than a second, in the order of their beginning. */
   const young = new Set<Running>();
   const oldByShop = new Map<number, number>();
+  let heldBack = false;
 
   function free(): number {
     return total - taken.quick - taken.untried - taken.slow;
@@ -109,6 +115,9 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
     get free() {
       return free();
     },
+    get heldBack() {
+      return heldBack;
+    },
     share(dueShopIds) {
       age();
       const shares = new Map<number, number>();
@@ -116,9 +125,11 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       for (const shopId of dueShopIds) if (!oldByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
       let left = free();
       left -= shareInTurn("quick", due.quick, 1, left, shares);
-      left -= shareInTurn("untried", due.untried, 1, left - keptForQuick, shares);
+      const untried = shareInTurn("untried", due.untried, 1, Math.min(left - keptForQuick, BEGIN_TOGETHER), shares);
+      left -= untried;
       left -= shareInTurn("quick", due.quick, perShop, left - keptForFirst, shares);
-      shareInTurn("slow", due.slow, 1, Math.min(left - keptForFirst, slowLimit - taken.slow), shares);
+      const limit = Math.min(left - keptForFirst, slowLimit - taken.slow, BEGIN_TOGETHER - untried);
+      heldBack = untried + shareInTurn("slow", due.slow, 1, limit, shares) === BEGIN_TOGETHER;
       return shares;
     },
     take(shopId, url) {

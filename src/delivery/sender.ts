@@ -72,6 +72,7 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
       const claimed = await recordAndClaim(recorded);
       for (const result of recorded) logFailure(result);
       for (const claim of claimed) launch(claim);
+      if (limiter.heldBack && claimed.length > 0) loop.wake();
     } catch (thrown) {
       results = [...recorded, ...results];
       throw thrown;

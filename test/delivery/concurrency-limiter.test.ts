@@ -26,9 +26,12 @@ function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, numb
 
 /** Takes all slots that these shops may have. @returns functions that give them back */
 function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((timedOut: boolean) => unknown)[] {
-  return [...limiter.share(due)].flatMap(([shopId, share]) =>
-    Array.from({ length: share }, () => limiter.take(shopId, URL)),
-  );
+  const taken: ((timedOut: boolean) => unknown)[] = [];
+  do {
+    for (const [shopId, share] of limiter.share(due))
+      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, URL));
+  } while (limiter.heldBack);
+  return taken;
 }
 
 const range = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);
@@ -73,6 +76,16 @@ test("slow shops take turns too, and so do untried ones", () => {
   expect([1, 2, 3].map(() => shares(slow, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
   const { limiter: untried } = limiterOf(1, 1);
   expect([1, 2, 3].map(() => shares(untried, [1, 2, 3]))).toEqual([{ 1: 1 }, { 2: 1 }, { 3: 1 }]);
+});
+
+test("at most 32 attempts of untried and slow endpoints begin together", () => {
+  const { limiter } = limiterOf(512, 4);
+  makeSlow(limiter, ...range(40));
+  const first = limiter.share(range(60));
+  expect([first.size, limiter.heldBack]).toEqual([32, true]);
+  for (const shopId of first.keys()) limiter.take(shopId, URL);
+  const second = limiter.share(range(60));
+  expect([second.size, limiter.heldBack]).toEqual([28, false]);
 });
 
 test("an untried endpoint gets one slot until it has answered", () => {
@@ -238,11 +251,14 @@ function longestWait(endpoints: readonly Answers[]): number {
   for (; clock.ms < 35_000; clock.ms += 10) {
     for (const { endsAtMs, giveBack, hangs } of running) if (endsAtMs <= clock.ms) giveBack(hangs);
     running = running.filter(({ endsAtMs }) => endsAtMs > clock.ms);
-    for (const [shopId, share] of limiter.share(due)) {
-      const hangs = !endpoints[shopId - 1]?.(clock.ms);
-      const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
-      for (let n = 0; n < share; n += 1) running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, URL) });
-    }
+    do {
+      for (const [shopId, share] of limiter.share(due)) {
+        const hangs = !endpoints[shopId - 1]?.(clock.ms);
+        const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
+        for (let n = 0; n < share; n += 1)
+          running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, URL) });
+      }
+    } while (limiter.heldBack);
     const waits = !running.some(({ shopId }) => shopId === last);
     waitingSinceMs = waits ? (waitingSinceMs ?? clock.ms) : undefined;
     longestMs = Math.max(longestMs, clock.ms - (waitingSinceMs ?? clock.ms));
