@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
 
@@ -141,7 +142,7 @@ export function inboxStore(db: Database): InboxStore {
 
     async forgetReceipts(before) {
       for (const shopId of shopIds(db)) {
-        while (forgetSome.run({ shopId, before }).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+        while (forgetSome.run({ shopId, before }).changes > 0) await nextTurn();
       }
     },
   };

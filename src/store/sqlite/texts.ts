@@ -3,6 +3,7 @@ import type { TextChange } from "../../domain/commit.ts";
 import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 
 /** The stored texts that can hold a person's data. */
 export interface MentioningTexts {
@@ -87,7 +88,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
 
       const versionBefore = version();
       for (const place of TEXT_PLACES) {
-        while (searchSlice(place)) await new Promise((resolve) => setImmediate(resolve));
+        while (searchSlice(place)) await nextTurn();
       }
       return {
         read() {
