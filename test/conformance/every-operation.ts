@@ -160,6 +160,7 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
+  await inbox.bringForward(START, START);
   await Promise.all([
     inbox.waitingSubjects(shop.id),
     inbox.read(shop.id, [number]),

@@ -535,6 +535,36 @@ describe("a database that fails", () => {
   });
 });
 
+test("what was received or postponed while the clock was ahead is processed when the clock was set back", async () => {
+  const { processor, clock, logged, addShop, receive, wake, newCalls } = await processing();
+  const shop = await addShop("a");
+  const hour = 60 * MINUTE;
+  clock.step(24 * hour);
+  await receive(shop, ["postponed"]);
+  await wake();
+  newCalls()[0]?.fail(new Error("no"));
+  await eventually(() => !processor.working);
+  await receive(shop, ["received"]);
+  clock.step(-24 * hour);
+  await wake();
+  expect(
+    newCalls()
+      .map(({ subject }) => subject)
+      .toSorted(),
+  ).toEqual(["postponed", "received"]);
+  expect(logged.join("")).toContain("planned by a clock that was ahead are due now");
+});
+
+test("what a clock that was ahead left in the inbox is processed after a start", async () => {
+  const { clock, addShop, receive, wake, newCalls } = await processing();
+  const shop = await addShop("a");
+  clock.step(60 * MINUTE);
+  await receive(shop, ["received"]);
+  clock.step(-60 * MINUTE);
+  await wake();
+  expect(newCalls()).toHaveLength(1);
+});
+
 test("every webhook is processed once, although others arrive meanwhile", async () => {
   const { store, processor, addShop, receive, newCalls } = await processing();
   const shop = await addShop("a");
