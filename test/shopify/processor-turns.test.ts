@@ -144,14 +144,14 @@ describe("shops take turns", () => {
     for (const name of ["a", "b", "c"]) await receive(await addShop(name), numbered("s", 100), false);
     await wake();
     const running = newCalls();
-    expect(countByShop(running)).toEqual({ a: 22, b: 21, c: 21 });
+    expect(countByShop(running)).toEqual({ a: 43, b: 43, c: 42 });
     const next: string[] = [];
     for (const call of running.slice(0, 6)) {
       await call.succeed();
       await settle();
       next.push(...newCalls().map(({ domain }) => domain));
     }
-    expect(next).toEqual(["b", "c", "a", "b", "c", "a"]);
+    expect(next).toEqual(["c", "a", "b", "c", "a", "b"]);
     for (const call of running) await call.succeed();
   });
 
@@ -178,6 +178,16 @@ describe("the most that runs at once is", () => {
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(128);
     expect(Math.max(...Object.values(counts))).toBe(8);
     expect(Object.keys(counts)).toHaveLength(17);
+  });
+
+  test("64 subjects of one shop that need no platform, and 128 of all shops", async () => {
+    const { addShop, receive, wake, newCalls } = await processing();
+    for (const name of ["a", "b"]) await receive(await addShop(name), numbered("quick", 70), false);
+    await wake();
+    expect(countByShop(newCalls())).toEqual({ a: 64, b: 64 });
+    await receive(await addShop("c"), ["quick"], false);
+    await wake();
+    expect(newCalls()).toEqual([]);
   });
 
   test("64 subjects that need no platform, beside those that need it", async () => {
