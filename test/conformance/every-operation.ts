@@ -95,6 +95,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
+  (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),

@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
-import type { TextChange } from "../../domain/commit.ts";
+import type { ShopChanges, TextChange } from "../../domain/commit.ts";
 import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
+import type { TextSearch } from "../mirror.ts";
 
 /** The stored texts that can hold a person's data. */
 export interface MentioningTexts {
@@ -11,20 +12,30 @@ export interface MentioningTexts {
    * Finds the texts that may be about one of these people. It reads every text of the shop once, however many people
    * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in between.
    */
-  search(shop: ShopRef, gids: ReadonlySet<string>): Promise<FoundTexts>;
-  /** Notes that this process stores rewards: a search that is under way has to look for them. */
-  noteRewards(): void;
+  search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
+  /** What searches of one shop found: the texts as they are now, and those stored since. In the caller's transaction. */
+  read(searches: readonly TextSearch[]): StoredText[];
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
+  /** Notes what this process committed, for the searches that are under way. */
+  noteCommit(changes: ShopChanges): void;
 }
 
-export interface FoundTexts {
-  /** The texts as they are now, inside the caller's transaction, with those that were stored since the search. */
+/** A search that has not ended. */
+interface OpenSearch {
+  shop: ShopRef;
+  /** Inside the caller's transaction. */
   read(): StoredText[];
+  noteCommit(changes: ShopChanges): void;
 }
 
 /** The texts of one slice: about a millisecond. A platform webhook can have megabytes. */
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+/**
+ * A search looks again for what was stored meanwhile, so that little is left for the transaction. With a limit: another
+ * process may store rewards all the time.
+ */
+const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0, intake: 0 };
 
 type Row = { key: string | number; text: string | null };
@@ -61,58 +72,112 @@ export function mentioningTexts(db: Database): MentioningTexts {
       where: "true",
       sliceSize: TEXTS_PER_SLICE.intake,
     }),
-  } satisfies Record<TextPlace, unknown>;
-  const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
-  let ownChanges = 0;
-  /** Changes with each commit of another process, and with each reward or text that this one writes. */
-  const version = () => `${dataVersion.get()?.data_version} ${ownChanges}`;
+  } satisfies Statements;
+  const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
+  const open = new Map<TextSearch, OpenSearch>();
 
   return {
-    async search(shop, gids) {
-      const mentions = createTextSearch(shop.domain, gids);
-      const found: Record<TextPlace, Set<string | number>> = {
-        delivery: new Set(),
-        reward: new Set(),
-        inbox: new Set(),
-        intake: new Set(),
-      };
-      const lastKeys = { ...FIRST_KEY };
-
-      /** @returns whether more follow */
-      function searchSlice(place: TextPlace): boolean {
-        const rows = statements[place].slice.all(shop.id, lastKeys[place]);
-        for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
-        lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
-        return rows.length === TEXTS_PER_SLICE[place];
+    async search(shop, people) {
+      const search: TextSearch = { shop, people, end: () => void open.delete(search) };
+      const { run, ...opened } = createSearch(statements, shop, people, () => changeCount.get(shop.id)?.n ?? 0);
+      open.set(search, opened);
+      try {
+        await run();
+        return search;
+      } catch (thrown) {
+        search.end();
+        throw thrown;
       }
-
-      const versionBefore = version();
-      for (const place of TEXT_PLACES) {
-        while (searchSlice(place)) await nextTurn();
-      }
-      return {
-        read() {
-          // New deliveries, inbox items and parts of bodies have higher numbers. The id of a new reward can be anywhere.
-          if (version() !== versionBefore) lastKeys.reward = FIRST_KEY.reward;
-          return TEXT_PLACES.flatMap((place) => {
-            while (searchSlice(place));
-            const { read } = statements[place];
-            return [...found[place]].flatMap((key) => {
-              const text = read.get(shop.id, key)?.text;
-              return text === undefined ? [] : [{ place, key, text }];
-            });
-          });
-        },
-      };
     },
 
-    noteRewards() {
-      ownChanges += 1;
+    read(searches) {
+      const texts = new Map<string, StoredText>();
+      for (const search of searches) {
+        const opened = open.get(search);
+        if (opened === undefined) throw new Error("the search of the texts has ended");
+        for (const text of opened.read()) texts.set(`${text.place} ${text.key}`, text);
+      }
+      return [...texts.values()];
     },
 
     write(shopId, { before, after }) {
-      ownChanges += 1;
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
+    },
+
+    noteCommit(changes) {
+      for (const each of open.values()) if (each.shop.id === changes.shop.id) each.noteCommit(changes);
+    },
+  };
+}
+
+type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
+
+/** @param changeCount how many times a row of the shop was written, by any process */
+function createSearch(
+  statements: Statements,
+  shop: ShopRef,
+  people: ReadonlySet<string>,
+  changeCount: () => number,
+): OpenSearch & { run(): Promise<void> } {
+  const mentions = createTextSearch(shop.domain, people);
+  const found: Record<TextPlace, Set<string | number>> = {
+    delivery: new Set(),
+    reward: new Set(),
+    inbox: new Set(),
+    intake: new Set(),
+  };
+  const lastKeys = { ...FIRST_KEY };
+  /** The ids of rewards that this process stored meanwhile. They can be anywhere among those that were searched. */
+  const newRewards = new Set<string | number>();
+  let knownChanges = changeCount();
+
+  /** @returns whether more follow */
+  function searchSlice(place: TextPlace): boolean {
+    const rows = statements[place].slice.all(shop.id, lastKeys[place]);
+    for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
+    lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
+    return rows.length === TEXTS_PER_SLICE[place];
+  }
+
+  /**
+   * New deliveries, inbox items and parts of bodies have higher numbers. The id of a reward that another process stored
+   * can be anywhere, so all rewards are searched again.
+   */
+  function noteOthers(): void {
+    const changes = changeCount();
+    if (changes === knownChanges) return;
+    knownChanges = changes;
+    lastKeys.reward = FIRST_KEY.reward;
+  }
+
+  function textOf(place: TextPlace, key: string | number): StoredText[] {
+    const text = statements[place].read.get(shop.id, key)?.text;
+    return text === undefined ? [] : [{ place, key, text }];
+  }
+
+  return {
+    shop,
+    async run() {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        noteOthers();
+        for (const place of TEXT_PLACES) while (searchSlice(place)) await nextTurn();
+      }
+    },
+    read() {
+      noteOthers();
+      for (const place of TEXT_PLACES) while (searchSlice(place));
+      for (const id of newRewards) {
+        if (textOf("reward", id).some(({ text }) => mentions("reward", text))) found.reward.add(id);
+      }
+      return TEXT_PLACES.flatMap((place) => [...found[place]].flatMap((key) => textOf(place, key)));
+    },
+    noteCommit({ rows, texts }) {
+      knownChanges += rows.length;
+      for (const { row } of rows) {
+        if (row.kind === "occurrence" && row.record.type === "reward") newRewards.add(row.record.id);
+      }
+      // A redaction can give a reward another id.
+      for (const { after } of texts) if (after.place === "reward") newRewards.add(after.key);
     },
   };
 }
