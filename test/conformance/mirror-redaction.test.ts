@@ -142,6 +142,23 @@ for (const engine of engines()) {
       expect(holders).toHaveLength(4 * 150);
     });
 
+    test("in a shop with long texts lets others work after few of them", async () => {
+      const { store } = await engine.open();
+      const shop = await addShopWithEvents(store);
+      for (let round = 0; round < 6; round += 1) {
+        const rewards = Array.from({ length: 50 }, (_, n) => reward(`r${round}-${n}`, { text: "x".repeat(100_000) }));
+        await commit(store, shop, rewards);
+      }
+      let isOver = false;
+      let turns = 0;
+      const searching = store.mirror.searchTexts(shop, new Set([gid.customer(2)])).finally(() => {
+        isOver = true;
+      });
+      for (; !isOver; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+      (await searching).end();
+      expect(turns).toBeGreaterThan(10);
+    });
+
     test.each(["this", "another"])("also redacts what %s process stores while it searches", async (which) => {
       const opened = await engine.open();
       const { store } = opened;

@@ -29,8 +29,11 @@ interface OpenSearch {
   noteCommit(changes: ShopChanges): void;
 }
 
-/** The texts of one slice: about a millisecond. A platform webhook can have megabytes. */
-const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+/** The texts of a slice at most: about a millisecond, if they are short. A platform webhook can have megabytes. */
+const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10, intake: 10 };
+/** After a longer slice the next one has half of the texts, because the texts are long; else twice as many. */
+const TARGET_MS = 2;
 /**
  * A search looks again for what was stored meanwhile, so that little is left for the transaction. With a limit: another
  * process may store rewards all the time.
@@ -49,28 +52,24 @@ export function mentioningTexts(db: Database): MentioningTexts {
       text: "body",
       where: "kind = 'webhook'",
       searched: `CASE WHEN topic = '${REWARD_TOPIC}' THEN body END`,
-      sliceSize: TEXTS_PER_SLICE.delivery,
     }),
     reward: statementsOf(db, {
       table: "occurrences",
       key: "id",
       text: "json",
       where: "type = 'reward'",
-      sliceSize: TEXTS_PER_SLICE.reward,
     }),
     inbox: statementsOf(db, {
       table: "inbox",
       key: "number",
       text: "body",
       where: "true",
-      sliceSize: TEXTS_PER_SLICE.inbox,
     }),
     intake: statementsOf(db, {
       table: "intake_parts",
       key: "number",
       text: "records",
       where: "true",
-      sliceSize: TEXTS_PER_SLICE.intake,
     }),
   } satisfies Statements;
   const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
@@ -127,16 +126,21 @@ function createSearch(
     intake: new Set(),
   };
   const lastKeys = { ...FIRST_KEY };
+  const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
   /** The ids of rewards that this process stored meanwhile. They can be anywhere among those that were searched. */
   const newRewards = new Set<string | number>();
   let knownChanges = changeCount();
 
   /** @returns whether more follow */
   function searchSlice(place: TextPlace): boolean {
-    const rows = statements[place].slice.all(shop.id, lastKeys[place]);
+    const began = performance.now();
+    const size = sliceSizes[place];
+    const rows = statements[place].slice.all(shop.id, lastKeys[place], size);
     for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
     lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
-    return rows.length === TEXTS_PER_SLICE[place];
+    const isLong = performance.now() - began > TARGET_MS;
+    sliceSizes[place] = isLong ? Math.ceil(size / 2) : Math.min(MAX_TEXTS_PER_SLICE[place], size * 2);
+    return rows.length === size;
   }
 
   /**
@@ -189,14 +193,13 @@ interface TextColumns {
   where: string;
   /** The text that is searched, null for none; `text` if it is left out. */
   searched?: string;
-  sliceSize: number;
 }
 
-function statementsOf(db: Database, { table, key, text, where, searched = text, sliceSize }: TextColumns) {
+function statementsOf(db: Database, { table, key, text, where, searched = text }: TextColumns) {
   return {
-    slice: db.prepare<Row, [number, string | number]>(
+    slice: db.prepare<Row, [number, string | number, number]>(
       `SELECT ${key} AS key, ${searched} AS text FROM ${table}
-       WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT ${sliceSize}`,
+       WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT +?`,
     ),
     read: db.prepare<{ text: string }, [number, string | number]>(
       `SELECT ${text} AS text FROM ${table} WHERE shop_id = ? AND ${where} AND ${key} = ?`,
