@@ -4,6 +4,7 @@ import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
 import type { ShopStore } from "../store/shops.ts";
+import { StoreError } from "../store/store-error.ts";
 
 type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 
@@ -23,7 +24,8 @@ interface Dependencies {
 
 /**
  * Removes the shops that are being removed, step by step, in turn. A locked database, a full disk or the end of the
- * process only delays it: the mark stays in the database, and every turn looks for it.
+ * process only delays it: the mark stays in the database, and every turn looks for it. A shop whose step fails does not
+ * hold up the others: the turn goes on with them, and fails at its end.
  */
 export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemover {
   const loop = createTurnLoop({
@@ -37,15 +39,23 @@ export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemo
 
   async function turn(): Promise<void> {
     let left = await shops.removing();
+    const errors: unknown[] = [];
     while (left.length > 0) {
       const unfinished: ShopRef[] = [];
       for (const shop of left) {
         if (loop.stopping) return;
-        if (await removeSomeAndRest(shops, shop.id, sleep)) unfinished.push(shop);
-        else log.info("a shop was removed with everything that was stored about it", { shop: shop.domain });
+        try {
+          if (await removeSomeAndRest(shops, shop.id, sleep)) unfinished.push(shop);
+          else log.info("a shop was removed with everything that was stored about it", { shop: shop.domain });
+        } catch (thrown) {
+          // With a locked database each of the others would block the program too.
+          if (thrown instanceof StoreError && thrown.reason === "busy") throw thrown;
+          errors.push(thrown);
+        }
       }
       left = unfinished;
     }
+    if (errors.length > 0) throw errors[0];
   }
 
   return { wake: loop.wake, stop: loop.stop };

@@ -60,6 +60,12 @@ export interface InboxStore {
   dueQueues(now: number): Promise<InboxQueue[]>;
   /** The oldest due items of a queue. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
+  /**
+   * Makes due what waits for a time after `latest`, and what was never attempted and waits for a time after `now`: a
+   * clock that was ahead planned it. It works in steps.
+   * @returns how many
+   */
+  bringForward(latest: number, now: number): Promise<number>;
   /** Subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
   /** The items with these numbers that are still there, in the order of the numbers. */

@@ -3,14 +3,34 @@ import type { Order } from "../domain/resources.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import type { IntakeBody } from "./intake-bodies.ts";
 
+/** What a search for the stored texts about people found. Only its own engine can read it. */
+export interface TextSearch {
+  shop: ShopRef;
+  /** Their gids. */
+  people: ReadonlySet<string>;
+  /** Must be called once, when no commit needs the search any more: until then every commit of the shop is noted. */
+  end(): void;
+}
+
 export interface MirrorStore {
+  /**
+   * Searches for the stored texts that may be about people, so that `applyRecords` with their redactions is short. This
+   * takes long in a large shop. It works in slices, and others can work and commit in between: `applyRecords` also finds
+   * what was stored since.
+   */
+  searchTexts(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
   /**
    * Applies submissions in order, in one transaction. When it resolves, everything that was not refused is on the disk,
    * with the deliveries for it. A refused submission changes nothing; the others are still applied. See `planCommit`
    * for what is decided.
    * @param now epoch milliseconds
+   * @param searches for the people whom the submissions redact. It searches by itself for those who are missing here.
    */
-  applyRecords(submissions: readonly Submission[], now: number): Promise<CommitResult[]>;
+  applyRecords(
+    submissions: readonly Submission[],
+    now: number,
+    searches?: readonly TextSearch[],
+  ): Promise<CommitResult[]>;
   /**
    * Applies the next parts of a complete body and removes them, in one transaction; the body goes with its last part.
    * @param limits how many parts, and how many characters of them, at most; one part is always applied

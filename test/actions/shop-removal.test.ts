@@ -23,12 +23,12 @@ async function shopsToRemove(...names: string[]) {
   const steps: number[] = [];
   const rests: number[] = [];
   const logged: string[] = [];
-  const remover = (beforeStep: () => void = () => {}) => {
+  const remover = (beforeStep: (index: number) => void = () => {}) => {
     const made = createShopRemover({
       shops: {
         removing: shops.removing,
         async removeSome(id) {
-          beforeStep();
+          beforeStep(ids.indexOf(id));
           steps.push(ids.indexOf(id));
           return shops.removeSome(id);
         },
@@ -76,6 +76,31 @@ test("a step that fails is repeated after a pause, without a new wake", async ()
   expect(failures).toBe(3);
   const warned = all.logged.filter((line) => line.includes("cannot go on with the removal of a shop; nothing is lost"));
   expect(warned).toHaveLength(3);
+});
+
+test("a shop whose step fails again and again does not hold up the removal of the others", async () => {
+  const all = await shopsToRemove("alpha", "beta");
+  await begun(all);
+  const remover = all.remover((index) => {
+    if (index === 0) throw new StoreError("lost", new Error("database disk image is malformed"));
+  });
+  remover.wake();
+  await eventually(async () => (await all.shops.removing()).length === 1);
+  expect((await all.shops.removing()).map(({ domain }) => domain)).toEqual(["alpha.myshopify.com"]);
+  await eventually(() => all.logged.some((line) => line.includes("malformed")));
+});
+
+test("a locked database ends the turn at once, because each try blocks the program", async () => {
+  const all = await shopsToRemove("alpha", "beta");
+  await begun(all);
+  const tried: number[] = [];
+  const remover = all.remover((index) => {
+    tried.push(index);
+    if (all.rests.length === 0) throw BUSY;
+  });
+  remover.wake();
+  await eventually(async () => (await all.shops.removing()).length === 0);
+  expect(tried.slice(0, 3)).toEqual([0, 0, 1]);
 });
 
 test("a stop ends after the step that runs, and the next program goes on", async () => {

@@ -95,6 +95,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
+  (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),
@@ -160,6 +161,7 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
+  await inbox.bringForward(START, START);
   await Promise.all([
     inbox.waitingSubjects(shop.id),
     inbox.read(shop.id, [number]),

@@ -168,6 +168,32 @@ for (const engine of engines()) {
       expect(await store.inbox.due(queue(shop), START - 1, 10)).toEqual([]);
     });
 
+    test("bring forward what was planned too late, and what was never attempted and is planned later", async () => {
+      const { store, rows } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const hour = 3_600_000;
+      const [late, soon, failed] = await receive(store, shop, ["late", "soon", "failed"], {}, START + hour);
+      await store.inbox.postpone(shop.id, [late ?? 0], "no", START + hour);
+      await store.inbox.postpone(shop.id, [soon ?? 0], "no", START + 60);
+      await store.inbox.postpone(shop.id, [failed ?? 0], "no", null);
+      await receive(store, shop, new Array(450).fill("new"), { needsPlatform: false }, START + 60);
+      await receive(store, other, ["past"], {}, START - 60);
+      await receive(store, other, ["other"], {}, START + 60);
+      expect(await store.inbox.bringForward(START + 60, START)).toBe(1 + 450 + 1);
+      const times = (await rows("inbox")).map(({ subject, next_attempt_at }) => `${subject} ${next_attempt_at}`);
+      expect(new Set(times)).toEqual(
+        new Set([
+          `late ${START}`,
+          `soon ${START + 60}`,
+          "failed null",
+          `new ${START}`,
+          `past ${START - 60}`,
+          `other ${START}`,
+        ]),
+      );
+      expect(await store.inbox.bringForward(START + 60, START)).toBe(0);
+    });
+
     test("know the subjects that wait, due or not", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];

@@ -1,21 +1,53 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { CommitResult, Submission } from "../../src/domain/commit.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
-import type { MirrorStore } from "../../src/store/mirror.ts";
+import type { MirrorStore, TextSearch } from "../../src/store/mirror.ts";
 import { StoreError } from "../../src/store/store-error.ts";
-import { customer, line, subscription } from "../support/records.ts";
+import { START, testApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { customer, gid, line, subscription } from "../support/records.ts";
 
 const shop = { id: 1, domain: "alpha.myshopify.com" };
 
-/** Records which submissions share a commit. */
-class Commits implements Pick<MirrorStore, "applyRecords"> {
+const redactionOf = (n: number) => ({ type: "redaction", shopifyId: gid.customer(n), asOf: 1 }) as const;
+
+/** Records which submissions share a commit, and the searches for redactions, which end when the test says so. */
+class Commits implements Pick<MirrorStore, "applyRecords" | "searchTexts"> {
   readonly groups: number[] = [];
+  /** The searches of each commit. */
+  readonly used: TextSearch[][] = [];
+  readonly searches: { shopId: number; people: string[]; end: PromiseWithResolvers<void> }[] = [];
+  /** Searches that were found and not given back. */
+  open = 0;
+  /** Whether searches wait for the test. */
+  isSlow = false;
   /** What the next commit fails with. */
   failure: StoreError | undefined;
 
-  async applyRecords(submissions: readonly Submission[]): Promise<CommitResult[]> {
+  async searchTexts(of: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
+    const end = Promise.withResolvers<void>();
+    this.searches.push({ shopId: of.id, people: [...people], end });
+    if (!this.isSlow) end.resolve();
+    await end.promise;
+    this.open += 1;
+    return {
+      shop: of,
+      people,
+      end: () => {
+        this.open -= 1;
+      },
+    };
+  }
+
+  async applyRecords(
+    submissions: readonly Submission[],
+    _now: number,
+    searches: readonly TextSearch[] = [],
+  ): Promise<CommitResult[]> {
     this.groups.push(submissions.length);
+    this.used.push([...searches]);
     const { failure } = this;
     this.failure = undefined;
     if (failure !== undefined) throw failure;
@@ -55,9 +87,10 @@ test("a commit has a largest size, and a larger submission gets a commit of its 
 test("a redaction counts as many records, so that a commit has few of them", async () => {
   const commits = new Commits();
   const recordWriter = createRecordWriter(commits, Date.now);
-  const redaction = { type: "redaction", shopifyId: "gid://shopify/Customer/1", asOf: 1 } as const;
-  await Promise.all(Array.from({ length: 60 }, () => recordWriter.submit({ shop, records: [redaction] })));
-  expect(commits.groups).toEqual([25, 25, 10]);
+  const shops = Array.from({ length: 24 }, (_, n) => ({ ...shop, id: n + 1 }));
+  await Promise.all(shops.map((each) => recordWriter.submit({ shop: each, records: [redactionOf(1)] })));
+  expect(commits.groups.every((size) => size <= 10)).toBe(true);
+  expect(commits.groups.reduce((sum, size) => sum + size, 0)).toBe(24);
 });
 
 test("a commit has 250 records at most, and fewer with many line items", async () => {
@@ -115,4 +148,106 @@ test("drain waits for what was submitted", async () => {
   await recordWriter.drain();
   await Promise.resolve();
   expect(answered).toBe(true);
+});
+
+describe("a redaction", () => {
+  test("is committed when its search has ended, and nobody waits for it meanwhile", async () => {
+    const commits = new Commits();
+    commits.isSlow = true;
+    const recordWriter = createRecordWriter(commits, Date.now);
+    const redacting = recordWriter.submit({ shop, records: [redactionOf(1)] });
+    await eventually(() => commits.searches.length === 1);
+    await recordWriter.submit({ shop, records: [customer(1)] });
+    await recordWriter.submit({ shop: { ...shop, id: 2 }, records: [customer(1)] });
+    expect(commits.used).toEqual([[], []]);
+    commits.searches[0]?.end.resolve();
+    await redacting;
+    expect(commits.used[2]).toMatchObject([{ shop, people: new Set([gid.customer(1)]) }]);
+    expect(commits.open).toBe(0);
+  });
+
+  test("that waits while its shop is searched shares the next search with ten at most", async () => {
+    const commits = new Commits();
+    commits.isSlow = true;
+    const recordWriter = createRecordWriter(commits, Date.now);
+    const order: number[] = [];
+    const submit = (n: number) =>
+      recordWriter.submit({ shop, records: [redactionOf(n)] }).then(() => void order.push(n));
+    const all = [submit(0)];
+    await eventually(() => commits.searches.length === 1);
+    for (let n = 1; n <= 12; n += 1) all.push(submit(n));
+    for (let n = 0; n < 3; n += 1) {
+      await eventually(() => commits.searches.length === n + 1);
+      commits.searches[n]?.end.resolve();
+    }
+    await Promise.all(all);
+    expect(commits.searches.map(({ people }) => people.length)).toEqual([1, 10, 2]);
+    expect(order).toEqual(Array.from({ length: 13 }, (_, n) => n));
+    expect(commits.open).toBe(0);
+  });
+
+  test("of a shop waits while four other shops are searched", async () => {
+    const commits = new Commits();
+    commits.isSlow = true;
+    const recordWriter = createRecordWriter(commits, Date.now);
+    const all = [1, 2, 3, 4, 5, 6].map((id) =>
+      recordWriter.submit({ shop: { ...shop, id }, records: [redactionOf(1)] }),
+    );
+    await eventually(() => commits.searches.length === 4);
+    await recordWriter.submit({ shop, records: [] });
+    expect(commits.searches.map(({ shopId }) => shopId)).toEqual([1, 2, 3, 4]);
+    for (let n = 0; n < 6; n += 1) {
+      await eventually(() => commits.searches.length > n);
+      commits.searches[n]?.end.resolve();
+    }
+    await Promise.all(all);
+    expect(commits.searches.map(({ shopId }) => shopId)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  test("whose search or commit fails is rejected, and the next one is searched again", async () => {
+    const commits = new Commits();
+    const recordWriter = createRecordWriter(commits, Date.now);
+    const submit = () => recordWriter.submit({ shop, records: [redactionOf(1)] });
+    commits.isSlow = true;
+    const first = submit();
+    await eventually(() => commits.searches.length === 1);
+    commits.searches[0]?.end.reject(new StoreError("busy", new Error("database is locked")));
+    await expect(first).rejects.toThrow("database is locked");
+    commits.isSlow = false;
+    commits.failure = new StoreError("lost", new Error("disk full"));
+    await expect(submit()).rejects.toThrow("disk full");
+    expect(await submit()).toEqual({ accepted: 1, changed: 0, events: 0 });
+    expect([commits.searches.length, commits.open]).toEqual([3, 0]);
+  });
+
+  test("that is searched is waited for by drain", async () => {
+    const commits = new Commits();
+    commits.isSlow = true;
+    const recordWriter = createRecordWriter(commits, Date.now);
+    void recordWriter.submit({ shop, records: [redactionOf(1)] });
+    await eventually(() => commits.searches.length === 1);
+    const drained = recordWriter.drain();
+    commits.searches[0]?.end.resolve();
+    await drained;
+    expect(commits.groups).toEqual([1]);
+  });
+});
+
+test("a redaction in a shop with many texts does not hold up a record of another shop", async () => {
+  const { app, addShop } = await testApp();
+  const [{ shop: large }, { shop: small }] = [
+    await addShop("large.myshopify.com"),
+    await addShop("small.myshopify.com"),
+  ];
+  const fields = { webhookId: null, topic: "orders/create", subject: "a", needsPlatform: true, triggeredAt: START };
+  const receipts = Array.from({ length: 400 }, () => ({ ...fields, shopId: large.id, body: "{}" }));
+  await app.store.inbox.receive(receipts, START);
+  const recordWriter = createRecordWriter(app.store.mirror, Date.now);
+  let isRedacted = false;
+  const redacting = recordWriter.submit({ shop: large, records: [redactionOf(1)] }).then(() => {
+    isRedacted = true;
+  });
+  for (let n = 0; n < 3; n += 1) await recordWriter.submit({ shop: small, records: [customer(n)] });
+  expect(isRedacted).toBe(false);
+  await redacting;
 });

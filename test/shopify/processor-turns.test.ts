@@ -144,14 +144,14 @@ describe("shops take turns", () => {
     for (const name of ["a", "b", "c"]) await receive(await addShop(name), numbered("s", 100), false);
     await wake();
     const running = newCalls();
-    expect(countByShop(running)).toEqual({ a: 22, b: 21, c: 21 });
+    expect(countByShop(running)).toEqual({ a: 43, b: 43, c: 42 });
     const next: string[] = [];
     for (const call of running.slice(0, 6)) {
       await call.succeed();
       await settle();
       next.push(...newCalls().map(({ domain }) => domain));
     }
-    expect(next).toEqual(["b", "c", "a", "b", "c", "a"]);
+    expect(next).toEqual(["c", "a", "b", "c", "a", "b"]);
     for (const call of running) await call.succeed();
   });
 
@@ -178,6 +178,16 @@ describe("the most that runs at once is", () => {
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(128);
     expect(Math.max(...Object.values(counts))).toBe(8);
     expect(Object.keys(counts)).toHaveLength(17);
+  });
+
+  test("64 subjects of one shop that need no platform, and 128 of all shops", async () => {
+    const { addShop, receive, wake, newCalls } = await processing();
+    for (const name of ["a", "b"]) await receive(await addShop(name), numbered("quick", 70), false);
+    await wake();
+    expect(countByShop(newCalls())).toEqual({ a: 64, b: 64 });
+    await receive(await addShop("c"), ["quick"], false);
+    await wake();
+    expect(newCalls()).toEqual([]);
   });
 
   test("64 subjects that need no platform, beside those that need it", async () => {
@@ -533,6 +543,36 @@ describe("a database that fails", () => {
     await settle();
     expect(newCalls()).toHaveLength(1);
   });
+});
+
+test("what was received or postponed while the clock was ahead is processed when the clock was set back", async () => {
+  const { processor, clock, logged, addShop, receive, wake, newCalls } = await processing();
+  const shop = await addShop("a");
+  const hour = 60 * MINUTE;
+  clock.step(24 * hour);
+  await receive(shop, ["postponed"]);
+  await wake();
+  newCalls()[0]?.fail(new Error("no"));
+  await eventually(() => !processor.working);
+  await receive(shop, ["received"]);
+  clock.step(-24 * hour);
+  await wake();
+  expect(
+    newCalls()
+      .map(({ subject }) => subject)
+      .toSorted(),
+  ).toEqual(["postponed", "received"]);
+  expect(logged.join("")).toContain("planned by a clock that was ahead are due now");
+});
+
+test("what a clock that was ahead left in the inbox is processed after a start", async () => {
+  const { clock, addShop, receive, wake, newCalls } = await processing();
+  const shop = await addShop("a");
+  clock.step(60 * MINUTE);
+  await receive(shop, ["received"]);
+  clock.step(-60 * MINUTE);
+  await wake();
+  expect(newCalls()).toHaveLength(1);
 });
 
 test("every webhook is processed once, although others arrive meanwhile", async () => {

@@ -5,8 +5,9 @@ const MAX_WITH_PLATFORM = 128;
 const MAX_WITH_PLATFORM_PER_SHOP = 8;
 /** The same of one shop whose platform is slow or failed. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
-/** The most subjects at once that do not need the platform, of all shops. They are quick, so no shop needs a limit. */
-const MAX_WITHOUT_PLATFORM = 64;
+/** The same for subjects that do not need the platform. A redaction in a large shop takes seconds. */
+const MAX_WITHOUT_PLATFORM = 128;
+const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /** A platform that takes longer than this for one subject is slow. */
 const SLOW_MS = 5_000;
 /** How long a shop whose platform failed has to wait. Each further failure doubles it. */
@@ -37,7 +38,10 @@ export function createInboxCapacity(clock: () => number): InboxCapacity {
 
   return {
     allows({ shopId, needsPlatform }) {
-      if (!needsPlatform) return withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
+      if (!needsPlatform) {
+        const isShopFull = withoutPlatform.of(shopId) >= MAX_WITHOUT_PLATFORM_PER_SHOP;
+        return !isShopFull && withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
+      }
       const rest = rests.get(shopId);
       if (rest !== undefined && clock() < rest.endsAt) return false;
       const maxOfShop =

@@ -13,9 +13,10 @@ import { createReadAhead } from "./read-ahead.ts";
 const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
+const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
 
 interface Dependencies {
-  inbox: Pick<InboxStore, "dueQueues" | "due" | "read" | "postpone">;
+  inbox: Pick<InboxStore, "dueQueues" | "due" | "read" | "postpone" | "bringForward">;
   shops: Pick<ShopStore, "byId">;
   /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
@@ -55,17 +56,29 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
       log.error("cannot read or update the inbox; nothing is lost, the next turn tries again", fields);
     },
   });
+  /** The wall clock at the last turn. */
+  let lastTurnAt = Number.POSITIVE_INFINITY;
   const process = createAttempt(dependencies, capacity, () => loop.stopping);
 
   /** Starts one subject of each queue in turn, until no queue has a subject that may start. */
   async function turn(): Promise<void> {
     if (loop.stopping) return;
+    await noteClock(now());
     let round = rotation.order(await inbox.dueQueues(now()), ({ shopId }) => shopId);
     while (round.length > 0 && !loop.stopping) {
       const started: InboxQueue[] = [];
       for (const queue of round) if (await startNext(queue)) started.push(queue);
       round = started;
     }
+  }
+
+  /** At the first turn, and whenever the clock was set back, what a clock that was ahead planned is due. */
+  async function noteClock(at: number): Promise<void> {
+    if (at < lastTurnAt) {
+      const count = await inbox.bringForward(at + LONGEST_WAIT_MS, at);
+      if (count > 0) log.warn("platform webhooks that were planned by a clock that was ahead are due now", { count });
+    }
+    lastTurnAt = at;
   }
 
   async function startNext(queue: InboxQueue): Promise<boolean> {

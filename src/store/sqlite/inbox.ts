@@ -1,10 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
 
 /** Ids that are forgotten in one transaction, so that nobody waits long for it. */
 const IDS_PER_STEP = 1_000;
+/** Items that are brought forward in one transaction. */
+const ITEMS_PER_STEP = 200;
 
 export function inboxStore(db: Database): InboxStore {
   const remember = db.prepare("INSERT OR IGNORE INTO platform_webhooks (shop_id, id, received_at) VALUES (?, ?, ?)");
@@ -24,6 +27,13 @@ export function inboxStore(db: Database): InboxStore {
   const due = db.prepare<DueItem, [number, boolean, number, number]>(
     `SELECT number, subject FROM inbox INDEXED BY inbox_due
      WHERE shop_id = +? AND needs_platform = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
+  );
+  const bringSomeForward = db.prepare<unknown, { shopId: number; latest: number; now: number }>(
+    `UPDATE inbox SET next_attempt_at = $now WHERE shop_id = +$shopId AND number IN (
+       SELECT number FROM inbox INDEXED BY inbox_due
+       WHERE shop_id = +$shopId AND needs_platform IN (0, 1) AND next_attempt_at > $now
+         AND (next_attempt_at > $latest OR attempts = 0) LIMIT ${ITEMS_PER_STEP}
+     )`,
   );
   const subjects = db.prepare<{ subject: string }, [number]>(
     "SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL",
@@ -57,6 +67,14 @@ export function inboxStore(db: Database): InboxStore {
     "SELECT count(*) AS n FROM inbox WHERE shop_id = ? AND status = 'failed'",
   );
 
+  /** The queues with something that waits, and when the first item is due. */
+  function queuesWaiting(): (InboxQueue & { at: number })[] {
+    const queues: (InboxQueue & { at: number })[] = [];
+    for (let next = nextQueue.get(0, 0); next !== null; next = nextQueue.get(next.shopId, next.needsPlatform))
+      queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1, at: next.at });
+    return queues;
+  }
+
   function take(
     { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt }: Receipt,
     now: number,
@@ -80,17 +98,25 @@ export function inboxStore(db: Database): InboxStore {
     },
 
     async dueQueues(now) {
-      const queues: InboxQueue[] = [];
       const removed = removing();
-      for (let next = nextQueue.get(0, 0); next !== null; next = nextQueue.get(next.shopId, next.needsPlatform)) {
-        if (next.at <= now && !removed.has(next.shopId))
-          queues.push({ shopId: next.shopId, needsPlatform: next.needsPlatform === 1 });
-      }
-      return queues;
+      return queuesWaiting()
+        .filter(({ shopId, at }) => at <= now && !removed.has(shopId))
+        .map(({ shopId, needsPlatform }) => ({ shopId, needsPlatform }));
     },
 
     async due({ shopId, needsPlatform }, now, limit) {
       return due.all(shopId, needsPlatform, now, limit);
+    },
+
+    async bringForward(latest, now) {
+      let brought = 0;
+      for (const shopId of new Set(queuesWaiting().map((queue) => queue.shopId))) {
+        for (let changes = ITEMS_PER_STEP; changes === ITEMS_PER_STEP; await nextTurn()) {
+          changes = bringSomeForward.run({ shopId, latest, now }).changes;
+          brought += changes;
+        }
+      }
+      return brought;
     },
 
     async waitingSubjects(shopId) {
@@ -141,7 +167,7 @@ export function inboxStore(db: Database): InboxStore {
 
     async forgetReceipts(before) {
       for (const shopId of shopIds(db)) {
-        while (forgetSome.run({ shopId, before }).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+        while (forgetSome.run({ shopId, before }).changes > 0) await nextTurn();
       }
     },
   };

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { nextTurn } from "../../lib/next-turn.ts";
 import type { IntakeBodyStore } from "../intake-bodies.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */
@@ -29,7 +30,7 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
   const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ?");
 
   async function remove(shopId: number, number: number): Promise<void> {
-    while (removeParts.run(shopId, number).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+    while (removeParts.run(shopId, number).changes > 0) await nextTurn();
     removeBody.run(shopId, number);
   }
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import {
-  type CommitResult,
+  type CommitPlan,
   type LoadedShop,
   planCommit,
   type ShopChanges,
@@ -15,10 +15,10 @@ import type { Order } from "../../domain/resources.ts";
 import type { Plan } from "../../domain/shop.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
 import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
-import type { MirrorStore } from "../mirror.ts";
+import type { MirrorStore, TextSearch } from "../mirror.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
-import { type FoundTexts, mentioningTexts } from "./texts.ts";
+import { mentioningTexts } from "./texts.ts";
 
 interface StoredShop {
   plan: Plan;
@@ -55,14 +55,14 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
   /** The result lacks shops that were removed, or whose removal began, since the caller looked them up. */
-  function load(keys: readonly CommitKeys[], found: ReadonlyMap<CommitKeys, FoundTexts>): Map<number, LoadedShop> {
+  function load(keys: readonly CommitKeys[], searches: readonly TextSearch[]): Map<number, LoadedShop> {
     const shops = new Map<number, LoadedShop>();
     for (const shopKeys of keys) {
       const { shop } = shopKeys;
       const stored = shopState.get(shop.id);
       if (stored === null) continue;
       const loaded = rows.load(shopKeys);
-      loaded.texts = found.get(shopKeys)?.read() ?? [];
+      loaded.texts = texts.read(searches.filter((search) => search.shop.id === shop.id));
       shops.set(shop.id, { keys: shopKeys, state: stateOf(stored), rows: loaded });
     }
     return shops;
@@ -73,7 +73,6 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
-    if (changedRows.some(({ row }) => row.kind === "occurrence")) texts.noteRewards();
     if (changedRows.length > 0)
       setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
@@ -81,46 +80,59 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const change of changedTexts) texts.write(shop.id, change);
   }
 
-  function apply(submissions: readonly Submission[], loaded: Map<number, LoadedShop>, now: number): CommitResult[] {
+  /** Inside the caller's transaction. */
+  function apply(submissions: readonly Submission[], searches: readonly TextSearch[], now: number): CommitPlan {
+    const loaded = load(keysOf(submissions), searches);
     const plan = planCommit(submissions, loaded, now, () => timeOrderedId("whd_", now, random));
     for (const changes of plan.changes) write(changes, now);
-    return plan.results;
+    return plan;
   }
 
-  /** Records of an intake body. A body has no redactions, so nothing has to be searched. */
-  function applyPart(submission: Submission, now: number): CommitResult | undefined {
-    const [result] = apply([submission], load(keysOf([submission]), new Map()), now);
-    return result;
+  /** Runs a transaction that applies records, and notes what it committed. */
+  function commit<T extends { changes?: readonly ShopChanges[] | undefined }>(transaction: () => T): T {
+    const committed = db.transaction(transaction).immediate();
+    for (const changes of committed.changes ?? []) texts.noteCommit(changes);
+    return committed;
+  }
+
+  /** Searches for the redacted people for whom there is no search. The caller ends the searches. */
+  async function addMissing(submissions: readonly Submission[], searches: TextSearch[]): Promise<void> {
+    for (const { shop, redactedPeople } of keysOf(submissions)) {
+      const searched = searches.filter((search) => search.shop.id === shop.id).flatMap(({ people }) => [...people]);
+      const missing = redactedPeople.difference(new Set(searched));
+      if (missing.size > 0) searches.push(await texts.search(shop, missing));
+    }
   }
 
   return {
-    async applyRecords(submissions, now) {
-      const keys = keysOf(submissions);
-      const found = new Map<CommitKeys, FoundTexts>();
-      for (const shopKeys of keys) {
-        const { shop, redactedPeople } = shopKeys;
-        // Searched before the transaction, because it takes long in a large shop, and others can work meanwhile.
-        if (redactedPeople.size > 0) found.set(shopKeys, await texts.search(shop, redactedPeople));
+    searchTexts: (shop, people) => texts.search(shop, people),
+
+    async applyRecords(submissions, now, given = []) {
+      const searches = [...given];
+      try {
+        await addMissing(submissions, searches);
+        return commit(() => apply(submissions, searches, now)).results;
+      } finally {
+        for (const search of searches.slice(given.length)) search.end();
       }
-      return db.transaction(() => apply(submissions, load(keys, found), now)).immediate();
     },
 
     async applyIntakeParts({ number, shop }, limits, now) {
-      return db
-        .transaction(() => {
-          // The body goes with its shop.
-          if (shopState.get(shop.id) === null) return undefined;
-          const next = intakeParts.all(shop.id, number, limits.parts + 1);
-          const parts = firstParts(next, limits);
-          const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
-          const result = parts.length === 0 ? undefined : applyPart({ shop, records }, now);
-          // What was refused stays. The caller has to remove it.
-          if (result !== undefined && "refused" in result) return result;
-          for (const part of parts) removePart.run(shop.id, part.number);
-          if (parts.length === next.length) removeBody.run(shop.id, number);
-          return result;
-        })
-        .immediate();
+      return commit(() => {
+        // The body goes with its shop.
+        if (shopState.get(shop.id) === null) return {};
+        const next = intakeParts.all(shop.id, number, limits.parts + 1);
+        const parts = firstParts(next, limits);
+        const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
+        // A body has no redactions, so nothing has to be searched.
+        const plan = parts.length === 0 ? undefined : apply([{ shop, records }], [], now);
+        const result = plan?.results[0];
+        // What was refused stays. The caller has to remove it.
+        if (result !== undefined && "refused" in result) return { result };
+        for (const part of parts) removePart.run(shop.id, part.number);
+        if (parts.length === next.length) removeBody.run(shop.id, number);
+        return { result, changes: plan?.changes };
+      }).result;
     },
 
     async knownContracts(shop, contractGids) {

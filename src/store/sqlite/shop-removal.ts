@@ -14,13 +14,13 @@ const LARGE_TABLES: LargeTable[] = [
   { name: "subscriptions", key: "started_at, id", text: "json" },
   { name: "customers", key: "created_at, id", text: "json" },
   { name: "occurrences", key: "type, id", text: "json" },
-  { name: "inbox", key: "number", text: "body", unless: `topic = '${REMOVAL_TOPIC}'` },
+  { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
   {
     name: "platform_webhooks",
     key: "id",
     text: "id",
     // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
-    unless: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = +?1 AND topic = '${REMOVAL_TOPIC}')`,
+    keptRows: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = +?1 AND topic = '${REMOVAL_TOPIC}')`,
   },
 ];
 
@@ -30,10 +30,12 @@ interface LargeTable {
   key: string;
   /** The longest column. */
   text: string;
-  /** Rows that stay until the shop's own row goes: they are the request for the removal. */
-  unless?: string;
+  /** The rows that stay until the shop's own row goes: they are the request for the removal. None if it is left out. */
+  keptRows?: string;
 }
 
+/** A condition that no row meets. */
+const NO_ROWS = "false";
 /** One step stops at the first of these limits, because all other writers wait for it. */
 const ROWS_PER_STEP = 100;
 const BYTES_PER_STEP = 512 * 1024;
@@ -85,15 +87,15 @@ export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "rem
 }
 
 /** A function that removes some of a shop's rows in the caller's transaction. @returns how many, 0 if none is left */
-function removeStepOf(db: Database, { name, key, text, unless = "false" }: LargeTable): (shopId: number) => number {
+function removeStepOf(db: Database, { name, key, text, keptRows = NO_ROWS }: LargeTable): (shopId: number) => number {
   // A number is one row's alone. Without the plus, SQLite would look at all rows of the shop in each step.
-  const plus = key === "number" ? "+" : "";
+  const noShopIndex = key === "number" ? "+" : "";
   const remove = db.prepare<unknown, [number]>(
-    `DELETE FROM ${name} WHERE ${plus}shop_id = ?1 AND (${key}) IN (
+    `DELETE FROM ${name} WHERE ${noShopIndex}shop_id = ?1 AND (${key}) IN (
        SELECT ${key} FROM (
          SELECT ${key}, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before FROM (
            SELECT ${key}, octet_length(${text}) AS size FROM ${name}
-           WHERE shop_id = +?1 AND NOT (${unless}) LIMIT ${ROWS_PER_STEP}
+           WHERE shop_id = +?1 AND NOT (${keptRows}) LIMIT ${ROWS_PER_STEP}
          )
        ) WHERE bytes_before < ${BYTES_PER_STEP}
      )`,

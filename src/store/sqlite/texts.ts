@@ -1,8 +1,10 @@
 import type { Database } from "bun:sqlite";
-import type { TextChange } from "../../domain/commit.ts";
+import type { ShopChanges, TextChange } from "../../domain/commit.ts";
 import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
+import type { TextSearch } from "../mirror.ts";
 
 /** The stored texts that can hold a person's data. */
 export interface MentioningTexts {
@@ -10,20 +12,33 @@ export interface MentioningTexts {
    * Finds the texts that may be about one of these people. It reads every text of the shop once, however many people
    * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in between.
    */
-  search(shop: ShopRef, gids: ReadonlySet<string>): Promise<FoundTexts>;
-  /** Notes that this process stores rewards: a search that is under way has to look for them. */
-  noteRewards(): void;
+  search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
+  /** What searches of one shop found: the texts as they are now, and those stored since. In the caller's transaction. */
+  read(searches: readonly TextSearch[]): StoredText[];
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
+  /** Notes what this process committed, for the searches that are under way. */
+  noteCommit(changes: ShopChanges): void;
 }
 
-export interface FoundTexts {
-  /** The texts as they are now, inside the caller's transaction, with those that were stored since the search. */
+/** A search that has not ended. */
+interface OpenSearch {
+  shop: ShopRef;
+  /** Inside the caller's transaction. */
   read(): StoredText[];
+  noteCommit(changes: ShopChanges): void;
 }
 
-/** The texts of one slice: about a millisecond. A platform webhook can have megabytes. */
-const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+/** The texts of a slice at most: about a millisecond, if they are short. A platform webhook can have megabytes. */
+const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
+const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10, intake: 10 };
+/** After a longer slice the next one has half of the texts, because the texts are long; else twice as many. */
+const TARGET_MS = 2;
+/**
+ * A search looks again for what was stored meanwhile, so that little is left for the transaction. With a limit: another
+ * process may store rewards all the time.
+ */
+const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0, intake: 0 };
 
 type Row = { key: string | number; text: string | null };
@@ -37,81 +52,136 @@ export function mentioningTexts(db: Database): MentioningTexts {
       text: "body",
       where: "kind = 'webhook'",
       searched: `CASE WHEN topic = '${REWARD_TOPIC}' THEN body END`,
-      sliceSize: TEXTS_PER_SLICE.delivery,
     }),
     reward: statementsOf(db, {
       table: "occurrences",
       key: "id",
       text: "json",
       where: "type = 'reward'",
-      sliceSize: TEXTS_PER_SLICE.reward,
     }),
     inbox: statementsOf(db, {
       table: "inbox",
       key: "number",
       text: "body",
       where: "true",
-      sliceSize: TEXTS_PER_SLICE.inbox,
     }),
     intake: statementsOf(db, {
       table: "intake_parts",
       key: "number",
       text: "records",
       where: "true",
-      sliceSize: TEXTS_PER_SLICE.intake,
     }),
-  } satisfies Record<TextPlace, unknown>;
-  const dataVersion = db.prepare<{ data_version: number }, []>("PRAGMA data_version");
-  let ownChanges = 0;
-  /** Changes with each commit of another process, and with each reward or text that this one writes. */
-  const version = () => `${dataVersion.get()?.data_version} ${ownChanges}`;
+  } satisfies Statements;
+  const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
+  const open = new Map<TextSearch, OpenSearch>();
 
   return {
-    async search(shop, gids) {
-      const mentions = createTextSearch(shop.domain, gids);
-      const found: Record<TextPlace, Set<string | number>> = {
-        delivery: new Set(),
-        reward: new Set(),
-        inbox: new Set(),
-        intake: new Set(),
-      };
-      const lastKeys = { ...FIRST_KEY };
-
-      /** @returns whether more follow */
-      function searchSlice(place: TextPlace): boolean {
-        const rows = statements[place].slice.all(shop.id, lastKeys[place]);
-        for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
-        lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
-        return rows.length === TEXTS_PER_SLICE[place];
+    async search(shop, people) {
+      const search: TextSearch = { shop, people, end: () => void open.delete(search) };
+      const { run, ...opened } = createSearch(statements, shop, people, () => changeCount.get(shop.id)?.n ?? 0);
+      open.set(search, opened);
+      try {
+        await run();
+        return search;
+      } catch (thrown) {
+        search.end();
+        throw thrown;
       }
-
-      const versionBefore = version();
-      for (const place of TEXT_PLACES) {
-        while (searchSlice(place)) await new Promise((resolve) => setImmediate(resolve));
-      }
-      return {
-        read() {
-          // New deliveries, inbox items and parts of bodies have higher numbers. The id of a new reward can be anywhere.
-          if (version() !== versionBefore) lastKeys.reward = FIRST_KEY.reward;
-          return TEXT_PLACES.flatMap((place) => {
-            while (searchSlice(place));
-            const { read } = statements[place];
-            return [...found[place]].flatMap((key) => {
-              const text = read.get(shop.id, key)?.text;
-              return text === undefined ? [] : [{ place, key, text }];
-            });
-          });
-        },
-      };
     },
 
-    noteRewards() {
-      ownChanges += 1;
+    read(searches) {
+      const texts = new Map<string, StoredText>();
+      for (const search of searches) {
+        const opened = open.get(search);
+        if (opened === undefined) throw new Error("the search of the texts has ended");
+        for (const text of opened.read()) texts.set(`${text.place} ${text.key}`, text);
+      }
+      return [...texts.values()];
     },
 
     write(shopId, { before, after }) {
-      ownChanges += 1;
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
+    },
+
+    noteCommit(changes) {
+      for (const each of open.values()) if (each.shop.id === changes.shop.id) each.noteCommit(changes);
+    },
+  };
+}
+
+type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
+
+/** @param changeCount how many times a row of the shop was written, by any process */
+function createSearch(
+  statements: Statements,
+  shop: ShopRef,
+  people: ReadonlySet<string>,
+  changeCount: () => number,
+): OpenSearch & { run(): Promise<void> } {
+  const mentions = createTextSearch(shop.domain, people);
+  const found: Record<TextPlace, Set<string | number>> = {
+    delivery: new Set(),
+    reward: new Set(),
+    inbox: new Set(),
+    intake: new Set(),
+  };
+  const lastKeys = { ...FIRST_KEY };
+  const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
+  /** The ids of rewards that this process stored meanwhile. They can be anywhere among those that were searched. */
+  const newRewards = new Set<string | number>();
+  let knownChanges = changeCount();
+
+  /** @returns whether more follow */
+  function searchSlice(place: TextPlace): boolean {
+    const began = performance.now();
+    const size = sliceSizes[place];
+    const rows = statements[place].slice.all(shop.id, lastKeys[place], size);
+    for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
+    lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
+    const isLong = performance.now() - began > TARGET_MS;
+    sliceSizes[place] = isLong ? Math.ceil(size / 2) : Math.min(MAX_TEXTS_PER_SLICE[place], size * 2);
+    return rows.length === size;
+  }
+
+  /**
+   * New deliveries, inbox items and parts of bodies have higher numbers. The id of a reward that another process stored
+   * can be anywhere, so all rewards are searched again.
+   */
+  function noteOthers(): void {
+    const changes = changeCount();
+    if (changes === knownChanges) return;
+    knownChanges = changes;
+    lastKeys.reward = FIRST_KEY.reward;
+  }
+
+  function textOf(place: TextPlace, key: string | number): StoredText[] {
+    const text = statements[place].read.get(shop.id, key)?.text;
+    return text === undefined ? [] : [{ place, key, text }];
+  }
+
+  return {
+    shop,
+    async run() {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        noteOthers();
+        for (const place of TEXT_PLACES) while (searchSlice(place)) await nextTurn();
+      }
+    },
+    read() {
+      noteOthers();
+      for (const place of TEXT_PLACES) while (searchSlice(place));
+      for (const id of newRewards) {
+        if (textOf("reward", id).some(({ text }) => mentions("reward", text))) found.reward.add(id);
+      }
+      return TEXT_PLACES.flatMap((place) => [...found[place]].flatMap((key) => textOf(place, key)));
+    },
+    noteCommit({ rows, texts }) {
+      knownChanges += rows.length;
+      for (const { row } of rows) {
+        if (row.kind === "occurrence" && row.record.type === "reward") newRewards.add(row.record.id);
+      }
+      // A redaction can give a reward another id.
+      for (const { after } of texts) if (after.place === "reward") newRewards.add(after.key);
     },
   };
 }
@@ -123,14 +193,13 @@ interface TextColumns {
   where: string;
   /** The text that is searched, null for none; `text` if it is left out. */
   searched?: string;
-  sliceSize: number;
 }
 
-function statementsOf(db: Database, { table, key, text, where, searched = text, sliceSize }: TextColumns) {
+function statementsOf(db: Database, { table, key, text, where, searched = text }: TextColumns) {
   return {
-    slice: db.prepare<Row, [number, string | number]>(
+    slice: db.prepare<Row, [number, string | number, number]>(
       `SELECT ${key} AS key, ${searched} AS text FROM ${table}
-       WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT ${sliceSize}`,
+       WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT +?`,
     ),
     read: db.prepare<{ text: string }, [number, string | number]>(
       `SELECT ${text} AS text FROM ${table} WHERE shop_id = ? AND ${where} AND ${key} = ?`,

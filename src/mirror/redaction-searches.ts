@@ -1,0 +1,73 @@
+import type { ShopRef } from "../domain/shop.ts";
+import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
+import { createPlaces } from "../lib/places.ts";
+import type { MirrorStore, TextSearch } from "../store/mirror.ts";
+
+/** Shops that are searched at once. Each takes about a millisecond of a turn of the event loop. */
+const MAX_SEARCHES = 4;
+/** As many people as one commit redacts. */
+const PEOPLE_PER_SEARCH = 10;
+
+/** Searches for the stored texts about people before their redactions are committed, so that nobody else waits. */
+export interface RedactionSearches {
+  /**
+   * Searches, and then calls `use` with what was found. Redactions of a shop that wait at the same time share a search:
+   * it takes as long for many people as for one. Redactions of a shop keep their order.
+   */
+  withSearch<T>(shop: ShopRef, people: ReadonlySet<string>, use: (search: TextSearch) => Promise<T>): Promise<T>;
+}
+
+/** A search for several redactions. The last one that has used it ends it. */
+interface SharedSearch {
+  search: TextSearch;
+  users: number;
+}
+
+/** The redactions of one shop. */
+interface ShopQueue {
+  searches: GroupCommit<ReadonlySet<string>, SharedSearch>;
+  users: number;
+}
+
+export function createRedactionSearches(
+  store: Pick<MirrorStore, "searchTexts">,
+  failsAll: (thrown: unknown) => boolean,
+): RedactionSearches {
+  const places = createPlaces(MAX_SEARCHES);
+  const queues = new Map<number, ShopQueue>();
+
+  function createQueue(shop: ShopRef): ShopQueue {
+    const searches = createGroupCommit<ReadonlySet<string>, SharedSearch>({
+      async commit(all) {
+        const people = new Set(all.flatMap((each) => [...each]));
+        const search = await places.run(() => store.searchTexts(shop, people));
+        const shared = { search, users: all.length };
+        return all.map(() => shared);
+      },
+      sizeOf: ({ size }) => size,
+      maxSize: PEOPLE_PER_SEARCH,
+      failsAll,
+    });
+    return { searches, users: 0 };
+  }
+
+  return {
+    async withSearch(shop, people, use) {
+      const queue = queues.get(shop.id) ?? createQueue(shop);
+      queues.set(shop.id, queue);
+      queue.users += 1;
+      try {
+        const shared = await queue.searches.submit(people);
+        try {
+          return await use(shared.search);
+        } finally {
+          shared.users -= 1;
+          if (shared.users === 0) shared.search.end();
+        }
+      } finally {
+        queue.users -= 1;
+        if (queue.users === 0) queues.delete(shop.id);
+      }
+    },
+  };
+}
