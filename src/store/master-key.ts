@@ -7,11 +7,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import { syncFolder } from "./data-folder.ts";
+import { giveToOwner } from "./file-owner.ts";
 
 const KEY_BYTES = 32;
 
@@ -76,6 +78,7 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   try {
     const file = openSync(draft, "wx", 0o600);
     try {
+      giveToOwner(file, statSync(dirname(path)));
       writeFileSync(file, `${random(KEY_BYTES).toHex()}\n`);
       fsyncSync(file);
     } finally {

@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeFolder, syncFolder } from "../data-folder.ts";
+import { giveToOwner } from "../file-owner.ts";
 import { readMasterKey } from "../master-key.ts";
 import type { CopyRequest } from "./backup.ts";
 import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
@@ -81,7 +82,7 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
     removeDrafts(database);
     const draft = `${database}.${random(8).toHex()}.partial`;
     try {
-      const bytes = copyFile(file, draft);
+      const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
       const { sealedWith } = checkCopy(draft, file);
       const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
       syncFile(draft);
@@ -106,8 +107,12 @@ function inUse(folder: string): SdsError {
   );
 }
 
-/** @returns the size in bytes. @throws SdsError `failed`, for instance if the disk is full */
-function copyFile(from: string, to: string): number {
+/**
+ * @param owned a file or folder of the one who shall have the copy
+ * @returns the size in bytes
+ * @throws SdsError `failed`, for instance if the disk is full
+ */
+function copyFile(from: string, to: string, owned: Stats): number {
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let bytes = 0;
   const opened: number[] = [];
@@ -118,6 +123,7 @@ function copyFile(from: string, to: string): number {
   };
   try {
     const [source, target] = [open(from, "r"), open(to, "wx")];
+    giveToOwner(target, owned);
     for (let read = readSync(source, buffer); read > 0; read = readSync(source, buffer)) {
       for (let written = 0; written < read; ) written += writeSync(target, buffer, written, read - written);
       bytes += read;
