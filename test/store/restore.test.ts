@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { backupStore, openStore, restoreStore } from "../../src/store/open-store.ts";
 import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
@@ -89,6 +98,21 @@ describe.each([
     expect(names.toSorted()).toEqual(["master.key", "sds.db", "sds.lock"]);
     expect(existsSync(join(folder, "sds.db.before-restore"))).toBe(true);
   });
+});
+
+test("a restore of a database behind links that was killed between its renames is finished", async () => {
+  const { folder, copy } = await killed();
+  const elsewhere = temporaryFolder();
+  symlinkSync(elsewhere, join(folder, "disk"));
+  symlinkSync("disk/link.db", join(folder, "sds.db.link"));
+  symlinkSync("real.db", join(elsewhere, "link.db"));
+  renameSync(join(folder, "sds.db"), join(elsewhere, "real.db.before-restore"));
+  renameSync(join(folder, "sds.db-wal"), join(elsewhere, "real.db-wal"));
+  renameSync(join(folder, "sds.db.link"), join(folder, "sds.db"));
+  copyFileSync(copy, join(elsewhere, "real.db.restored"));
+  await backupStore(request(folder, join(temporaryFolder(), "again.db")));
+  expect(await shops(folder)).toEqual(NEW);
+  expect(existsSync(join(elsewhere, "real.db.before-restore-wal"))).toBe(true);
 });
 
 test("a restore has the folder alone: it waits for nobody long, and others say why they cannot use it", async () => {
