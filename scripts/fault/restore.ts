@@ -170,7 +170,7 @@ async function checkFirstStart(data: string, args: string[], ended: boolean): Pr
   const added = await sds(data, ...args).nothrow();
   if (ended && added.exitCode === 0) throw new Error(`${data}: an acknowledged shop was lost`);
   const secret = (await sds(data, "intake", "secret").text()).trim();
-  const left = readdirSync(data).filter((name) => name.endsWith(".new"));
+  const left = readdirSync(data).filter((name) => /partial|new$/.test(name));
   if (!secret.startsWith("intake_") || left.length > 0) throw new Error(`${data}: ${secret} ${left.join(", ")}`);
   if (before !== undefined && readFileSync(key, "utf8") !== before) throw new Error(`${data}: the key has changed`);
   rmSync(join(data, ".."), { recursive: true });

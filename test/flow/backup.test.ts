@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { backupStore, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
@@ -123,13 +123,21 @@ describe("backup", () => {
   });
 
   test("is not stopped by what an interrupted one left, and removes it later", async () => {
-    const { program, folder } = await changedSinceBackup();
+    const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
-    const [stale, fresh] = [`${file}.0123456789abcdef.partial`, `${file}.fedcba9876543210.partial`];
-    for (const each of [stale, fresh]) writeFileSync(each, "half");
-    utimesSync(stale, 0, 0);
+    // SQLite writes the header of a copy last. Each night's backup has another name.
+    const drafts = { header: readFileSync(copy), zeros: Buffer.alloc(50_000), empty: "", other: "another program's" };
+    const draft = (name: string) => join(folder, `${name}.db.0123456789abcdef.partial`);
+    for (const [name, content] of Object.entries(drafts)) {
+      writeFileSync(draft(name), content);
+      utimesSync(draft(name), 0, 0);
+    }
+    writeFileSync(`${draft("header")}-journal`, "");
+    writeFileSync(draft("fresh"), drafts.header);
     await program.json(["backup", file]);
-    expect([existsSync(stale), existsSync(fresh)]).toEqual([false, true]);
+    expect(readdirSync(folder).toSorted()).toEqual(
+      ["a.db", "copy.db", ...["fresh", "other"].map((name) => basename(draft(name)))].toSorted(),
+    );
   });
 
   test("works without the master key and on an older schema, and changes neither", async () => {

@@ -79,6 +79,8 @@ describe.each([
   test("leaves the old state or the new one, and the old one can be restored", async () => {
     const { folder } = await interrupted();
     expect(await shops(folder)).toEqual(expected);
+    // A draft is a copy of people's data. Whoever opens the folder next removes it.
+    expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
     expect(await shops(folder)).toEqual(expected);
     if (expected === OLD) return;
     // The log of the old database is beside it under its new name.

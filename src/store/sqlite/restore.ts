@@ -4,7 +4,6 @@ import {
   existsSync,
   fsyncSync,
   openSync,
-  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -12,9 +11,10 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeFolder, syncFolder } from "../data-folder.ts";
+import { draftPath, removeDrafts } from "../drafts.ts";
 import { giveToOwner } from "../file-owner.ts";
 import { readMasterKey } from "../master-key.ts";
 import type { CopyRequest } from "./backup.ts";
@@ -80,7 +80,7 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
     const database = databasePath(folder);
     finishRestore(database);
     removeDrafts(database);
-    const draft = `${database}.${random(8).toHex()}.partial`;
+    const draft = draftPath(database, random);
     try {
       const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
       const { sealedWith } = checkCopy(draft, file);
@@ -172,14 +172,5 @@ function finishLog(database: string, folder: string): void {
       throw new SdsError("failed", `cannot keep the old database ${database}: ${messageOf(thrown)}`, { cause: thrown });
   } finally {
     db?.close(true);
-  }
-}
-
-/** Removes what interrupted restores left. */
-function removeDrafts(database: string): void {
-  const folder = dirname(database);
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith(`${basename(database)}.`) && /\.[0-9a-f]{16}\.partial(-\w+)?$/.test(name))
-      rmSync(join(folder, name), { force: true });
   }
 }
