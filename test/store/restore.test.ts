@@ -134,6 +134,23 @@ test("a restore has the folder alone: it waits for nobody long, and others say w
   expect(await shops(folder)).toEqual(OLD);
 });
 
+test("a restore goes on only over a database that is damaged, not over one that cannot be opened now", async () => {
+  const { folder, copy } = await killed();
+  const log = join(folder, "sds.db-wal");
+  // SQLite says CANTOPEN, as it does where the disk or the rights are wrong.
+  renameSync(log, `${log}.kept`);
+  mkdirSync(log);
+  const [refusal] = await failures([restoreStore(request(folder, copy))]);
+  expect(refusal).toMatchObject({
+    code: "failed",
+    message: expect.stringMatching(/^cannot keep the old database .*sds\.db: unable to open database file/),
+  });
+  expect(readdirSync(folder).filter((name) => /partial|restore/.test(name))).toEqual([]);
+  rmSync(log, { recursive: true });
+  renameSync(`${log}.kept`, log);
+  expect(await shops(folder)).toEqual(OLD);
+});
+
 test("several programs that open a folder with an unfinished restore finish it once", async () => {
   const { folder, copy } = await killed();
   copyFileSync(copy, join(folder, "sds.db.restored"));

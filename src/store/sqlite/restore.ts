@@ -151,8 +151,11 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
   );
 }
 
-/** What SQLite says of a file that it cannot use. Such a database is kept as it is, with its log beside it. */
-const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|IOERR|CANTOPEN|ERROR|FORMAT)/;
+/**
+ * What SQLite says of a damaged file. Such a database is kept as it is, with its log beside it. Other errors, as of the
+ * disk or of rights, may pass, and then its log must be moved into it.
+ */
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
  * Moves the old database's log into it, so that it is one file.
