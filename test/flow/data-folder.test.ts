@@ -62,6 +62,12 @@ describe("a command that makes no data folder, on a folder without data, ends wi
     await Promise.all(runs);
   });
 
+  test("if a part of its path is a file", async () => {
+    const program = new Program("/etc/passwd/data");
+    expect(await program.run(["shop", "list"])).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+    expect(await program.run(["backup", "copy.db"])).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+  });
+
   test("if the folder is there, and if an interrupted first start left an empty database", async () => {
     const program = new Program();
     mkdirSync(program.data);
