@@ -397,6 +397,28 @@ test.each([
   expect(await shops(program)).toEqual(expected);
 });
 
+test("`shop remove` asks on a terminal, and others may use the folder and replace its database meanwhile", async () => {
+  const { program, copy } = await changedSinceBackup();
+  let shown = "";
+  const asked = Promise.withResolvers<Bun.Terminal>();
+  const child = Bun.spawn([...PROGRAM, "shop", "remove", BETA], {
+    env: { PATH: process.env["PATH"] ?? "", SDS_DATA: program.data },
+    terminal: {
+      data(terminal, bytes) {
+        shown += Buffer.from(bytes).toString();
+        if (shown.includes("[y/N]")) asked.resolve(terminal);
+      },
+    },
+  });
+  const terminal = await asked.promise;
+  expect((await program.run(["restore", copy, "--yes"])).status).toBe(0);
+  await addShop(program, BETA);
+  terminal.write("y\n");
+  expect(await child.exited).toBe(0);
+  expect(shown).toEndWith(`Removed ${BETA}.\r\n`);
+  expect(await shops(program)).toEqual([ALPHA]);
+});
+
 test("a database behind a symbolic link is backed up and restored where it is", async () => {
   const { program, copy } = await changedSinceBackup();
   const elsewhere = join(temporaryFolder(), "real.db");
