@@ -1,8 +1,18 @@
 /**
- * Kills `sds restore` and the first `sds shop add` at random moments, and at each call that changes a file. After each kill the folder must be usable: with
- * the old rows or the new ones after a restore, with one shop or none and one master key after a first start.
+ * Kills `sds restore` and the first `sds shop add` at random moments, and at each call that changes a file. After each
+ * kill the folder must be usable: with the old rows or the new ones after a restore, with one shop or none and one
+ * master key after a first start. Restores are killed in a usual folder, and where the database is behind a link.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $ } from "bun";
@@ -89,16 +99,22 @@ async function served(data: string, key: string): Promise<string> {
   }
 }
 
-async function killRestores(): Promise<string> {
-  const data = join(top, "restored");
+async function killRestores(isLinked: boolean): Promise<string> {
+  const data = join(top, isLinked ? "linked" : "restored");
   await sds(data, "shop", "add", "alpha.myshopify.com");
+  const databases = isLinked ? join(top, "elsewhere") : data;
+  if (isLinked) {
+    mkdirSync(databases);
+    renameSync(join(data, "sds.db"), join(databases, "real.db"));
+    symlinkSync(join(databases, "real.db"), join(data, "sds.db"));
+  }
   const key = (await sds(data, "key", "create", "--label", "Test").text()).trim();
   const copies: string[] = [];
   const states: string[] = [];
   for (const name of ["Ada", "Bob"]) {
     await $`${PROGRAM} --data ${data} import - < ${records(name)}`.quiet();
     states.push(await served(data, key));
-    copies.push(join(top, `${name}.db`));
+    copies.push(join(top, `${name}-${isLinked}.db`));
     await sds(data, "backup", copies.at(-1) ?? "");
   }
   const tookMs = await shortest(() => sds(data, "restore", copies[0] ?? "", "--yes"));
@@ -121,9 +137,9 @@ async function killRestores(): Promise<string> {
     now = state;
   }
   await sds(data, "restore", copies[0] ?? "", "--yes");
-  const left = readdirSync(data).filter((name) => /partial|restored/.test(name));
+  const left = [data, databases].flatMap((each) => readdirSync(each)).filter((name) => /partial|restored/.test(name));
   if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
-  return `restores: ${seen.old} killed with the old state, ${seen.new} with the new one, ${seen.ended} ended (${Math.round(tookMs)} ms each); killed at each of ${calls} calls`;
+  return `restores${isLinked ? " behind a link" : ""}: ${seen.old} killed with the old state, ${seen.new} with the new one, ${seen.ended} ended (${Math.round(tookMs)} ms each); killed at each of ${calls} calls`;
 }
 
 async function killFirstStarts(): Promise<string> {
@@ -154,12 +170,12 @@ async function checkFirstStart(data: string, args: string[], ended: boolean): Pr
   const added = await sds(data, ...args).nothrow();
   if (ended && added.exitCode === 0) throw new Error(`${data}: an acknowledged shop was lost`);
   const secret = (await sds(data, "intake", "secret").text()).trim();
-  const left = readdirSync(data).filter((name) => name.endsWith(".new"));
+  const left = readdirSync(data).filter((name) => /partial|new$/.test(name));
   if (!secret.startsWith("intake_") || left.length > 0) throw new Error(`${data}: ${secret} ${left.join(", ")}`);
   if (before !== undefined && readFileSync(key, "utf8") !== before) throw new Error(`${data}: the key has changed`);
   rmSync(join(data, ".."), { recursive: true });
 }
 
-process.stdout.write(`${await killRestores()}\n`);
+for (const isLinked of [false, true]) process.stdout.write(`${await killRestores(isLinked)}\n`);
 process.stdout.write(`${await killFirstStarts()}\n`);
 rmSync(top, { recursive: true });

@@ -3,33 +3,6 @@ import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import { printable } from "../log.ts";
 
-/** Prints data to stdout. Nothing else is written there. @throws SdsError `failed` if stdout is closed */
-export function printLine(text: string): void {
-  if (isStdoutClosed()) throw cannotWrite("it is closed");
-  process.stdout.write(`${text}\n`);
-}
-
-/**
- * Prints what cannot be shown again, and returns when it is written.
- * @throws SdsError `failed` if it could not be written
- */
-export async function printOnce(text: string): Promise<void> {
-  if (isStdoutClosed()) throw cannotWrite("it is closed");
-  let rest = Buffer.from(`${text}\n`);
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(1, rest));
-    } catch (thrown) {
-      if (codeOf(thrown) !== "EAGAIN") throw cannotWrite(messageOf(thrown));
-      await Bun.sleep(1);
-    }
-  }
-}
-
-function cannotWrite(why: string): SdsError {
-  return new SdsError("failed", `cannot write to stdout: ${why}`);
-}
-
 const CLOSE_ON_EXEC = 0o2_000_000;
 
 /**
@@ -43,6 +16,36 @@ function isStdoutClosed(): boolean {
   } catch {
     return false;
   }
+}
+
+/** It stays as it was at the start. Looking for each line would cost more than the line. */
+const IS_STDOUT_CLOSED = isStdoutClosed();
+
+/** Prints data to stdout. Nothing else is written there. @throws SdsError `failed` if stdout is closed */
+export function printLine(text: string): void {
+  if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
+  process.stdout.write(`${text}\n`);
+}
+
+/**
+ * Prints what cannot be shown again, and returns when it is written.
+ * @throws SdsError `failed` if it could not be written
+ */
+export async function printOnce(text: string): Promise<void> {
+  if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
+  let rest = Buffer.from(`${text}\n`);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (thrown) {
+      if (codeOf(thrown) !== "EAGAIN") throw cannotWrite(messageOf(thrown));
+      await Bun.sleep(1);
+    }
+  }
+}
+
+function cannotWrite(why: string): SdsError {
+  return new SdsError("failed", `cannot write to stdout: ${why}`);
 }
 
 export function printJson(value: unknown): void {

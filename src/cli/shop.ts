@@ -14,6 +14,7 @@ import {
 } from "../domain/shop.ts";
 import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
+import type { Store } from "../store/store.ts";
 import { confirm } from "./confirm.ts";
 import { addConnectionCommands } from "./connection.ts";
 import { findShop, withStore } from "./context.ts";
@@ -162,14 +163,22 @@ async function set(
 }
 
 async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
-  await withStore(command, async (store) => {
-    // A shop whose removal was interrupted is found by this command alone.
-    const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
-    if (!isBeingRemoved) await findShop(store, domain);
+  if (!yes) {
+    await withStore(command, (store) => checkRemovable(store, domain));
+    // Nothing is open meanwhile: an answer can take hours, and nobody could restore a backup.
     await confirm(`this removes ${domain} with its keys, its deliveries and its mirror`, yes);
+  }
+  await withStore(command, async (store) => {
+    await checkRemovable(store, domain);
     await removeShop(store.shops, domain, Date.now(), sleep);
   });
   tell(`Removed ${domain}.`);
+}
+
+/** @throws SdsError `not_found`. A shop whose removal was interrupted is found by this command alone. */
+async function checkRemovable(store: Store, domain: string): Promise<void> {
+  const isBeingRemoved = (await store.shops.removing()).some((each) => each.domain === domain);
+  if (!isBeingRemoved) await findShop(store, domain);
 }
 
 function shopEntry({ domain, plan, currency, createdAt }: Shop) {

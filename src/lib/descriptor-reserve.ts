@@ -1,7 +1,5 @@
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 
-/** Where no limit can be read. */
-const USUAL_LIMIT = 1_024;
 /** With so many free descriptors, nothing needs the reserve before the next look. */
 const MANY = 8_192;
 const LOOK_INTERVAL_MS = 250;
@@ -39,8 +37,8 @@ interface Settings {
   wanted: number;
   /** Called in each look that finds all other descriptors in use. It may close some. */
   onShortage: () => void;
-  /** The most descriptors that this process may have. */
-  limit?: number;
+  /** The most descriptors that this process may have; null if nobody knows. */
+  limit?: number | null;
 }
 
 /**
@@ -52,7 +50,7 @@ export function createDescriptorReserve({
   onShortage,
   limit = descriptorLimit(),
 }: Settings): DescriptorReserve {
-  const size = Math.min(wanted, Math.floor(limit / 4));
+  const size = limit === null ? wanted : Math.min(wanted, Math.floor(limit / 4));
   const held: number[] = [];
   let started = false;
   let hasMany = false;
@@ -70,7 +68,7 @@ export function createDescriptorReserve({
   function look(): void {
     refill();
     const descriptor = openNull();
-    hasMany = descriptor !== undefined && limit - descriptor > MANY;
+    hasMany = descriptor !== undefined && limit !== null && limit - descriptor > MANY;
     if (descriptor !== undefined) closeSync(descriptor);
     else onShortage();
     refill();
@@ -134,12 +132,17 @@ function waitUntilOpen(descriptor: number): void {
   while (!existsSync(`/proc/self/fd/${descriptor}`) && performance.now() < deadline);
 }
 
-/** The most descriptors that this process may have. Bun raises the soft limit to the hard one when it starts. */
-function descriptorLimit(): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return soft === undefined ? USUAL_LIMIT : Number(soft);
-  } catch {
-    return USUAL_LIMIT;
-  }
+interface Report {
+  userLimits?: { open_files?: { soft?: number | string } };
+}
+
+/**
+ * The most descriptors that this process may have. Bun raises the soft limit to the hard one when it starts. /proc is
+ * only on Linux, so this asks Bun's report.
+ * @returns null if nobody knows
+ */
+export function descriptorLimit(): number | null {
+  const { soft } = (process.report.getReport() as Report).userLimits?.open_files ?? {};
+  if (soft === "unlimited") return Number.POSITIVE_INFINITY;
+  return typeof soft === "number" ? soft : null;
 }

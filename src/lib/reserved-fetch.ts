@@ -1,6 +1,8 @@
 import type { DescriptorReserve } from "./descriptor-reserve.ts";
 
-const MAX_TRIES = 3;
+/** Together about a second. The other requests of this process end meanwhile, and their descriptors are free again. */
+const MAX_TRIES = 20;
+const PAUSE_MS = 50;
 
 /**
  * A fetch that finds a descriptor free. It tries again only if no socket could be opened, so nothing is sent twice.
@@ -15,6 +17,7 @@ export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalTh
       } finally {
         reserve.refill();
       }
+      await Bun.sleep(PAUSE_MS);
     }
   }
   return Object.assign(reserved, { preconnect: fetch.preconnect });

@@ -25,13 +25,16 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** @returns whether the folder exists. @throws SdsError `failed` if it is no folder or cannot be looked into */
+/**
+ * @returns whether the folder exists; false also if a part of its path is a file
+ * @throws SdsError `failed` if it is no folder or cannot be looked into
+ */
 export function hasFolder(folder: string): boolean {
   try {
     if (!statSync(folder).isDirectory()) throw new Error("it is not a folder");
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return false;
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return false;
     throw unusable(folder, thrown);
   }
 }

@@ -1,17 +1,9 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { codeOf, messageOf, SdsError } from "../domain/error.ts";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { messageOf, SdsError } from "../domain/error.ts";
 import { syncFolder } from "./data-folder.ts";
+import { draftPath, publishDraft, removeDrafts } from "./drafts.ts";
+import { giveToOwner } from "./file-owner.ts";
 
 const KEY_BYTES = 32;
 
@@ -48,6 +40,7 @@ export async function openMasterKey(
       `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
     );
   }
+  // A process that still writes a draft then finds that key and takes it.
   removeDrafts(path);
   return key;
 }
@@ -67,22 +60,20 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
 }
 
-/**
- * Links a finished file into its place, so that the key is there as a whole or not at all. If several processes make
- * one, the first stays. The draft has a random name: what a killed process left stops nobody.
- */
+/** The key is there as a whole or not at all. If several processes make one, the first stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
-  const draft = `${path}.${random(8).toHex()}.new`;
+  const draft = draftPath(path, random);
   try {
     const file = openSync(draft, "wx", 0o600);
     try {
+      giveToOwner(file, statSync(dirname(path)));
       writeFileSync(file, `${random(KEY_BYTES).toHex()}\n`);
       fsyncSync(file);
     } finally {
       closeSync(file);
     }
     try {
-      linkSync(draft, path);
+      publishDraft(draft, path);
     } catch (thrown) {
       // Another process was first. It may also have removed our draft.
       if (!existsSync(path)) throw thrown;
@@ -92,20 +83,5 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
     throw new SdsError("failed", `cannot make the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   } finally {
     rmSync(draft, { force: true });
-  }
-}
-
-/**
- * Removes all drafts of the key, also those of older versions, which had the process id in their name. It may only run
- * when the key is in its place: a process that still writes a draft then finds that key and takes it.
- */
-function removeDrafts(path: string): void {
-  try {
-    const folder = dirname(path);
-    const isDraft = (name: string) => name.startsWith(`${basename(path)}.`) && /\.[0-9a-f]+\.new$/.test(name);
-    for (const name of readdirSync(folder).filter(isDraft)) rmSync(join(folder, name), { force: true });
-  } catch (thrown) {
-    // The key may be in a folder that this user cannot read or write. Then no draft of ours is there.
-    if (!["EACCES", "EPERM", "EROFS"].includes(codeOf(thrown))) throw thrown;
   }
 }

@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { backupStore, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
@@ -123,13 +123,21 @@ describe("backup", () => {
   });
 
   test("is not stopped by what an interrupted one left, and removes it later", async () => {
-    const { program, folder } = await changedSinceBackup();
+    const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
-    const [stale, fresh] = [`${file}.0123456789abcdef.partial`, `${file}.fedcba9876543210.partial`];
-    for (const each of [stale, fresh]) writeFileSync(each, "half");
-    utimesSync(stale, 0, 0);
+    // SQLite writes the header of a copy last. Each night's backup has another name.
+    const drafts = { header: readFileSync(copy), zeros: Buffer.alloc(50_000), empty: "", other: "another program's" };
+    const draft = (name: string) => join(folder, `${name}.db.0123456789abcdef.partial`);
+    for (const [name, content] of Object.entries(drafts)) {
+      writeFileSync(draft(name), content);
+      utimesSync(draft(name), 0, 0);
+    }
+    writeFileSync(`${draft("header")}-journal`, "");
+    writeFileSync(draft("fresh"), drafts.header);
     await program.json(["backup", file]);
-    expect([existsSync(stale), existsSync(fresh)]).toEqual([false, true]);
+    expect(readdirSync(folder).toSorted()).toEqual(
+      ["a.db", "copy.db", ...["fresh", "other"].map((name) => basename(draft(name)))].toSorted(),
+    );
   });
 
   test("works without the master key and on an older schema, and changes neither", async () => {
@@ -387,6 +395,28 @@ test.each([
   expect(await child.exited).toBe(status);
   expect(shown).toStartWith(`this replaces the database in ${program.data} by ${copy}. Go on? [y/N] `);
   expect(await shops(program)).toEqual(expected);
+});
+
+test("`shop remove` asks on a terminal, and others may use the folder and replace its database meanwhile", async () => {
+  const { program, copy } = await changedSinceBackup();
+  let shown = "";
+  const asked = Promise.withResolvers<Bun.Terminal>();
+  const child = Bun.spawn([...PROGRAM, "shop", "remove", BETA], {
+    env: { PATH: process.env["PATH"] ?? "", SDS_DATA: program.data },
+    terminal: {
+      data(terminal, bytes) {
+        shown += Buffer.from(bytes).toString();
+        if (shown.includes("[y/N]")) asked.resolve(terminal);
+      },
+    },
+  });
+  const terminal = await asked.promise;
+  expect((await program.run(["restore", copy, "--yes"])).status).toBe(0);
+  await addShop(program, BETA);
+  terminal.write("y\n");
+  expect(await child.exited).toBe(0);
+  expect(shown).toEndWith(`Removed ${BETA}.\r\n`);
+  expect(await shops(program)).toEqual([ALPHA]);
 });
 
 test("a database behind a symbolic link is backed up and restored where it is", async () => {

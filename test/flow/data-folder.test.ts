@@ -1,10 +1,19 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { Program } from "../support/program.ts";
+import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
 // Starting programs takes time on a busy machine.
@@ -51,6 +60,12 @@ describe("a command that makes no data folder, on a folder without data, ends wi
       expect(readdirSync(above)).toEqual([]);
     });
     await Promise.all(runs);
+  });
+
+  test("if a part of its path is a file", async () => {
+    const program = new Program("/etc/passwd/data");
+    expect(await program.run(["shop", "list"])).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
+    expect(await program.run(["backup", "copy.db"])).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
   });
 
   test("if the folder is there, and if an interrupted first start left an empty database", async () => {
@@ -101,6 +116,59 @@ test("what is no database, or leads nowhere, is named and left as it was", async
   const { status, stderr } = await program.run(["shop", "list"]);
   expect(status).toBe(1);
   expect(stderr).toStartWith(`sds: cannot open the database ${database}: ENOENT`);
+});
+
+const NOBODY = 65_534;
+
+/** Runs a command as another user than root. @returns its status and what it told */
+async function runAsNobody({ data }: Program, args: string[]): Promise<{ status: number; stderr: string }> {
+  const user = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"];
+  const child = Bun.spawn([...user, ...PROGRAM, ...args], {
+    env: { PATH: process.env["PATH"] ?? "", SDS_DATA: data },
+    cwd: "/",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  return { stderr: await child.stderr.text(), status: await child.exited };
+}
+
+/** A program whose data folder belongs to another user, and root's file names in it. */
+function programOfNobody(): { program: Program; ofRoot: () => string[] } {
+  const above = temporaryFolder();
+  chmodSync(above, 0o755);
+  const program = new Program(join(above, "data"));
+  mkdirSync(program.data, { mode: 0o700 });
+  chownSync(program.data, NOBODY, NOBODY);
+  const ofRoot = () => readdirSync(program.data).filter((name) => statSync(join(program.data, name)).uid === 0);
+  return { program, ofRoot };
+}
+
+describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock out the owner of the folder", () => {
+  const done = { status: 0, stderr: "" };
+
+  test("if root makes the data", async () => {
+    const { program, ofRoot } = programOfNobody();
+    await program.json(["shop", "add", DOMAIN]);
+    expect(ofRoot()).toEqual([]);
+    expect(await runAsNobody(program, ["key", "create", "--label", "A"])).toEqual({
+      ...done,
+      stderr: expect.any(String),
+    });
+  });
+
+  test("if root makes a backup, and restores it", async () => {
+    const { program, ofRoot } = programOfNobody();
+    expect((await runAsNobody(program, ["shop", "add", DOMAIN])).status).toBe(0);
+    // Programs before the lock made none.
+    await Bun.file(join(program.data, "sds.lock")).delete();
+    const copy = join(temporaryFolder(), "copy.db");
+    await program.json(["backup", copy]);
+    expect(ofRoot()).toEqual([]);
+    expect(await runAsNobody(program, ["shop", "list"])).toEqual(done);
+    await program.json(["restore", copy, "--yes"]);
+    expect(ofRoot()).toEqual([]);
+    expect(await runAsNobody(program, ["shop", "set", DOMAIN, "--currency", "EUR"])).toEqual(done);
+  });
 });
 
 describe("an older database", () => {

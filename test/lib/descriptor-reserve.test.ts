@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
-import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
-import { createDescriptorReserve } from "../../src/lib/descriptor-reserve.ts";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { createDescriptorReserve, descriptorLimit } from "../../src/lib/descriptor-reserve.ts";
 import { afterTest } from "../support/cleanup.ts";
 
-function openReserve(wanted: number, limit: number) {
+const LIB = join(import.meta.dir, "../../src/lib");
+
+function openReserve(wanted: number, limit: number | null) {
   const reserve = createDescriptorReserve({ wanted, limit, onShortage: () => undefined });
   afterTest(() => reserve.stop());
   return reserve;
@@ -29,6 +32,15 @@ test("a reserve holds what is wanted, at most a quarter of the limit, from its s
   expect(heldCount() - before).toBe(10);
   reserve.stop();
   expect(heldCount() - before).toBe(0);
+});
+
+test("the limit is that of this process, and one that nobody knows takes nothing from the reserve", () => {
+  const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+  expect(descriptorLimit()).toBe(Number(limit));
+  const code = `import { descriptorLimit } from "${LIB}/descriptor-reserve.ts"; console.log(descriptorLimit());`;
+  const child = Bun.spawnSync(["sh", "-c", 'ulimit -n 300 && exec "$@"', "sh", process.execPath, "-e", code]);
+  expect(child.stdout.toString()).toBe("300\n");
+  expect(openReserve(600, null).size).toBe(600);
 });
 
 test("what it opens finds descriptors free, and the reserve is full again as soon as others are", () => {

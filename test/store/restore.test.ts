@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { backupStore, openStore, restoreStore } from "../../src/store/open-store.ts";
 import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
@@ -70,6 +79,8 @@ describe.each([
   test("leaves the old state or the new one, and the old one can be restored", async () => {
     const { folder } = await interrupted();
     expect(await shops(folder)).toEqual(expected);
+    // A draft is a copy of people's data. Whoever opens the folder next removes it.
+    expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
     expect(await shops(folder)).toEqual(expected);
     if (expected === OLD) return;
     // The log of the old database is beside it under its new name.
@@ -91,6 +102,21 @@ describe.each([
   });
 });
 
+test("a restore of a database behind links that was killed between its renames is finished", async () => {
+  const { folder, copy } = await killed();
+  const elsewhere = temporaryFolder();
+  symlinkSync(elsewhere, join(folder, "disk"));
+  symlinkSync("disk/link.db", join(folder, "sds.db.link"));
+  symlinkSync("real.db", join(elsewhere, "link.db"));
+  renameSync(join(folder, "sds.db"), join(elsewhere, "real.db.before-restore"));
+  renameSync(join(folder, "sds.db-wal"), join(elsewhere, "real.db-wal"));
+  renameSync(join(folder, "sds.db.link"), join(folder, "sds.db"));
+  copyFileSync(copy, join(elsewhere, "real.db.restored"));
+  await backupStore(request(folder, join(temporaryFolder(), "again.db")));
+  expect(await shops(folder)).toEqual(NEW);
+  expect(existsSync(join(elsewhere, "real.db.before-restore-wal"))).toBe(true);
+});
+
 test("a restore has the folder alone: it waits for nobody long, and others say why they cannot use it", async () => {
   const { folder, copy } = await killed();
   const store = await open(folder);
@@ -105,6 +131,23 @@ test("a restore has the folder alone: it waits for nobody long, and others say w
     message: `a restore replaces the database in ${folder} now: try again when it has ended`,
   });
   lock?.release();
+  expect(await shops(folder)).toEqual(OLD);
+});
+
+test("a restore goes on only over a database that is damaged, not over one that cannot be opened now", async () => {
+  const { folder, copy } = await killed();
+  const log = join(folder, "sds.db-wal");
+  // SQLite says CANTOPEN, as it does where the disk or the rights are wrong.
+  renameSync(log, `${log}.kept`);
+  mkdirSync(log);
+  const [refusal] = await failures([restoreStore(request(folder, copy))]);
+  expect(refusal).toMatchObject({
+    code: "failed",
+    message: expect.stringMatching(/^cannot keep the old database .*sds\.db: unable to open database file/),
+  });
+  expect(readdirSync(folder).filter((name) => /partial|restore/.test(name))).toEqual([]);
+  rmSync(log, { recursive: true });
+  renameSync(`${log}.kept`, log);
   expect(await shops(folder)).toEqual(OLD);
 });
 

@@ -96,7 +96,7 @@ test("a process whose draft was removed by the one that made the key takes that 
       expect(readdirSync(join(path, ".."))).toHaveLength(1);
       writeFileSync(path, `${"ab".repeat(32)}\n`);
       other ??= openVault(path, undefined, randomBytes);
-      for (const name of readdirSync(join(path, ".."))) if (name.endsWith(".new")) rmSync(join(path, "..", name));
+      for (const name of readdirSync(join(path, ".."))) if (name.endsWith(".partial")) rmSync(join(path, "..", name));
     }
     return randomBytes(bytes);
   });

@@ -1,20 +1,10 @@
 import { Database } from "bun:sqlite";
-import {
-  closeSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { closeSync, existsSync, lstatSync, openSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "../data-folder.ts";
-import { checkCopy, syncFile } from "./copy-check.ts";
+import { draftPath, isDraftName, publishDraft } from "../drafts.ts";
+import { checkCopy, mayBeCopy, syncFile } from "./copy-check.ts";
 import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.ts";
 import { noData } from "./database.ts";
 import { checkVersion } from "./migrate.ts";
@@ -36,7 +26,7 @@ export interface CopyRequest {
 
 /**
  * Copies the database into a new file while others use it. The file is there as a whole, checked and on the disk, or
- * not at all: the copy is made under another name and linked. It does not need the master key, and upgrades nothing.
+ * not at all. It does not need the master key, and upgrades nothing.
  * @returns the size in bytes
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
@@ -45,9 +35,9 @@ export function backupDatabase({ folder, file, masterKeyFile, random, now }: Cop
   const target = resolve(file);
   checkTarget(target, folder, masterKeyFile);
   const lock = shareFolder(folder, BUSY_TIMEOUT_MS);
-  const draft = `${target}.${random(8).toHex()}.partial`;
+  const draft = draftPath(target, random);
   try {
-    removeStaleDrafts(target, now);
+    removeStaleCopies(dirname(target), now);
     copyInto(draft, databasePath(folder));
     checkCopy(draft, draft);
     syncFile(draft);
@@ -96,23 +86,23 @@ function copyInto(draft: string, database: string): void {
 /** @throws SdsError `conflict` if somebody else made the file in the meantime */
 function publish(draft: string, target: string): void {
   try {
-    linkSync(draft, target);
+    publishDraft(draft, target);
   } catch (thrown) {
-    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw existsAlready(target);
-    // Some file systems, as of USB sticks, have no links.
-    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(thrown))) throw thrown;
-    renameSync(draft, target);
+    throw codeOf(thrown) === "EEXIST" ? existsAlready(target) : thrown;
   }
   syncFolder(dirname(target));
 }
 
-function removeStaleDrafts(target: string, now: number): void {
-  const folder = dirname(target);
-  const isDraft = (name: string) => name.startsWith(`${basename(target)}.`) && /\.[0-9a-f]{16}\.partial$/.test(name);
+/**
+ * Removes what interrupted backups left in the target's folder, under whatever name: each night's has another one, and
+ * they contain personal data.
+ */
+function removeStaleCopies(folder: string, now: number): void {
   for (const path of readdirSync(folder)
-    .filter(isDraft)
+    .filter(isDraftName)
     .map((name) => join(folder, name))) {
-    const { mtimeMs = now } = statSync(path, { throwIfNoEntry: false }) ?? {};
-    if (mtimeMs < now - STALE_AFTER_MS) rmSync(path, { force: true });
+    const { mtimeMs } = lstatSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: now };
+    if (mtimeMs >= now - STALE_AFTER_MS || !mayBeCopy(path)) continue;
+    for (const each of [`${path}-journal`, path]) rmSync(each, { force: true });
   }
 }

@@ -3,26 +3,42 @@ import { closeSync, fsyncSync, openSync, readSync } from "node:fs";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { checkVersion } from "./migrate.ts";
 
-const HEADER_BYTES = 100;
+const HEADER = "SQLite format 3\0";
+const NO_HEADER = "\0".repeat(HEADER.length);
 
 /**
  * Checks quickly whether a file can be a copy of a database of this program.
  * @throws SdsError `invalid` if it cannot, `failed` if it cannot be read
  */
 export function checkHeader(file: string): void {
-  const header = Buffer.alloc(HEADER_BYTES);
+  let header: string;
   try {
-    const fd = openSync(file, "r");
-    try {
-      readSync(fd, header, 0, HEADER_BYTES, 0);
-    } finally {
-      closeSync(fd);
-    }
+    header = headerOf(file);
   } catch (thrown) {
     throw new SdsError("failed", `cannot read ${file}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  if (header.toString("latin1", 0, 16) !== "SQLite format 3\0")
-    throw new SdsError("invalid", `${file} is not a database`);
+  if (header !== HEADER) throw new SdsError("invalid", `${file} is not a database`);
+}
+
+/** Whether a file can be what an interrupted copy left. SQLite writes the header last. */
+export function mayBeCopy(file: string): boolean {
+  try {
+    return [HEADER, NO_HEADER].includes(headerOf(file));
+  } catch {
+    return false;
+  }
+}
+
+/** The first bytes of a file; zeros in place of those that it does not have. */
+function headerOf(file: string): string {
+  const header = Buffer.alloc(HEADER.length);
+  const fd = openSync(file, "r");
+  try {
+    readSync(fd, header, 0, header.length, 0);
+  } finally {
+    closeSync(fd);
+  }
+  return header.toString("latin1");
 }
 
 interface CheckedCopy {

@@ -1,5 +1,5 @@
-import { existsSync, lstatSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { syncFolder } from "../data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
@@ -12,16 +12,37 @@ const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
 
 /**
- * The database of a data folder. If it is a symbolic link, this is the file that it leads to, as for SQLite.
+ * The database of a data folder. If it is a symbolic link, this is the file that it leads to, as for SQLite. That file
+ * is missing while a restore changes its name.
  * @throws SdsError `failed` for a link that leads nowhere, or a folder that cannot be looked into
  */
 export function databasePath(folder: string): string {
   const path = join(folder, "sds.db");
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path);
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
+    return realpathSync(path);
   } catch (thrown) {
+    const target = codeOf(thrown) === "ENOENT" ? restoredTarget(path) : undefined;
+    if (target !== undefined) return target;
     throw new SdsError("failed", `cannot open the database ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
+}
+
+/** @returns where a link leads if a restored database waits there for its place */
+function restoredTarget(path: string): string | undefined {
+  try {
+    const target = followLinks(path);
+    return existsSync(restoredPath(target)) ? target : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where links lead although no file is at their end. There must be no ring of links. @throws Error if its folder is missing */
+function followLinks(path: string): string {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
+  const target = resolve(realpathSync(dirname(path)), readlinkSync(path));
+  return followLinks(join(realpathSync(dirname(target)), basename(target)));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { makeOwnedFile } from "../file-owner.ts";
 
 /**
  * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore has it alone
@@ -30,7 +30,7 @@ function lockWith(folder: string, waitMs: number, begin: string): DataLock | und
   const path = join(folder, "sds.lock");
   let db: Database | undefined;
   try {
-    makeLockFile(path);
+    makeOwnedFile(path);
     db = new Database(path, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${waitMs}`);
     // The lock has no content, so it needs no journal.
@@ -44,14 +44,5 @@ function lockWith(folder: string, waitMs: number, begin: string): DataLock | und
     db?.close(true);
     if (codeOf(thrown).startsWith("SQLITE_BUSY")) return undefined;
     throw new SdsError("failed", `cannot lock the data folder with ${path}: ${messageOf(thrown)}`, { cause: thrown });
-  }
-}
-
-/** Makes the file for its owner alone. An existing one is not opened: closing it would end this process's other locks. */
-function makeLockFile(path: string): void {
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (thrown) {
-    if (codeOf(thrown) !== "EEXIST") throw thrown;
   }
 }

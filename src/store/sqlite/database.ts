@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { makeOwnedFile } from "../file-owner.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
@@ -42,13 +43,14 @@ export function openDatabase(
   let db: Database | undefined;
   try {
     checkSize(path);
-    db = connect(path, busyTimeoutMs, !mustExist);
+    if (!mustExist) makeOwnedFile(path);
+    db = connect(path, busyTimeoutMs);
     const version = checkVersion(db, path);
     if (version === 0 && mustExist) throw noData(dirname(path));
     if (upgradeAlone && version > 0 && version < MIGRATIONS.length) {
       db.close(true);
       migrateAlone(path);
-      db = connect(path, busyTimeoutMs, false);
+      db = connect(path, busyTimeoutMs);
     }
     migrate(configured(db));
     // No sort or statement needs a file, and so a descriptor, while the program serves.
@@ -79,8 +81,8 @@ function checkSize(path: string): void {
   if (size > 0 && size < MIN_BYTES) throw new Error("file is not a database");
 }
 
-function connect(path: string, busyTimeoutMs: BusyTimeoutMs, create: boolean): Database {
-  const db = new Database(path, { create, readwrite: true, strict: true });
+function connect(path: string, busyTimeoutMs: BusyTimeoutMs): Database {
+  const db = new Database(path, { create: false, readwrite: true, strict: true });
   // This comes first: the default is 0, and opening after a crash needs the lock for the recovery.
   db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
   return db;
@@ -102,7 +104,7 @@ function configured(db: Database): Database {
  * @throws SdsError `failed` if one has
  */
 function migrateAlone(path: string): void {
-  const db = connect(path, 2_000, false);
+  const db = connect(path, 2_000);
   try {
     // With this the first read takes the lock that every open connection to a database in WAL mode shares.
     db.run("PRAGMA locking_mode = EXCLUSIVE");

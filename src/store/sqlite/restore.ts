@@ -4,7 +4,6 @@ import {
   existsSync,
   fsyncSync,
   openSync,
-  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -12,9 +11,11 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeFolder, syncFolder } from "../data-folder.ts";
+import { draftPath, removeDrafts } from "../drafts.ts";
+import { giveToOwner } from "../file-owner.ts";
 import { readMasterKey } from "../master-key.ts";
 import type { CopyRequest } from "./backup.ts";
 import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
@@ -79,9 +80,9 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
     const database = databasePath(folder);
     finishRestore(database);
     removeDrafts(database);
-    const draft = `${database}.${random(8).toHex()}.partial`;
+    const draft = draftPath(database, random);
     try {
-      const bytes = copyFile(file, draft);
+      const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
       const { sealedWith } = checkCopy(draft, file);
       const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
       syncFile(draft);
@@ -106,8 +107,12 @@ function inUse(folder: string): SdsError {
   );
 }
 
-/** @returns the size in bytes. @throws SdsError `failed`, for instance if the disk is full */
-function copyFile(from: string, to: string): number {
+/**
+ * @param owned a file or folder of the one who shall have the copy
+ * @returns the size in bytes
+ * @throws SdsError `failed`, for instance if the disk is full
+ */
+function copyFile(from: string, to: string, owned: Stats): number {
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let bytes = 0;
   const opened: number[] = [];
@@ -118,6 +123,7 @@ function copyFile(from: string, to: string): number {
   };
   try {
     const [source, target] = [open(from, "r"), open(to, "wx")];
+    giveToOwner(target, owned);
     for (let read = readSync(source, buffer); read > 0; read = readSync(source, buffer)) {
       for (let written = 0; written < read; ) written += writeSync(target, buffer, written, read - written);
       bytes += read;
@@ -145,8 +151,11 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
   );
 }
 
-/** What SQLite says of a file that it cannot use. Such a database is kept as it is, with its log beside it. */
-const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|IOERR|CANTOPEN|ERROR|FORMAT)/;
+/**
+ * What SQLite says of a damaged file. Such a database is kept as it is, with its log beside it. Other errors, as of the
+ * disk or of rights, may pass, and then its log must be moved into it.
+ */
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
  * Moves the old database's log into it, so that it is one file.
@@ -166,14 +175,5 @@ function finishLog(database: string, folder: string): void {
       throw new SdsError("failed", `cannot keep the old database ${database}: ${messageOf(thrown)}`, { cause: thrown });
   } finally {
     db?.close(true);
-  }
-}
-
-/** Removes what interrupted restores left. */
-function removeDrafts(database: string): void {
-  const folder = dirname(database);
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith(`${basename(database)}.`) && /\.[0-9a-f]{16}\.partial(-\w+)?$/.test(name))
-      rmSync(join(folder, name), { force: true });
   }
 }

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
+import { removeDrafts } from "../drafts.ts";
 import type { Store } from "../store.ts";
 import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
@@ -39,6 +40,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const lock = shareFolder(folder, busyTimeoutMs);
   let db: Database | undefined;
   try {
+    // No restore runs while the folder is shared.
+    removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
     const vault = await openOwnVault(db, masterKeyFile, random);
     return storeOf(db, vault, lock, options);
