@@ -123,12 +123,13 @@ function longestOfMost(arriving: ReadonlySet<Arrival>): Arrival | undefined {
 }
 
 /**
- * The value of Content-Length; undefined for a body in chunks.
+ * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5" of
+ * a header that was sent twice (RFC 9110, 8.6). The bytes of such a body are counted as they arrive.
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, maxBytes: number): number | undefined {
   const announced = headers.get("content-length");
-  if (announced === null) return undefined;
+  if (announced === null || !/^\d+$/.test(announced)) return undefined;
   if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
   return Number(announced);
 }
