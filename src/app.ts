@@ -225,6 +225,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     async start() {
       // A body that was interrupted is applied before anybody can see half of it.
       await bodyWriter.resume();
+      if (stopped !== undefined) throw new SdsError("failed", "it was stopped before it listened");
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {

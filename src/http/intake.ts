@@ -5,6 +5,7 @@ import { parseRecordText } from "../domain/records.ts";
 import type { Shop } from "../domain/shop.ts";
 import { importSecret, verifyBody } from "../domain/signature.ts";
 import { splitJson } from "../lib/json-split.ts";
+import type { BodyWriter } from "../mirror/body-writer.ts";
 import { MAX_DIRECT_RECORDS } from "../mirror/record-check.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
@@ -16,15 +17,17 @@ import type { RouteHandler } from "./route.ts";
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 /** A body of so many bytes is read at once, which takes some milliseconds at most. */
 const SMALL_BYTES = 64 * 1024;
+const BEHIND = "A body that was interrupted by a restart is still being applied. It is safe to try again.";
 
 interface Dependencies extends LargeBodyDependencies {
   bodies: BodyReader;
   shops: ShopStore;
+  bodyWriter: Pick<BodyWriter, "submit" | "isBehind">;
 }
 
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
 export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, shops, recordWriter } = dependencies;
+  const { bodies, shops, recordWriter, bodyWriter } = dependencies;
   const applyLarge = createLargeBodyHandler(dependencies);
   return async (request, { peer, keepOpen }) => {
     announcedBytes(request, MAX_INBOUND_BYTES);
@@ -32,6 +35,8 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     if (!mayBeSigned(request.headers)) throw unauthorized();
     using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
     const shop = await authenticate(shops, request.headers, body.bytes);
+    // A record that is newer than the rest of an earlier body would be overwritten by it.
+    if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
     if (records === undefined) {
       keepOpen();
