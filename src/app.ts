@@ -11,6 +11,7 @@ import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createIntakeHandler } from "./http/intake.ts";
+import { createLargeBodies } from "./http/large-body.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
 import type { RouteHandler } from "./http/route.ts";
@@ -145,10 +146,10 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verifier = createVerifier(config.platformSecretFile);
-  const intakeParts = { bodies, shops, mirror: store.mirror, recordWriter, bodyWriter, slices };
+  const largeBodies = createLargeBodies({ mirror: store.mirror, recordWriter, bodyWriter, slices });
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
-    intake: counted(gauge, createIntakeHandler(intakeParts)),
+    intake: counted(gauge, createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies })),
     platformWebhook: counted(gauge, createPlatformWebhookHandler(bodies, verifier, store.shops, inboxWriter, log, now)),
     admin: adminRoutes({
       store,
@@ -206,7 +207,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     await inboxWriter.drain();
     // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
     await Promise.all([platform.stop(), processor.stop(), reconciler.stop(), remover.stop()]);
-    await bodyWriter.stop();
+    // A request whose connection was closed may still use the store.
+    await Promise.all([largeBodies.stop(), bodyWriter.stop()]);
     await recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });

@@ -7,10 +7,11 @@ import { importSecret, verifyBody } from "../domain/signature.ts";
 import { splitJson } from "../lib/json-split.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
 import { MAX_DIRECT_RECORDS } from "../mirror/record-check.ts";
+import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
-import { createLargeBodyHandler, type LargeBodyDependencies } from "./large-body.ts";
+import type { LargeBodies } from "./large-body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
@@ -19,16 +20,17 @@ const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 const SMALL_BYTES = 64 * 1024;
 const BEHIND = "A body that was interrupted by a restart is still being applied. It is safe to try again.";
 
-interface Dependencies extends LargeBodyDependencies {
+interface Dependencies {
+  recordWriter: Pick<RecordWriter, "submit">;
+  largeBodies: Pick<LargeBodies, "apply">;
   bodies: BodyReader;
   shops: ShopStore;
-  bodyWriter: Pick<BodyWriter, "submit" | "isBehind">;
+  bodyWriter: Pick<BodyWriter, "isBehind">;
 }
 
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
 export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, shops, recordWriter, bodyWriter } = dependencies;
-  const applyLarge = createLargeBodyHandler(dependencies);
+  const { bodies, shops, recordWriter, bodyWriter, largeBodies } = dependencies;
   return async (request, { peer, keepOpen }) => {
     announcedBytes(request, MAX_INBOUND_BYTES);
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
@@ -40,7 +42,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
     if (records === undefined) {
       keepOpen();
-      return accepted(await applyLarge(shop, body));
+      return accepted(await largeBodies.apply(shop, body));
     }
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused);
