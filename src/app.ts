@@ -195,6 +195,15 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
   }
 
+  /** Without it, new sign-in links name an address of the settings, which is right in most cases. */
+  async function noteAddress(at: string): Promise<void> {
+    try {
+      await store.sessions.noteAddress(at);
+    } catch (thrown) {
+      log.warn("cannot note the address for sign-in links", { error: messageOf(thrown) });
+    }
+  }
+
   async function stop(): Promise<void> {
     readiness.noteStop();
     for (const each of jobs) each.stop();
@@ -240,7 +249,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
         log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
-      await store.sessions.noteAddress(address);
+      await noteAddress(address);
       return address;
     },
     stop() {
