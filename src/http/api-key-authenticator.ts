@@ -19,10 +19,10 @@ interface Dependencies {
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
   /**
-   * @param peer the address at the other end of the socket
+   * @param client gives the network by which the client is counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
-  authenticate(header: string | null, peer: () => string | undefined): Promise<KeyOwner>;
+  authenticate(header: string | null, client: () => string): Promise<KeyOwner>;
   /**
    * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
    */
@@ -61,11 +61,11 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   }
 
   return {
-    async authenticate(header, peer) {
+    async authenticate(header, client) {
       const key = keyFromHeader(header);
       const owner = key === undefined ? undefined : await store.find(hashKey(key));
       if (owner === undefined) {
-        if (header !== null) wrongKeys.count(peer());
+        if (header !== null) wrongKeys.count(client());
         throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
       }
       uses.set(owner.keyId, now());

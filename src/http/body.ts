@@ -18,7 +18,7 @@ export interface Body extends Disposable {
 
 interface ReadOptions {
   maxBytes: number;
-  /** Whose bodies are counted together, such as an address. */
+  /** Whose bodies are counted together, such as a network. */
   sender: string;
 }
 

@@ -31,11 +31,11 @@ interface Dependencies {
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
 export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
   const { bodies, shops, recordWriter, bodyWriter, largeBodies } = dependencies;
-  return async (request, { peer, keepOpen }) => {
+  return async (request, { client, keepOpen }) => {
     announcedBytes(request, MAX_INBOUND_BYTES);
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
     if (!mayBeSigned(request.headers)) throw unauthorized();
-    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     const shop = await authenticate(shops, request.headers, body.bytes);
     // A record that is newer than the rest of an earlier body would be overwritten by it.
     if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);

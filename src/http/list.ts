@@ -22,8 +22,8 @@ export function createListHandler(
   authenticator: ApiKeyAuthenticator,
   readers: ReaderQueue,
 ): RouteHandler {
-  return async (request, { peer }) => {
-    const owner = await authenticator.authenticate(request.headers.get("authorization"), peer);
+  return async (request, { client }) => {
+    const owner = await authenticator.authenticate(request.headers.get("authorization"), client);
     requireAccess(owner, "API access");
     const { limit, cursor } = readQuery(request.url);
     const after = cursor === undefined ? null : parseCursor(cursor);

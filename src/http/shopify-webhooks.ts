@@ -28,13 +28,13 @@ export function createPlatformWebhookHandler(
   log: Log,
   now: () => number,
 ): RouteHandler {
-  return async (request, { peer }) => {
+  return async (request, { client }) => {
     const { headers } = request;
     announcedBytes(request, MAX_INBOUND_BYTES);
     const hmac = headers.get("x-shopify-hmac-sha256");
     // Without an HMAC the body need not be read.
     if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
-    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     if (!verify(body.bytes, hmac)) throw unauthorized();
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";

@@ -4,7 +4,7 @@ import { createWrongKeyLog } from "../../src/http/wrong-key-log.ts";
 import { createLog } from "../../src/log.ts";
 import { START, testApp } from "../support/app.ts";
 
-const peer = () => "192.0.2.1";
+const client = () => "192.0.2.1";
 
 /** An authenticator over a real store. `writes` has the time of each write of last uses. */
 async function openAuthenticator() {
@@ -33,7 +33,7 @@ describe("the last use of a key", () => {
     const { authenticator, header, clock, writes, lastUsedAt } = await openAuthenticator();
     const use = async (after: number) => {
       clock.ms = START + after;
-      await authenticator.authenticate(header, peer);
+      await authenticator.authenticate(header, client);
     };
     await use(0);
     expect(writes).toEqual([0]);
@@ -51,15 +51,15 @@ describe("the last use of a key", () => {
 
   test("is written once a minute also after the wall clock was set back by an hour", async () => {
     const { authenticator, header, clock, writes, lastUsedAt, open } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     clock.step(-3_600_000);
     clock.ms += 60_000;
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     await authenticator.writeUses();
     expect(writes).toHaveLength(2);
     // The stored time is in the future now. A program that starts then does not wait for it.
     const restarted = open();
-    await restarted.authenticate(header, peer);
+    await restarted.authenticate(header, client);
     await restarted.writeUses();
     expect(writes).toHaveLength(3);
     expect(await lastUsedAt()).toBe(0);
@@ -70,20 +70,20 @@ describe("the last use of a key", () => {
     const at = (after: number) => {
       clock.ms = START + after;
     };
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     at(30_000);
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     at(60_000);
     await authenticator.writeUses();
     at(100_000);
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     await authenticator.writeUses();
     expect(writes).toEqual([0, 60_000]);
   });
 
   test("is not written again without another use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     clock.ms += 120_000;
     await authenticator.writeUses();
     await authenticator.writeUses({ all: true });
@@ -93,12 +93,12 @@ describe("the last use of a key", () => {
   test("during a write is kept for the next one", async () => {
     const { authenticator, header, clock, store, lastUsedAt } = await openAuthenticator();
     const { touch } = store;
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     clock.ms += 60_000;
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     store.touch = async (uses) => {
       clock.ms += 1;
-      await authenticator.authenticate(header, peer);
+      await authenticator.authenticate(header, client);
       await touch(uses);
     };
     await authenticator.writeUses();
@@ -110,10 +110,10 @@ describe("the last use of a key", () => {
 
   test("counts from what is stored, after a restart", async () => {
     const { authenticator, open, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     const restarted = open();
     clock.ms += 30_000;
-    await restarted.authenticate(header, peer);
+    await restarted.authenticate(header, client);
     await restarted.writeUses();
     expect(writes).toEqual([0]);
     clock.ms += 30_000;
@@ -127,7 +127,7 @@ describe("the last use of a key", () => {
     store.touch = async () => {
       throw new Error("database is locked");
     };
-    await authenticator.authenticate(header, peer);
+    await authenticator.authenticate(header, client);
     expect(logged.map((text) => JSON.parse(text))).toMatchObject([
       { level: "warn", message: "cannot write when keys were last used", error: "database is locked" },
     ]);
