@@ -14,13 +14,12 @@ import { createIntakeHandler } from "./http/intake.ts";
 import { createLargeBodies } from "./http/large-body.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
-import type { RouteHandler } from "./http/route.ts";
 import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
 import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
-import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
+import { createLoadGauge } from "./lib/load-gauge.ts";
 import { createReaderQueue } from "./lib/reader-queue.ts";
 import { reservedFetch } from "./lib/reserved-fetch.ts";
 import type { Sleep } from "./lib/sleep.ts";
@@ -149,8 +148,16 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const largeBodies = createLargeBodies({ mirror: store.mirror, recordWriter, bodyWriter, slices });
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
-    intake: counted(gauge, createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies })),
-    platformWebhook: counted(gauge, createPlatformWebhookHandler(bodies, verifier, store.shops, inboxWriter, log, now)),
+    intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
+    platformWebhook: createPlatformWebhookHandler({
+      bodies,
+      verify: verifier,
+      shops,
+      inboxWriter,
+      load: gauge,
+      log,
+      now,
+    }),
     admin: adminRoutes({
       store,
       bodies,
@@ -262,11 +269,6 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
 /** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
-}
-
-/** Counts each request of a handler as work that readers make room for. */
-function counted(gauge: LoadGauge, handler: RouteHandler): RouteHandler {
-  return (request, context) => gauge.during(Promise.resolve(handler(request, context)));
 }
 
 /**
