@@ -1,3 +1,5 @@
+import { nextTurn } from "./next-turn.ts";
+
 interface Submitted<I, O> {
   item: I;
   resolve(result: O): void;
@@ -54,7 +56,7 @@ export function createGroupCommit<I, O>({
     let quietTurns = 0;
     while (quietTurns < 2) {
       const before = queue.length;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       quietTurns = queue.length > before ? 0 : quietTurns + 1;
     }
   }

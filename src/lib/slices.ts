@@ -1,3 +1,5 @@
+import { nextTurn } from "./next-turn.ts";
+
 /** Long work that lets other work run in between. */
 export interface Slices {
   /**
@@ -19,7 +21,7 @@ export function createSlices(sliceMs = 5): Slices {
   let last = Promise.resolve();
 
   function next(): Promise<void> {
-    last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
+    last = last.then(nextTurn);
     return last;
   }
 

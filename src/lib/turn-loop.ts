@@ -1,3 +1,4 @@
+import { nextTurn } from "./next-turn.ts";
 import type { Sleep } from "./sleep.ts";
 
 const PAUSE_MS = 900;
@@ -57,7 +58,7 @@ export function createTurnLoop({ turn, onFailure, sleep, pauseMs = PAUSE_MS }: T
       // Now finish() makes the last turn, only once: a turn that fails again and again must not delay the stop.
       if (end.signal.aborted) break;
       // Lets everything that ends in this round of the event loop share the turn.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       turning = makeTurn();
       await turning;
     }
