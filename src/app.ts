@@ -1,24 +1,23 @@
-import { Cron } from "croner";
 import { createShopRemover } from "./actions/shop-removal.ts";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
 import { createConnector } from "./delivery/connector.ts";
 import { createDeliverer } from "./delivery/deliverer.ts";
 import { createSender, type Sender } from "./delivery/sender.ts";
-import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createIntakeHandler } from "./http/intake.ts";
+import { createLargeBodies } from "./http/large-body.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
-import type { RouteHandler } from "./http/route.ts";
 import { createRoutes } from "./http/routes.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
-import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
+import { createJobs } from "./jobs.ts";
+import { createDescriptorReserve, type DescriptorReserve } from "./lib/descriptor-reserve.ts";
 import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
 import { createReaderQueue } from "./lib/reader-queue.ts";
 import { reservedFetch } from "./lib/reserved-fetch.ts";
@@ -64,12 +63,6 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/**
- * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
- * sends one a day late.
- */
-const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
-const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 /** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
 const SPARE_DESCRIPTORS = 32;
 /** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */
@@ -83,7 +76,7 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { now, clock, random, sleep, log } = dependencies;
+  const { clock, random, log } = dependencies;
   const reserve = createDescriptorReserve({
     wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS,
     onShortage: () => noteShortage(),
@@ -97,17 +90,52 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     busyTimeoutMs: 2_000,
     random,
   });
-  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
-  const recordWriter: RecordWriter = createRecordWriter(store.mirror, now, () => sender.wake());
-  const remover = createShopRemover({ shops: store.shops, sleep, log });
-  const platform = openPlatform(config, store, recordWriter, {
-    ...dependencies,
-    fetch,
-    onRemovalBegun: () => remover.wake(),
-  });
+  const opened = { ...dependencies, fetch, resolve, config, store, reserve };
+  const work = openWork(opened);
+  const http = openHttp(opened, work);
+  const { server } = http;
+  let shortageLoggedAt = Number.NEGATIVE_INFINITY;
+
+  /** Clients have all descriptors but the reserve. Those that wait for nothing lose their connection. */
+  function noteShortage(): void {
+    const closed = server.server?.closeIdleConnections() ?? 0;
+    if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
+    shortageLoggedAt = clock();
+    log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
+  }
+
+  return {
+    store,
+    sender: work.sender,
+    processor: work.processor,
+    reconciler: work.reconciler,
+    platform: work.platform,
+    handle: async (request) => server.handle(request),
+    ...createRun(opened, work, http),
+  };
+}
+
+/** What every part is made of. */
+interface Opened extends Dependencies {
+  config: Config;
+  store: Store;
+  reserve: DescriptorReserve;
+}
+
+type Work = ReturnType<typeof openWork>;
+type Http = ReturnType<typeof openHttp>;
+
+/** Everything that writes and sends, without HTTP. */
+function openWork(opened: Opened) {
+  const { config, store, now, clock, sleep, log } = opened;
+  const { mirror, inbox, shops, connections, syncs } = store;
+  const gauge = createLoadGauge(clock);
   const slices = createSlices();
+  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake());
+  const remover = createShopRemover({ shops, sleep, log });
+  const platform = openPlatform(config, store, recordWriter, { ...opened, onRemovalBegun: () => remover.wake() });
   const bodyWriter = createBodyWriter({
-    mirror: store.mirror,
+    mirror,
     bodies: store.intakeBodies,
     slices,
     now,
@@ -115,19 +143,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     log,
     onQueued: () => sender.wake(),
   });
-  const startWorkflow = createWorkflowStarter({ client: platform.client, shops: store.shops, timeoutMs });
-  const gauge = createLoadGauge(clock);
-  const readers = createReaderQueue(gauge);
-  const deliver = createDeliverer(
-    store.webhooks,
-    { resolve, allow: config.egressAllow, timeoutMs },
-    createConnector({ reserve }),
-    startWorkflow,
-  );
-  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
-  const { deliveries, inbox, shops, connections, syncs } = store;
-  const attempt = (claim: Claim) => gauge.during(deliver(claim));
-  const sender = createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
+  const sender: Sender = openSender(opened, platform, gauge);
   const { handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
@@ -138,18 +154,55 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     sleep,
     log,
   });
-  const inboxWriter = createInboxWriter(store.inbox, now, () => processor.wake());
+  const inboxWriter = createInboxWriter(inbox, now, () => processor.wake());
   const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now, clock, log });
+  const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
+  return {
+    gauge,
+    recordWriter,
+    remover,
+    platform,
+    bodyWriter,
+    sender,
+    processor,
+    inboxWriter,
+    reconciler,
+    largeBodies,
+  };
+}
+
+function openSender(opened: Opened, { client }: Platform, gauge: LoadGauge): Sender {
+  const { config, store, reserve, resolve, now, sleep, log } = opened;
+  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
+  const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
+  const deliver = createDeliverer(
+    store.webhooks,
+    { resolve, allow: config.egressAllow, timeoutMs },
+    createConnector({ reserve }),
+    startWorkflow,
+  );
+  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
+  if (concurrency < config.deliveryConcurrency)
+    log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
+  const attempt = (claim: Claim) => gauge.during(deliver(claim));
+  const { deliveries } = store;
+  return createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
+}
+
+/** The routes and the server, which does not listen yet. */
+function openHttp({ config, store, random, resolve, now, clock, log }: Opened, work: Work) {
+  const { gauge, recordWriter, bodyWriter, largeBodies, inboxWriter, sender } = work;
+  const { shops } = store;
+  const readers = createReaderQueue(gauge);
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
-  const verifier = createVerifier(config.platformSecretFile);
-  const intakeParts = { bodies, shops, mirror: store.mirror, recordWriter, bodyWriter, slices };
+  const verify = createVerifier(config.platformSecretFile);
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
-    intake: counted(gauge, createIntakeHandler(intakeParts)),
-    platformWebhook: counted(gauge, createPlatformWebhookHandler(bodies, verifier, store.shops, inboxWriter, log, now)),
+    intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
+    platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     admin: adminRoutes({
       store,
       bodies,
@@ -164,50 +217,41 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     }),
     notReady: () => readiness.reason(),
   });
-  const server = createHttpApp(routes, log);
-  const jobs = [
-    job("* * * * * *", "write when API keys were last used", () => authenticator.writeUses(), log),
-    job("20 * * * * *", "report wrong API keys", async () => wrongKeys.report(), log),
-    job("25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason()), log),
-    job("30 * * * * *", "shorten the write-ahead log", () => store.checkpoint(), log),
-    job("* * * * * *", "send due deliveries", async () => sender.wake(), log),
-    job("* * * * * *", "process platform webhooks", async () => processor.wake(), log),
-    job("* * * * * *", "go on with the removal of shops", async () => remover.wake(), log),
-    job("40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin(), log),
-    job("0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS), log),
-    job(
-      "0 0 * * * *",
-      "forget the ids of old platform webhooks",
-      () => store.inbox.forgetReceipts(now() - RECEIPT_RETENTION_MS),
-      log,
-    ),
-  ];
-  let shortageLoggedAt = Number.NEGATIVE_INFINITY;
+  return { server: createHttpApp(routes, log), authenticator, readiness, wrongKeys };
+}
+
+/** Starts and stops everything, each part before what it uses. */
+function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | "stop"> {
+  const { config, store, reserve, log } = opened;
+  const { server, authenticator, readiness } = http;
+  const jobs = createJobs({ ...opened, ...work, ...http });
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
 
-  /** Clients have all descriptors but the reserve. Those that wait for nothing lose their connection. */
-  function noteShortage(): void {
-    const closed = server.server?.closeIdleConnections() ?? 0;
-    if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
-    shortageLoggedAt = clock();
-    log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
+  /** Without it, new sign-in links name an address of the settings, which is right in most cases. */
+  async function noteAddress(at: string): Promise<void> {
+    try {
+      await store.sessions.noteAddress(at);
+    } catch (thrown) {
+      log.warn("cannot note the address for sign-in links", { error: messageOf(thrown) });
+    }
   }
 
   async function stop(): Promise<void> {
     readiness.noteStop();
     for (const each of jobs) each.stop();
-    const sent = sender.stop();
+    const sent = work.sender.stop();
     if (server.server !== null) {
       const timer = setTimeout(() => server.stop(true), REQUEST_STOP_TIMEOUT_MS);
       await server.stop();
       clearTimeout(timer);
     }
-    await inboxWriter.drain();
+    await work.inboxWriter.drain();
     // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
-    await Promise.all([platform.stop(), processor.stop(), reconciler.stop(), remover.stop()]);
-    await bodyWriter.stop();
-    await recordWriter.drain();
+    await Promise.all([work.platform, work.processor, work.reconciler, work.remover].map((each) => each.stop()));
+    // A request whose connection was closed may still use the store.
+    await Promise.all([work.largeBodies.stop(), work.bodyWriter.stop()]);
+    await work.recordWriter.drain();
     await sent;
     await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
@@ -216,15 +260,10 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   }
 
   return {
-    store,
-    sender,
-    processor,
-    reconciler,
-    platform,
-    handle: async (request) => server.handle(request),
     async start() {
       // A body that was interrupted is applied before anybody can see half of it.
-      await bodyWriter.resume();
+      await work.bodyWriter.resume();
+      if (stopped !== undefined) throw new SdsError("failed", "it was stopped before it listened");
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {
@@ -233,11 +272,9 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
         });
       }
       reserve.start();
-      if (concurrency < config.deliveryConcurrency)
-        log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
       for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
-      await store.sessions.noteAddress(address);
+      await noteAddress(address);
       return address;
     },
     stop() {
@@ -250,18 +287,4 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
 /** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
-}
-
-/** Counts each request of a handler as work that readers make room for. */
-function counted(gauge: LoadGauge, handler: RouteHandler): RouteHandler {
-  return (request, context) => gauge.during(Promise.resolve(handler(request, context)));
-}
-
-/**
- * A job that never runs twice at the same time. Its errors are logged and do not end the program; the next tick runs it
- * again.
- */
-function job(pattern: string, name: string, run: () => Promise<void>, log: Log): Cron {
-  const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
-  return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
 }

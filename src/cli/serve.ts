@@ -28,10 +28,11 @@ export function addServeCommand(program: Command): void {
       const stop = untilSignal();
       const app = await openApp(config, { log, ...rest });
       try {
-        const address = await app.start();
+        // Waits for a signal too: a start can take some seconds.
+        const address = await Promise.race([app.start(), stop.then(() => undefined)]);
         if (config.egressAllow.length > 0)
           log.warn("SDS_EGRESS_ALLOW is set: webhooks may go to addresses that are not public");
-        tell(`listening on ${address}`);
+        if (address !== undefined) tell(`listening on ${address}`);
         log.info(`stopping on ${await stop}`);
       } finally {
         await app.stop();

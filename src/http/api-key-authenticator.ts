@@ -1,11 +1,14 @@
 import { messageOf, SdsError } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
+import { nextTurn } from "../lib/next-turn.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
 import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
+/** A first use is written at once only if nothing was written for so long. Otherwise a job writes it. */
+const ATTEMPT_INTERVAL_MS = 1_000;
 
 interface Dependencies {
   store: Pick<KeyStore, "find" | "touch">;
@@ -19,10 +22,10 @@ interface Dependencies {
 /** Finds the shop of an API key, and remembers when the key was last used. */
 export interface ApiKeyAuthenticator {
   /**
-   * @param peer the address at the other end of the socket
+   * @param client gives the network by which the client is counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
-  authenticate(header: string | null, peer: () => string | undefined): Promise<KeyOwner>;
+  authenticate(header: string | null, client: () => string): Promise<KeyOwner>;
   /**
    * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
    */
@@ -35,6 +38,8 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   const uses = new Map<string, number>();
   /** When, by `clock`, the use of a key was last written, by key id. */
   const writtenAt = new Map<string, number>();
+  let attemptedAt = Number.NEGATIVE_INFINITY;
+  let soon: Promise<void> | undefined;
 
   /** The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago. */
   function clockAt(storedAt: number): number {
@@ -42,11 +47,22 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
     return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
   }
 
+  /** Writes the first use of a key after the answer, because a locked database blocks the program at a write. */
+  function writeSoon(): void {
+    if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
+    soon = nextTurn()
+      .then(() => writeUses())
+      .finally(() => {
+        soon = undefined;
+      });
+  }
+
   async function writeUses({ all = false } = {}): Promise<void> {
     const at = clock();
     const isDue = (id: string) => at - (writtenAt.get(id) ?? Number.NEGATIVE_INFINITY) >= WRITE_INTERVAL_MS;
     const due = new Map([...uses].filter(([id]) => all || isDue(id)));
     if (due.size === 0) return;
+    attemptedAt = at;
     try {
       await store.touch(due);
     } catch (thrown) {
@@ -61,18 +77,22 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   }
 
   return {
-    async authenticate(header, peer) {
+    async authenticate(header, client) {
       const key = keyFromHeader(header);
       const owner = key === undefined ? undefined : await store.find(hashKey(key));
       if (owner === undefined) {
-        if (header !== null) wrongKeys.count(peer());
+        if (header !== null) wrongKeys.count(client());
         throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
       }
       uses.set(owner.keyId, now());
-      if (owner.lastUsedAt === null) await writeUses();
+      if (owner.lastUsedAt === null) writeSoon();
       else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, clockAt(owner.lastUsedAt));
       return owner;
     },
-    writeUses,
+    async writeUses(options) {
+      // At the stop, the store closes next.
+      await soon;
+      await writeUses(options);
+    },
   };
 }

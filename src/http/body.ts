@@ -10,6 +10,7 @@ const FIRST_ROOM_BYTES = 16 * 1024;
 const OVERHEAD_BYTES = 1024;
 /** A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
+const TOO_MANY = "Too many bodies are being read at once.";
 
 /** A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed. */
 export interface Body extends Disposable {
@@ -18,16 +19,16 @@ export interface Body extends Disposable {
 
 interface ReadOptions {
   maxBytes: number;
-  /** Whose bodies are counted together, such as an address. */
+  /** Whose bodies are counted together, such as a network. */
   sender: string;
 }
 
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Room is kept for what Content-Length announces, and for twice of what has arrived of a body in chunks. If there is
-   * none, the body that arrives for the longest is given up, of the sender who has the most of them: many stalled
-   * uploads do not keep out a new one.
+   * Room is kept for what Content-Length announces. A body in chunks gets room for twice the bytes that have arrived. If
+   * there is none, one body is given up: of the sender who has the most of them, the one that began first. So many
+   * stalled uploads do not keep out a new one.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: ReadOptions): Promise<Body>;
@@ -50,9 +51,9 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
   function keepRoom(arrival: Arrival, bytes: number): void {
     while (total + bytes - arrival.bytes > maxTotalBytes) {
       const stalled = longestOfMost(arriving);
-      if (stalled === undefined) throw unavailable("Too many bodies are being read at once.");
+      if (stalled === undefined) throw unavailable(TOO_MANY);
       leave(stalled);
-      stalled.giveUp("Too many bodies are being read at once.");
+      stalled.giveUp(TOO_MANY);
       if (stalled === arrival) return;
     }
     total += bytes - arrival.bytes;
@@ -123,12 +124,13 @@ function longestOfMost(arriving: ReadonlySet<Arrival>): Arrival | undefined {
 }
 
 /**
- * The value of Content-Length; undefined for a body in chunks.
+ * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5" of
+ * a header that was sent twice (RFC 9110, 8.6). The bytes of such a body are counted as they arrive.
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, maxBytes: number): number | undefined {
   const announced = headers.get("content-length");
-  if (announced === null) return undefined;
+  if (announced === null || !/^\d+$/.test(announced)) return undefined;
   if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
   return Number(announced);
 }

@@ -5,42 +5,56 @@ import { parseRecordText } from "../domain/records.ts";
 import type { Shop } from "../domain/shop.ts";
 import { importSecret, verifyBody } from "../domain/signature.ts";
 import { splitJson } from "../lib/json-split.ts";
+import type { LoadGauge } from "../lib/load-gauge.ts";
+import type { BodyWriter } from "../mirror/body-writer.ts";
 import { MAX_DIRECT_RECORDS } from "../mirror/record-check.ts";
+import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
-import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
-import { createLargeBodyHandler, type LargeBodyDependencies } from "./large-body.ts";
+import { announcedBytes, type Body, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
+import type { LargeBodies } from "./large-body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 /** A body of so many bytes is read at once, which takes some milliseconds at most. */
 const SMALL_BYTES = 64 * 1024;
+const BEHIND = "A body that was interrupted by a restart is still being applied. It is safe to try again.";
 
-interface Dependencies extends LargeBodyDependencies {
+interface Dependencies {
+  recordWriter: Pick<RecordWriter, "submit">;
+  largeBodies: Pick<LargeBodies, "apply">;
   bodies: BodyReader;
   shops: ShopStore;
+  bodyWriter: Pick<BodyWriter, "isBehind">;
+  /** Counts posts that are signed: readers make room for them. */
+  load: Pick<LoadGauge, "during">;
 }
 
 /** POST /intake: records from the billing system, answered after they are committed (docs/records.md, The intake). */
 export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
-  const { bodies, shops, recordWriter } = dependencies;
-  const applyLarge = createLargeBodyHandler(dependencies);
-  return async (request, { peer, keepOpen }) => {
+  const { bodies, shops, recordWriter, bodyWriter, largeBodies, load } = dependencies;
+  return async (request, { client, keepOpen }) => {
     announcedBytes(request, MAX_INBOUND_BYTES);
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
     if (!mayBeSigned(request.headers)) throw unauthorized();
-    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     const shop = await authenticate(shops, request.headers, body.bytes);
+    return await load.during(take(shop, body, keepOpen));
+  };
+
+  async function take(shop: Shop, body: Body, keepOpen: () => void): Promise<Response> {
+    // A record that is newer than the rest of an earlier body would be overwritten by it.
+    if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
     if (records === undefined) {
       keepOpen();
-      return accepted(await applyLarge(shop, body));
+      return accepted(await largeBodies.apply(shop, body));
     }
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused);
     return accepted(applied.accepted);
-  };
+  }
 }
 
 function accepted(count: number): Response {

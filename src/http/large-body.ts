@@ -20,11 +20,17 @@ export interface LargeBodyDependencies {
   slices: Slices;
 }
 
-/** Applies the records of a body in slices. @throws SdsError `bad_record`, `unavailable`; StoreError */
-export type LargeBodyHandler = (shop: Shop, body: Body) => Promise<number>;
+/** Checks and applies bodies that are too large to be read at once. */
+export interface LargeBodies {
+  /** Applies the records of a body in slices. @throws SdsError `bad_record`, `unavailable`; StoreError */
+  apply(shop: Shop, body: Body): Promise<number>;
+  /** Waits for the body that is checked or stored now. Others, and later ones, are refused with `unavailable`. */
+  stop(): Promise<void>;
+}
 
-export function createLargeBodyHandler(dependencies: LargeBodyDependencies): LargeBodyHandler {
+export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBodies {
   const mutex = createKeyedMutex();
+  let stopping = false;
   /** Bytes by shop. */
   const underWay = new Map<number, number>();
 
@@ -45,12 +51,21 @@ export function createLargeBodyHandler(dependencies: LargeBodyDependencies): Lar
     };
   }
 
-  return async (shop, body) => {
-    using _place = enter(shop, body.bytes.length);
-    // One after another, so that only one body at a time is in memory as text and as records.
-    const { accepted, applied } = await mutex.run("check", () => checkAndStore(dependencies, shop, body));
-    await applied;
-    return accepted;
+  return {
+    async apply(shop, body) {
+      using _place = enter(shop, body.bytes.length);
+      // One after another, so that only one body at a time is in memory as text and as records.
+      const { accepted, applied } = await mutex.run("check", async () => {
+        if (stopping) throw new SdsError("unavailable", "The program stops. It is safe to try again.");
+        return checkAndStore(dependencies, shop, body);
+      });
+      await applied;
+      return accepted;
+    },
+    async stop() {
+      stopping = true;
+      await mutex.run("check", async () => undefined);
+    },
   };
 }
 

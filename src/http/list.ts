@@ -22,13 +22,21 @@ export function createListHandler(
   authenticator: ApiKeyAuthenticator,
   readers: ReaderQueue,
 ): RouteHandler {
-  return async (request, { peer }) => {
-    const owner = await authenticator.authenticate(request.headers.get("authorization"), peer);
-    requireAccess(owner, "API access");
+  return async (request, { client }) => {
+    const authenticate = async () => {
+      const owner = await authenticator.authenticate(request.headers.get("authorization"), client);
+      requireAccess(owner, "API access");
+      return owner;
+    };
+    let owner = await authenticate();
     const { limit, cursor } = readQuery(request.url);
     const after = cursor === undefined ? null : parseCursor(cursor);
     const turn = readers.enter();
-    if (turn !== undefined) await turn;
+    if (turn !== undefined) {
+      await turn;
+      // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
+      owner = await authenticate();
+    }
     const page = after === undefined ? undefined : await pages.list(owner.shopId, resource, limit, after);
     if (page === undefined) {
       throw new SdsError(

@@ -31,7 +31,7 @@ const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 /** What a thrown refusal adds. The rest of a body that was given up is not read. */
 const HEADERS_OF: Partial<Record<ErrorCode, Record<string, string>>> = {
   unauthorized: { "WWW-Authenticate": "Bearer" },
-  unavailable: { "Retry-After": "1", Connection: "close" },
+  unavailable: { "Retry-After": RETRY_AFTER_SECONDS, Connection: "close" },
 };
 
 export function newRequestId(): string {

@@ -4,6 +4,8 @@ interface RouteContext {
   id: string;
   /** The address at the other end of the socket; undefined for a request that this process makes itself. */
   peer: () => string | undefined;
+  /** The network by which the client is counted, also behind a reverse proxy on this machine. */
+  client: () => string;
   /** Keeps the connection open for an answer that takes longer than a silent connection may last. */
   keepOpen: () => void;
 }

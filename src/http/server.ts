@@ -1,6 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import type { Log } from "../log.ts";
+import { clientNetworkOf } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
@@ -74,9 +75,11 @@ export function createHttpApp(table: readonly Route[], log: Log) {
         ({ request, params, server }) => {
           const { id = "" }: { id?: string } = params ?? {};
           const original = originals.get(request) ?? request;
+          const peer = () => server?.requestIP(original)?.address;
           return handler(request, {
             id,
-            peer: () => server?.requestIP(original)?.address,
+            peer,
+            client: () => clientNetworkOf(request, peer()),
             keepOpen: () => server?.timeout(original, 0),
           });
         },

@@ -1,4 +1,5 @@
 import { SdsError } from "../domain/error.ts";
+import type { LoadGauge } from "../lib/load-gauge.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
@@ -15,27 +16,36 @@ const MAX_ID_LENGTH = 200;
 const MAX_LOGGED_TOPIC = 100;
 const MAX_LOGGED_DOMAIN = 253;
 
+interface Dependencies {
+  bodies: BodyReader;
+  verify: Verifier;
+  shops: ShopStore;
+  inboxWriter: InboxWriter;
+  /** Counts webhooks that are genuine: readers make room for them. */
+  load: Pick<LoadGauge, "during">;
+  log: Log;
+  now: () => number;
+}
+
 /**
  * POST /platform/webhooks: answers 200 after the webhook is committed to the inbox, and leaves the processing for
  * later. A genuine webhook that is not used is answered with 200 too, because the platform removes an endpoint that
  * keeps refusing.
  */
-export function createPlatformWebhookHandler(
-  bodies: BodyReader,
-  verify: Verifier,
-  shops: ShopStore,
-  inboxWriter: InboxWriter,
-  log: Log,
-  now: () => number,
-): RouteHandler {
-  return async (request, { peer }) => {
+export function createPlatformWebhookHandler(dependencies: Dependencies): RouteHandler {
+  const { bodies, verify, shops, inboxWriter, load, log, now } = dependencies;
+  return async (request, { client }) => {
     const { headers } = request;
     announcedBytes(request, MAX_INBOUND_BYTES);
     const hmac = headers.get("x-shopify-hmac-sha256");
     // Without an HMAC the body need not be read.
     if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
-    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: peer() ?? "" });
+    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     if (!verify(body.bytes, hmac)) throw unauthorized();
+    return await load.during(take(headers, body.bytes));
+  };
+
+  async function take(headers: Headers, bytes: Uint8Array): Promise<Response> {
     const topic = headers.get("x-shopify-topic") ?? "";
     const domain = headers.get("x-shopify-shop-domain") ?? "";
     const webhookId = headers.get("x-shopify-webhook-id") ?? "";
@@ -46,7 +56,7 @@ export function createPlatformWebhookHandler(
     };
 
     const triggeredAt = Date.parse(headers.get("x-shopify-triggered-at") ?? "") || now();
-    const text = decodeUtf8(body.bytes) ?? "";
+    const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);
     if (shop === undefined) log.info("a platform webhook names an unknown shop", fields);
@@ -64,7 +74,7 @@ export function createPlatformWebhookHandler(
       });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });
-  };
+  }
 }
 
 function unauthorized(): SdsError {

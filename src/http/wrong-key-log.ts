@@ -1,5 +1,4 @@
 import type { Log } from "../log.ts";
-import { networkOf } from "./client-network.ts";
 
 /** So many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is exchanged. */
 const REPEATED = 3;
@@ -17,11 +16,8 @@ interface WrongKeys {
 }
 
 export interface WrongKeyLog {
-  /**
-   * Counts a wrong key.
-   * @param address the one at the other end of the socket; undefined for a request that this process makes itself
-   */
-  count(address: string | undefined): void;
+  /** Counts a wrong key. @param address the client's, or its network */
+  count(address: string): void;
   /** Warns about wrong keys that no warning has counted, and forgets addresses that are quiet. */
   report(): void;
 }
@@ -43,8 +39,7 @@ export function createWrongKeyLog(clock: () => number, log: Log): WrongKeyLog {
   }
 
   return {
-    count(peer) {
-      const address = networkOf(peer ?? "");
+    count(address) {
       const wrong = byAddress.get(address) ?? { count: 0, warnedAt: Number.NEGATIVE_INFINITY, lastAt: 0 };
       wrong.count += 1;
       wrong.lastAt = clock();

@@ -1,4 +1,5 @@
 import { nextTurn } from "./next-turn.ts";
+
 /** Long work that lets other work run in between. */
 export interface Slices {
   /**

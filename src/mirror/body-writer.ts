@@ -8,6 +8,7 @@ import type { Log } from "../log.ts";
 import type { IntakeBody, IntakeBodyStore } from "../store/intake-bodies.ts";
 import type { MirrorStore } from "../store/mirror.ts";
 import { StoreError } from "../store/store-error.ts";
+import { createEarlierBodies } from "./earlier-bodies.ts";
 
 /** Characters that are stored in one commit, of the parts of a body. */
 const CHARACTERS_PER_ADD = 256 * 1024;
@@ -15,6 +16,8 @@ const CHARACTERS_PER_ADD = 256 * 1024;
 const MAX_PARTS = 16;
 const MAX_CHARACTERS = 256 * 1024;
 const TARGET_MS = 8;
+/** How long a start waits for what an earlier run left. A body of 5 MiB takes some seconds. */
+const RESUME_WAIT_MS = 10_000;
 
 /** Applies bodies that are too large for one commit, all of their records or none. */
 export interface BodyWriter {
@@ -22,12 +25,18 @@ export interface BodyWriter {
    * Stores the parts, and then applies them in commits of their own, with other work in between. Nothing is kept if it
    * rejects before all parts are stored.
    * @param parts JSON of arrays of records that `checkBody` accepted
-   * @returns a refusal if the shop was removed. `applied` resolves after the last commit; if it rejects because of the
-   *   database, the rest is applied later
+   * @returns a refusal if the shop was removed. `applied` resolves after the last commit. While the database fails, it
+   *   waits. It rejects if the rest is dropped, and with StoreError `busy` at the stop: then the next start applies it
+   * @throws StoreError; `busy` also for a body that another program removed when it started
    */
   submit(shop: ShopRef, parts: readonly string[]): Promise<{ applied: Promise<void> } | ReturnType<typeof removedShop>>;
-  /** Applies what an earlier run of the program stored and did not apply to its end. */
+  /**
+   * Begins to apply what an earlier run of the program stored and did not apply to its end. Waits for it, but not for
+   * longer than ten seconds; the rest is applied beside other work. Never rejects.
+   */
   resume(): Promise<void>;
+  /** Whether a body of an earlier run is not applied to its end. A newer record would be overwritten by it. */
+  isBehind(shop: ShopRef): boolean;
   /** Ends after the commit that runs. The rest is applied after the next start. May be called twice. */
   stop(): Promise<void>;
 }
@@ -43,11 +52,16 @@ interface Dependencies {
   onQueued: () => void;
 }
 
-export function createBodyWriter({ mirror, bodies, slices, now, sleep, log, onQueued }: Dependencies): BodyWriter {
+export function createBodyWriter(dependencies: Dependencies): BodyWriter {
+  const { mirror, bodies, slices, now, sleep, log, onQueued } = dependencies;
   /** Who waits for the end of each body. */
-  const waiting = new Map<number, PromiseWithResolvers<void>>();
-  let stopping = false;
+  const waiting = new Map<number, { shopId: number; end: PromiseWithResolvers<void> }>();
+  /** The parts that are being stored. */
+  const storing = new Set<Promise<unknown>>();
+  const earlier = createEarlierBodies();
+  const stop = new AbortController();
   let parts = 1;
+  let resuming: Promise<void> | undefined;
   const loop = createTurnLoop({
     turn,
     sleep,
@@ -59,24 +73,25 @@ export function createBodyWriter({ mirror, bodies, slices, now, sleep, log, onQu
 
   /** Applies a slice of the oldest body of each shop in turn, until no body waits. */
   async function turn(): Promise<void> {
-    while (!stopping) {
-      const complete = await bodies.waiting();
-      settle(complete);
-      if (complete.length === 0) return;
-      for (const body of oldestOfEachShop(complete)) {
+    while (!stop.signal.aborted) {
+      const oldest = await bodies.oldestOfEachShop();
+      earlier.note(oldest);
+      settle(oldest);
+      if (oldest.length === 0) return;
+      for (const body of oldest) {
         await slices.next();
-        if (!stopping) await applySlice(body);
+        if (!stop.signal.aborted) await applySlice(body);
       }
     }
   }
 
-  /** A body that does not wait any more was applied, or was removed with its shop. */
-  function settle(complete: readonly IntakeBody[]): void {
-    const numbers = new Set(complete.map(({ number }) => number));
-    for (const [number, { resolve }] of waiting) {
-      if (numbers.has(number)) continue;
+  /** A body before its shop's oldest was applied, or was removed with its shop. */
+  function settle(oldest: readonly IntakeBody[]): void {
+    const oldestOf = new Map(oldest.map(({ number, shop }) => [shop.id, number]));
+    for (const [number, { shopId, end }] of waiting) {
+      if (number >= (oldestOf.get(shopId) ?? Number.POSITIVE_INFINITY)) continue;
       waiting.delete(number);
-      resolve();
+      end.resolve();
     }
   }
 
@@ -86,12 +101,9 @@ export function createBodyWriter({ mirror, bodies, slices, now, sleep, log, onQu
       const result = await mirror.applyIntakeParts(body, { parts, characters: MAX_CHARACTERS }, now());
       if (result !== undefined) noteResult(result);
     } catch (thrown) {
-      fail(body, thrown);
+      // Its sender goes on waiting. If it heard of a failure, it could send a newer record, which the rest overwrites.
       if (thrown instanceof StoreError && thrown.reason !== "conflict") throw thrown;
-      // It would fail again and again, and hold up the others.
-      const fields = { shop: body.shop.domain, body: body.number, error: messageOf(thrown) };
-      log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
-      await bodies.remove(body.shop.id, body.number);
+      await drop(body, thrown);
     }
     const tookMs = performance.now() - began;
     parts = tookMs > TARGET_MS ? Math.max(1, Math.floor(parts / 2)) : Math.min(MAX_PARTS, parts + 1);
@@ -102,17 +114,24 @@ export function createBodyWriter({ mirror, bodies, slices, now, sleep, log, onQu
     if (result.events > 0) onQueued();
   }
 
-  function fail({ number }: IntakeBody, thrown: unknown): void {
-    waiting.get(number)?.reject(thrown);
+  /** Drops a body that would fail again and again, and hold up the others. */
+  async function drop({ number, shop }: IntakeBody, thrown: unknown): Promise<void> {
+    const fields = { shop: shop.domain, body: number, error: messageOf(thrown) };
+    log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
+    await bodies.remove(shop.id, number);
+    waiting.get(number)?.end.reject(thrown);
     waiting.delete(number);
   }
 
+  /** @returns undefined if the shop was removed */
   async function store(shop: ShopRef, all: readonly string[]): Promise<number | undefined> {
     const number = await bodies.begin(shop.id);
     if (number === undefined) return undefined;
+    earlier.noteOwn(number);
     try {
       for (const group of groupsOf(all)) {
         await slices.next();
+        if (stop.signal.aborted) throw stopped();
         await bodies.add(shop.id, number, group);
       }
       await slices.next();
@@ -122,40 +141,72 @@ export function createBodyWriter({ mirror, bodies, slices, now, sleep, log, onQu
       await bodies.remove(shop.id, number).catch(() => undefined);
       if (!(thrown instanceof StoreError && thrown.reason === "conflict")) throw thrown;
     }
-    return undefined;
+    if (!(await bodies.canBegin(shop.id))) return undefined;
+    throw new StoreError("busy", new Error("another program that started removed a body that was being stored"));
+  }
+
+  async function resume(): Promise<void> {
+    earlier.begin();
+    try {
+      await bodies.removeIncomplete();
+      earlier.note(await bodies.oldestOfEachShop());
+    } catch (thrown) {
+      log.error("cannot read the bodies of the intake; the next turn tries again", { error: messageOf(thrown) });
+    }
+    loop.wake();
+    if (earlier.shops === 0) return;
+    log.info("bodies of the intake that the last run did not finish are applied first", { shops: earlier.shops });
+    const end = new AbortController();
+    const signal = AbortSignal.any([stop.signal, end.signal]);
+    await Promise.race([earlier.applied, sleep(RESUME_WAIT_MS, signal), untilStopped(stop.signal)]);
+    end.abort();
+    if (earlier.shops === 0 || stop.signal.aborted) return;
+    const fields = { shops: earlier.shops };
+    log.warn("bodies of the last run take long to apply; until then these shops get 503 from the intake", fields);
   }
 
   return {
     async submit(shop, all) {
-      const number = await store(shop, all);
+      if (stop.signal.aborted) throw stopped();
+      const stored = store(shop, all);
+      storing.add(stored);
+      const number = await stored.finally(() => storing.delete(stored));
       if (number === undefined) return removedShop(shop);
       const end = Promise.withResolvers<void>();
-      waiting.set(number, end);
+      // Its sender may have gone.
+      end.promise.catch(() => undefined);
+      if (stop.signal.aborted) end.reject(stopped());
+      else waiting.set(number, { shopId: shop.id, end });
       loop.wake();
       return { applied: end.promise };
     },
 
-    async resume() {
-      try {
-        await bodies.removeIncomplete();
-        await turn();
-      } catch (thrown) {
-        log.error("cannot apply a body of the intake; the next turn tries again", { error: messageOf(thrown) });
-        loop.wake();
-      }
+    resume() {
+      resuming ??= resume();
+      return resuming;
     },
 
+    isBehind: ({ id }) => earlier.isBehind(id),
+
     async stop() {
-      stopping = true;
+      stop.abort();
+      await Promise.allSettled([...storing, resuming]);
       await loop.stop();
+      for (const { end } of waiting.values()) end.reject(stopped());
+      waiting.clear();
     },
   };
 }
 
-function oldestOfEachShop(complete: readonly IntakeBody[]): IntakeBody[] {
-  const oldest = new Map<number, IntakeBody>();
-  for (const body of complete) if (!oldest.has(body.shop.id)) oldest.set(body.shop.id, body);
-  return [...oldest.values()];
+function stopped(): StoreError {
+  return new StoreError("busy", new Error("the program stops, and applies the rest of the body after its next start"));
+}
+
+function untilStopped(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 function* groupsOf(parts: readonly string[]): Generator<string[]> {

@@ -16,10 +16,12 @@ export interface IntakeBodyStore {
   begin(shopId: number): Promise<number | undefined>;
   /** Adds parts behind those that are there. */
   add(shopId: number, number: number, parts: readonly string[]): Promise<void>;
+  /** Whether a body can begin: the shop was not removed. */
+  canBegin(shopId: number): Promise<boolean>;
   /** @param parts how many parts it must have. @returns false if it was removed in between; then nothing is applied */
   complete(shopId: number, number: number, parts: number): Promise<boolean>;
-  /** The complete bodies, in the order in which they are applied. */
-  waiting(): Promise<IntakeBody[]>;
+  /** Of each shop the complete body that is applied first. */
+  oldestOfEachShop(): Promise<IntakeBody[]>;
   /** Removes a body with what is left of it. */
   remove(shopId: number, number: number): Promise<void>;
   /** Removes the bodies that a stopped program did not complete. */

@@ -124,7 +124,8 @@ async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<v
     const number = (await intakeBodies.begin(shop.id)) ?? 0;
     await intakeBodies.add(shop.id, number, [JSON.stringify([customer(3)]), JSON.stringify([customer(4)])]);
     if (isComplete) await intakeBodies.complete(shop.id, number, 2);
-    for (const body of await intakeBodies.waiting()) await mirror.applyIntakeParts(body, limits, START);
+    await intakeBodies.canBegin(shop.id);
+    for (const body of await intakeBodies.oldestOfEachShop()) await mirror.applyIntakeParts(body, limits, START);
   }
   await intakeBodies.remove(shop.id, 1);
   await intakeBodies.removeIncomplete();

@@ -33,15 +33,15 @@ for (const engine of engines()) {
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);
       const body = await addComplete(store, shop, [customer(1), subscription(1)], [order(1, 1)], [customer(2)]);
-      expect(await store.intakeBodies.waiting()).toEqual([body]);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([body]);
 
       const limits = { parts: 1, characters: 1e9 };
       expect(await store.mirror.applyIntakeParts(body, limits, START)).toMatchObject({ accepted: 2, changed: 2 });
       expect(await rows("intake_parts")).toHaveLength(2);
-      expect(await store.intakeBodies.waiting()).toEqual([body]);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([body]);
       expect(await store.mirror.applyIntakeParts(body, { ...limits, parts: 5 }, START)).toMatchObject({ accepted: 2 });
       expect([await rows("intake_parts"), await rows("intake_bodies")]).toEqual([[], []]);
-      expect(await store.intakeBodies.waiting()).toEqual([]);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
       expect(await store.mirror.applyIntakeParts(body, limits, START)).toBeUndefined();
       expect(await store.shops.rowCounts(shop.id)).toEqual({ customers: 2, subscriptions: 1, orders: 1 });
     });
@@ -65,10 +65,12 @@ for (const engine of engines()) {
       const first = await addComplete(store, alpha, [customer(1)]);
       const open = await add(store, alpha, [customer(2)]);
       const last = await addComplete(store, beta, [customer(3)]);
-      expect(await store.intakeBodies.waiting()).toEqual([first, last]);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([first, last]);
       expect(await store.intakeBodies.complete(alpha.id, open, 2)).toBe(false);
       expect(await store.intakeBodies.complete(beta.id, open, 1)).toBe(false);
-      expect(await store.intakeBodies.waiting()).toEqual([first, last]);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([first, last]);
+      expect(await store.intakeBodies.complete(alpha.id, open, 1)).toBe(true);
+      expect(await store.intakeBodies.oldestOfEachShop()).toEqual([first, last]);
     });
 
     test("that is not complete is removed, and others stay", async () => {
@@ -87,7 +89,9 @@ for (const engine of engines()) {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
       const body = await addComplete(store, shop, [customer(1)]);
+      expect(await store.intakeBodies.canBegin(shop.id)).toBe(true);
       await removeShop(store, shop.domain);
+      expect(await store.intakeBodies.canBegin(shop.id)).toBe(false);
       expect(await rows("intake_bodies")).toEqual([]);
       expect(await store.intakeBodies.begin(shop.id)).toBeUndefined();
       expect(await store.mirror.applyIntakeParts(body, NO_LIMITS, START)).toBeUndefined();

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
+import { type ApiKeyAuthenticator, createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
 import { createWrongKeyLog } from "../../src/http/wrong-key-log.ts";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createLog } from "../../src/log.ts";
 import { START, testApp } from "../support/app.ts";
 
-const peer = () => "192.0.2.1";
+const client = () => "192.0.2.1";
+
+/** Uses a key, and lets what follows the answer happen. */
+async function use(authenticator: ApiKeyAuthenticator, header: string): Promise<void> {
+  await authenticator.authenticate(header, client);
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+}
 
 /** An authenticator over a real store. `writes` has the time of each write of last uses. */
 async function openAuthenticator() {
@@ -29,20 +36,20 @@ async function openAuthenticator() {
 }
 
 describe("the last use of a key", () => {
-  test("is written at the first use before the answer, then at most once a minute, and at shutdown", async () => {
+  test("is written right after the answer to the first use, then at most once a minute, and at shutdown", async () => {
     const { authenticator, header, clock, writes, lastUsedAt } = await openAuthenticator();
-    const use = async (after: number) => {
+    const useAfter = async (after: number) => {
       clock.ms = START + after;
-      await authenticator.authenticate(header, peer);
+      await use(authenticator, header);
     };
-    await use(0);
+    await useAfter(0);
     expect(writes).toEqual([0]);
     for (const after of [30_000, 59_999, 60_000, 61_500, 119_999, 120_000]) {
-      await use(after);
+      await useAfter(after);
       await authenticator.writeUses();
     }
     expect(writes).toEqual([0, 60_000, 120_000]);
-    await use(130_000);
+    await useAfter(130_000);
     clock.ms = START + 140_000;
     await authenticator.writeUses({ all: true });
     expect(writes).toEqual([0, 60_000, 120_000, 140_000]);
@@ -51,15 +58,15 @@ describe("the last use of a key", () => {
 
   test("is written once a minute also after the wall clock was set back by an hour", async () => {
     const { authenticator, header, clock, writes, lastUsedAt, open } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     clock.step(-3_600_000);
     clock.ms += 60_000;
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     await authenticator.writeUses();
     expect(writes).toHaveLength(2);
     // The stored time is in the future now. A program that starts then does not wait for it.
     const restarted = open();
-    await restarted.authenticate(header, peer);
+    await use(restarted, header);
     await restarted.writeUses();
     expect(writes).toHaveLength(3);
     expect(await lastUsedAt()).toBe(0);
@@ -70,20 +77,20 @@ describe("the last use of a key", () => {
     const at = (after: number) => {
       clock.ms = START + after;
     };
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     at(30_000);
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     at(60_000);
     await authenticator.writeUses();
     at(100_000);
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     await authenticator.writeUses();
     expect(writes).toEqual([0, 60_000]);
   });
 
   test("is not written again without another use", async () => {
     const { authenticator, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     clock.ms += 120_000;
     await authenticator.writeUses();
     await authenticator.writeUses({ all: true });
@@ -93,12 +100,12 @@ describe("the last use of a key", () => {
   test("during a write is kept for the next one", async () => {
     const { authenticator, header, clock, store, lastUsedAt } = await openAuthenticator();
     const { touch } = store;
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     clock.ms += 60_000;
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     store.touch = async (uses) => {
       clock.ms += 1;
-      await authenticator.authenticate(header, peer);
+      await use(authenticator, header);
       await touch(uses);
     };
     await authenticator.writeUses();
@@ -110,10 +117,10 @@ describe("the last use of a key", () => {
 
   test("counts from what is stored, after a restart", async () => {
     const { authenticator, open, header, clock, writes } = await openAuthenticator();
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     const restarted = open();
     clock.ms += 30_000;
-    await restarted.authenticate(header, peer);
+    await use(restarted, header);
     await restarted.writeUses();
     expect(writes).toEqual([0]);
     clock.ms += 30_000;
@@ -127,7 +134,7 @@ describe("the last use of a key", () => {
     store.touch = async () => {
       throw new Error("database is locked");
     };
-    await authenticator.authenticate(header, peer);
+    await use(authenticator, header);
     expect(logged.map((text) => JSON.parse(text))).toMatchObject([
       { level: "warn", message: "cannot write when keys were last used", error: "database is locked" },
     ]);
@@ -135,5 +142,23 @@ describe("the last use of a key", () => {
     clock.ms += 1_000;
     await authenticator.writeUses();
     expect([writes, await lastUsedAt()]).toEqual([[1_000], 0]);
+  });
+
+  test("does not hold up the request, and a first use that cannot be written is tried again by the job only", async () => {
+    const { authenticator, header, clock, store, writes } = await openAuthenticator();
+    const { touch } = store;
+    let tries = 0;
+    store.touch = async () => {
+      tries += 1;
+      throw new Error("database is locked");
+    };
+    await authenticator.authenticate(header, client);
+    expect(tries).toBe(0);
+    for (let request = 0; request < 5; request += 1) await use(authenticator, header);
+    expect(tries).toBe(1);
+    clock.ms += 1_000;
+    store.touch = touch;
+    await authenticator.writeUses();
+    expect(writes).toEqual([1_000]);
   });
 });

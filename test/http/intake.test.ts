@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { answerOf, refusal, success } from "../support/answer.ts";
 import { START, testApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
 import { customer, gid, order, reward, subscription } from "../support/records.ts";
 
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -194,4 +195,25 @@ test("no log has personal data of a refused record", async () => {
   expect((await intake(undefined, { raw: '{"type":"customer","email":"bob@example.com' })).status).toBe(400);
   expect((await intake({ ...customer(1), email: 5, firstName: "Bob" })).status).toBe(400);
   expect(logged.join("")).not.toMatch(/bob/i);
+});
+
+test("a shop with a body that a restart interrupted gets 503 until it is applied, and others are served", async () => {
+  const { app, addShop } = await testApp();
+  const [alpha, beta] = [await addShop(), await addShop("beta.myshopify.com")];
+  const { intakeBodies } = app.store;
+  const number = (await intakeBodies.begin(alpha.shop.id)) ?? 0;
+  const parts = Array.from({ length: 200 }, (_, n) => JSON.stringify([customer(n + 1, { creditsCents: 1 })]));
+  await intakeBodies.add(alpha.shop.id, number, parts);
+  await intakeBodies.complete(alpha.shop.id, number, parts.length);
+  // In tests, pauses and limits of time are over at once.
+  await app.start();
+  expect((await beta.intake(customer(1))).status).toBe(202);
+  const newer = customer(200, { creditsCents: 2 });
+  const first = await alpha.intake(newer);
+  expect([first.status, await first.text()]).toEqual([503, expect.stringContaining("interrupted by a restart")]);
+  await eventually(async () => (await alpha.intake(newer)).status === 202);
+  expect(await alpha.all("customers")).toHaveLength(200);
+  expect((await alpha.all("customers")).find(({ shopifyId }) => shopifyId === newer.shopifyId)).toMatchObject({
+    creditsCents: 2,
+  });
 });

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
+import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
+import { createListHandler } from "../../src/http/list.ts";
+import { createLog } from "../../src/log.ts";
 import { answerOf, page, refusal, UNAUTHORIZED } from "../support/answer.ts";
 import { apply, type PageBody, testApp } from "../support/app.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
@@ -52,6 +55,26 @@ describe("a list checks the key, then the plan, then the query", () => {
     const { get } = await addShop("alpha.myshopify.com", plan);
     expect(await answerOf(await get(`/api/v1/orders?${query}`))).toEqual(expected);
   });
+});
+
+test("a request that waits for its turn while the removal of its shop begins gets nothing of the shop", async () => {
+  const { app, addShop, clock } = await testApp();
+  const { shop, key } = await addShop();
+  await apply(app, shop, [customer(1)]);
+  const log = createLog("error", { write: () => undefined }, clock.now);
+  const authenticator = createApiKeyAuthenticator({
+    store: app.store.keys,
+    now: clock.now,
+    clock: clock.monotonic,
+    log,
+    wrongKeys: { count: () => undefined },
+  });
+  const waits = { enter: async () => void (await app.store.shops.beginRemoval(shop.domain, clock.now())) };
+  const list = createListHandler("customers", app.store.pages, authenticator, waits);
+  const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
+  const context = { id: "", peer: () => undefined, client: () => "", keepOpen: () => undefined };
+  const answered = (async () => list(request, context))();
+  expect(await answered.catch((thrown: unknown) => thrown)).toMatchObject({ code: "unauthorized" });
 });
 
 describe("a page", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SESSION_LIFE_MS } from "../../src/domain/session.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";
@@ -301,4 +302,14 @@ test("unknown paths are 404 in JSON, signed in or not, and other methods are 405
       allow: "GET, POST",
     });
   }
+});
+
+test("a start whose address cannot be written works, and says so in the log", async () => {
+  const { app, logged } = await testApp();
+  app.store.sessions.noteAddress = async () => {
+    throw new StoreError("busy", new Error("database is locked"));
+  };
+  const address = await app.start();
+  expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  expect(logged.filter((line) => line.includes("cannot note the address for sign-in links"))).toHaveLength(1);
 });

@@ -43,12 +43,12 @@ describe("wrong keys from one address", () => {
     expect(warned()).toEqual([]);
   });
 
-  test("are counted by address, and for IPv6 by network", () => {
+  test("are counted by address", () => {
     const { send, warned } = openLog();
     send(2, "192.0.2.1");
     send(2, "192.0.2.2");
-    for (const host of ["1", "2", "ffff"]) send(1, `2001:db8::${host}`);
-    expect(warned()).toEqual([["2001:db8:0:0::/64", 3]]);
+    send(1, "192.0.2.1");
+    expect(warned()).toEqual([["192.0.2.1", 3]]);
   });
 
   test("are remembered of 1,000 addresses: the one that was quiet longest is forgotten first", () => {
@@ -73,4 +73,21 @@ test("three requests with a wrong key are in the log without the key; requests w
   expect(warned).toHaveLength(1);
   expect(JSON.parse(warned[0] ?? "")).toMatchObject({ level: "warn", wrongKeys: 3 });
   expect(logged.join("")).not.toContain("5555");
+});
+
+test("wrong keys behind a reverse proxy on this machine are counted by the client that the proxy names", async () => {
+  const { app, logged } = await testApp();
+  const address = await app.start();
+  const send = async (forwarded: string) => {
+    const headers = { Authorization: `Bearer cad_pk_${"5".repeat(48)}`, "X-Forwarded-For": forwarded };
+    expect((await fetch(`${address}/api/v1/orders`, { headers })).status).toBe(401);
+  };
+  const warned = () => logged.filter((line) => line.includes("wrong API keys")).map((line) => JSON.parse(line).address);
+  for (const client of ["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2"]) await send(client);
+  expect(warned()).toEqual([]);
+  // The client wrote the first entry itself.
+  await send("192.0.2.9, 192.0.2.1");
+  expect(warned()).toEqual(["192.0.2.1"]);
+  for (const host of ["1", "2", "ffff"]) await send(`2001:db8::${host}`);
+  expect(warned()).toEqual(["192.0.2.1", "2001:db8:0:0::/64"]);
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createSlices } from "../../src/lib/slices.ts";
 import { createLog } from "../../src/log.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
+import type { IntakeBodyStore } from "../../src/store/intake-bodies.ts";
 import type { MirrorStore } from "../../src/store/mirror.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
@@ -26,21 +27,28 @@ async function setUp() {
   afterTest(() => store.close());
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, () => START);
-  /** Called before each commit that applies parts. */
-  const before = { commit: (): void => undefined };
+  /** Called before each commit that applies parts, and before each that stores some. */
+  const before = { commit: (): void => undefined, add: async (): Promise<void> => undefined };
+  const bodies: IntakeBodyStore = {
+    ...store.intakeBodies,
+    async add(...args) {
+      await before.add();
+      return store.intakeBodies.add(...args);
+    },
+  };
   const mirror: Pick<MirrorStore, "applyIntakeParts"> = {
     async applyIntakeParts(...args) {
       before.commit();
       return store.mirror.applyIntakeParts(...args);
     },
   };
-  const writer = () => {
+  const writer = ({ sleep = (waitMs: number) => Bun.sleep(waitMs < 5_000 ? 1 : waitMs) } = {}) => {
     const made = createBodyWriter({
       mirror,
-      bodies: store.intakeBodies,
+      bodies,
       slices: createSlices(),
       now: () => START,
-      sleep: () => Bun.sleep(1),
+      sleep,
       log,
       onQueued: () => undefined,
     });
@@ -68,38 +76,125 @@ test("a body is applied whole before its sender hears of it, and bodies of two s
   await Promise.all([long, short]);
   expect(order).toEqual(["short", "long"]);
   expect([await customers(shop.id), await customers(other.id)]).toEqual([800, 6]);
-  expect(await store.intakeBodies.waiting()).toEqual([]);
+  expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
 });
 
-test("a stopped program applies the rest after its next start", async () => {
-  const { writer, before, shop, customers, store } = await setUp();
+/** What the promise rejects with. */
+function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => "it did not fail",
+    (thrown: unknown) => thrown,
+  );
+}
+
+/** A store with a body of 200 customers, of which an earlier run of the program applied some. */
+async function interrupted() {
+  const all = await setUp();
+  const { writer, before, shop, customers } = all;
   const first = writer();
   let commits = 0;
   before.commit = () => {
     commits += 1;
     if (commits === 3) void first.stop();
   };
-  await first.submit(shop, parts(100));
-  await eventually(async () => commits === 3 && (await customers(shop.id)) > 0);
+  const applied = appliedOf(first.submit(shop, parts(100)));
+  expect(await failureOf(applied)).toMatchObject({ reason: "busy" });
   await first.stop();
-  const interrupted = await customers(shop.id);
-  expect(interrupted).toBeLessThan(200);
+  expect(await customers(shop.id)).toBeWithin(1, 200);
+  before.commit = () => undefined;
+  return all;
+}
+
+test("a stopped program tells the senders that wait, and applies the rest before its next start is over", async () => {
+  const { writer, addShop, shop, customers, store, logged } = await interrupted();
   await store.intakeBodies.begin(shop.id);
-  await writer().resume();
+  const next = writer();
+  expect(next.isBehind(shop)).toBe(false);
+  const resumed = next.resume();
+  expect(next.isBehind(shop)).toBe(true);
+  await resumed;
   expect(await customers(shop.id)).toBe(200);
-  expect(await store.intakeBodies.waiting()).toEqual([]);
+  expect([next.isBehind(shop), next.isBehind(await addShop("beta.myshopify.com"))]).toEqual([false, false]);
+  expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
+  expect(logged.join("")).toContain("bodies of the intake that the last run did not finish are applied first");
 });
 
-test("a database that fails is told to the sender, and the rest is applied when it works again", async () => {
+test("a start does not wait for longer than its limit, and goes on beside other work", async () => {
+  const { writer, before, addShop, shop, customers, logged } = await interrupted();
+  let locked = true;
+  before.commit = () => {
+    if (locked) throw new StoreError("busy", new Error("database is locked"));
+  };
+  const next = writer({ sleep: () => Bun.sleep(1) });
+  await next.resume();
+  expect(logged.join("")).toContain("bodies of the last run take long to apply");
+  expect([next.isBehind(shop), next.isBehind(await addShop("beta.myshopify.com"))]).toEqual([true, false]);
+  locked = false;
+  await eventually(() => !next.isBehind(shop));
+  expect(await customers(shop.id)).toBe(200);
+});
+
+test("a start ends when the program is stopped", async () => {
+  const { writer, before } = await interrupted();
+  before.commit = () => {
+    throw new StoreError("busy", new Error("database is locked"));
+  };
+  const next = writer();
+  const resumed = next.resume();
+  await next.stop();
+  await resumed;
+});
+
+test("a database that fails in the middle keeps the sender waiting until all is applied", async () => {
   const { writer, before, shop, customers } = await setUp();
   let commits = 0;
   before.commit = () => {
     commits += 1;
     if (commits === 2) throw new StoreError("busy", new Error("database is locked"));
+    if (commits === 3) throw new StoreError("lost", new Error("disk I/O error"));
   };
-  const submitted = appliedOf(writer().submit(shop, parts(100)));
-  expect(await submitted.catch((thrown: unknown) => thrown)).toBeInstanceOf(StoreError);
-  await eventually(async () => (await customers(shop.id)) === 200);
+  await appliedOf(writer().submit(shop, parts(100)));
+  expect(commits).toBeGreaterThan(3);
+  expect(await customers(shop.id)).toBe(200);
+});
+
+test("a body that another program removes when it starts can be sent again", async () => {
+  const { writer, before, shop, store, customers } = await setUp();
+  const bodyWriter = writer();
+  before.add = () => store.intakeBodies.removeIncomplete();
+  expect(await failureOf(bodyWriter.submit(shop, parts(4)))).toMatchObject({ name: "StoreError", reason: "busy" });
+  before.add = async () => undefined;
+  await appliedOf(bodyWriter.submit(shop, parts(4)));
+  expect(await customers(shop.id)).toBe(8);
+});
+
+test("a stop waits for what is being stored, and nothing is stored after it", async () => {
+  const { writer, before, shop, store } = await setUp();
+  const bodyWriter = writer();
+  const { promise: adding, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+  let added = 0;
+  before.add = async () => {
+    added += 1;
+    begin();
+    await goesOn;
+  };
+  // More than one commit stores.
+  const large = parts(6_000);
+  const submitted = failureOf(bodyWriter.submit(shop, large));
+  await adding;
+  let stopped = false;
+  const stop = bodyWriter.stop().then(() => {
+    stopped = true;
+  });
+  await Bun.sleep(0);
+  expect(stopped).toBe(false);
+  goOn();
+  await stop;
+  expect(await submitted).toMatchObject({ name: "StoreError", reason: "busy" });
+  expect(added).toBe(1);
+  expect(await failureOf(bodyWriter.submit(shop, parts(1)))).toMatchObject({ name: "StoreError", reason: "busy" });
+  expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
 });
 
 test("a body that cannot be applied is dropped, and the next one is applied", async () => {
@@ -110,7 +205,7 @@ test("a body that cannot be applied is dropped, and the next one is applied", as
   expect(await bad.catch((thrown: Error) => thrown.message)).toContain("a checked record was refused");
   await good;
   expect(await customers(shop.id)).toBe(4);
-  expect(await store.intakeBodies.waiting()).toEqual([]);
+  expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
   expect(logged.join("")).toContain("the rest of a body of the intake cannot be applied and is dropped");
 });
 

@@ -50,14 +50,14 @@ export class Program {
   }
 
   /** Starts a command without waiting for its end. */
-  start(args: string[]): { pid: number; exited: Promise<number> } {
-    const { pid, exited } = Bun.spawn([...PROGRAM, ...args], {
+  start(args: string[]): { pid: number; exited: Promise<number>; stderr: ReadableStream<Uint8Array> } {
+    const { pid, exited, stderr } = Bun.spawn([...PROGRAM, ...args], {
       ...this.spawnOptions(),
       stdin: "ignore",
       stdout: "ignore",
-      stderr: "ignore",
+      stderr: "pipe",
     });
-    return { pid, exited };
+    return { pid, exited, stderr };
   }
 
   /** Runs a command that has to succeed. @returns what `--json` printed */

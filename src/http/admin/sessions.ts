@@ -1,13 +1,11 @@
-import ipaddr from "ipaddr.js";
 import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../domain/session.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { networkOf } from "../client-network.ts";
+import { clientNetworkOf, isLoopback } from "../client-network.ts";
 import type { AdminDependencies } from "./admin-request.ts";
 import { createSignInLimiter } from "./sign-in-limiter.ts";
 
 const COOKIE = "sds_session";
 const ATTRIBUTES = "HttpOnly; SameSite=Strict; Path=/admin";
-const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 
 /** Somebody who is signed in. */
 export interface Session {
@@ -45,7 +43,7 @@ export function createSessions({ store, now, clock, random, publicUrl }: AdminDe
 
   return {
     async signIn(request, token, peer) {
-      const address = addressOf(request, peer);
+      const address = clientNetworkOf(request, peer);
       const wait = limiter.waitSeconds(address);
       if (wait !== undefined) return { refused: "limit", wait, address };
       // Counts before the database answers, so that wrong tokens sent at the same time all count. A right token takes
@@ -77,21 +75,6 @@ export function createSessions({ store, now, clock, random, publicUrl }: AdminDe
       return `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
     },
   };
-}
-
-/**
- * The address by which wrong tokens are counted. Behind a reverse proxy on this machine it is the one that the proxy
- * added, which is the last: a client can write anything before it.
- */
-function addressOf(request: Request, peer: string | undefined): string {
-  const forwarded = isLoopback(peer) ? request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
-  const address = forwarded !== undefined && ipaddr.isValid(forwarded) ? forwarded : (peer ?? "");
-  return networkOf(address);
-}
-
-/** A request without a socket comes from this process itself. */
-function isLoopback(peer: string | undefined): boolean {
-  return peer === undefined || LOOPBACK.test(peer);
 }
 
 /** The token in the request's cookie. Several cookies count as none: another site of the domain can add one. */

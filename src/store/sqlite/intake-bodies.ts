@@ -15,9 +15,10 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     `UPDATE intake_bodies SET complete = 1 WHERE shop_id = ? AND number = ?
      AND ? = (SELECT count(*) FROM intake_parts WHERE shop_id = intake_bodies.shop_id AND body = intake_bodies.number)`,
   );
-  const waiting = db.prepare<{ number: number; shopId: number; domain: string }, []>(
-    `SELECT number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
-     WHERE complete = 1 AND removal_started_at IS NULL ORDER BY number`,
+  const canBegin = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  const oldest = db.prepare<{ number: number; shopId: number; domain: string }, []>(
+    `SELECT min(number) AS number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
+     WHERE complete = 1 AND removal_started_at IS NULL GROUP BY shop_id ORDER BY 1`,
   );
   const incomplete = db.prepare<{ number: number; shopId: number }, []>(
     "SELECT number, shop_id AS shopId FROM intake_bodies WHERE complete = 0",
@@ -49,8 +50,12 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
       return complete.run(shopId, number, parts).changes > 0;
     },
 
-    async waiting() {
-      return waiting.all().map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain } }));
+    async canBegin(shopId) {
+      return canBegin.get(shopId) !== null;
+    },
+
+    async oldestOfEachShop() {
+      return oldest.all().map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain } }));
     },
 
     remove,

@@ -1,0 +1,57 @@
+import { Cron } from "croner";
+import type { ShopRemover } from "./actions/shop-removal.ts";
+import type { Sender } from "./delivery/sender.ts";
+import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
+import { messageOf } from "./domain/error.ts";
+import type { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
+import type { Readiness } from "./http/readiness.ts";
+import type { WrongKeyLog } from "./http/wrong-key-log.ts";
+import type { Log } from "./log.ts";
+import type { InboxProcessor } from "./shopify/inbox/processor.ts";
+import type { Reconciler } from "./shopify/sync/reconciler.ts";
+import type { Store } from "./store/store.ts";
+
+/**
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
+ * sends one a day late.
+ */
+const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
+const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
+
+interface Dependencies {
+  store: Pick<Store, "checkpoint" | "deliveries" | "inbox">;
+  sender: Pick<Sender, "wake">;
+  processor: Pick<InboxProcessor, "wake">;
+  remover: Pick<ShopRemover, "wake">;
+  reconciler: Pick<Reconciler, "begin">;
+  authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
+  readiness: Pick<Readiness, "reason">;
+  wrongKeys: Pick<WrongKeyLog, "report">;
+  now: () => number;
+  log: Log;
+}
+
+/**
+ * What a running program does by the clock. A job begins when it is resumed, and never runs twice at the same time. Its
+ * errors are logged and do not end the program; the next tick runs it again.
+ */
+export function createJobs(dependencies: Dependencies): Cron[] {
+  const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
+  const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
+  const jobs: [pattern: string, name: string, run: () => Promise<void>][] = [
+    ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
+    ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
+    ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
+    ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
+    ["* * * * * *", "send due deliveries", async () => sender.wake()],
+    ["* * * * * *", "process platform webhooks", async () => processor.wake()],
+    ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
+    ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
+    ["0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS)],
+    ["0 0 * * * *", "forget the ids of old platform webhooks", () => store.inbox.forgetReceipts(receiptsBefore())],
+  ];
+  return jobs.map(([pattern, name, run]) => {
+    const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
+    return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
+  });
+}

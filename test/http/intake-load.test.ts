@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { createBodyReader } from "../../src/http/body.ts";
+import { createIntakeHandler } from "../../src/http/intake.ts";
+import { createPlatformWebhookHandler } from "../../src/http/shopify-webhooks.ts";
+import { createLog } from "../../src/log.ts";
+import { testApp } from "../support/app.ts";
+
+const CONTEXT = { id: "", peer: () => undefined, client: () => "", keepOpen: () => undefined };
+
+/** A load gauge that notes for how many posts readers made room, and a reader of one body at a time. */
+async function setUp() {
+  const { app, addShop, clock } = await testApp();
+  const { shop } = await addShop();
+  const parts = {
+    bodies: createBodyReader({ maxTotalBytes: 2_000 }),
+    shops: app.store.shops,
+    load: {
+      counted: 0,
+      during<T>(work: Promise<T>): Promise<T> {
+        this.counted += 1;
+        return work;
+      },
+    },
+    log: createLog("error", { write: () => undefined }, clock.now),
+    now: clock.now,
+  };
+  return { app, shop, ...parts, parts };
+}
+
+function post(body: string, headers: Record<string, string>): Request {
+  return new Request("http://sds.test/", { method: "POST", body, headers: { "Content-Length": "2", ...headers } });
+}
+
+test("readers make room for a signed post to the intake only, and its body counts until it is applied", async () => {
+  const { app, shop, bodies, load, parts } = await setUp();
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: submitted, resolve: submit } = Promise.withResolvers<void>();
+  const recordWriter = {
+    async submit() {
+      submit();
+      await goesOn;
+      return { accepted: 0, changed: 0, events: 0 };
+    },
+  };
+  const unused = { apply: async () => 0 };
+  const handler = createIntakeHandler({
+    ...parts,
+    recordWriter,
+    largeBodies: unused,
+    bodyWriter: { isBehind: () => false },
+  });
+  const secret = (await app.store.shops.intakeSecret(shop.domain))?.secret ?? "";
+  const headers = (signature: string) => ({
+    "X-Service-Shop": shop.domain,
+    "X-Service-Signature": `sha256=${signature}`,
+  });
+  const send = async (signature: string) => handler(post("[]", headers(signature)), CONTEXT);
+
+  expect(await send("0".repeat(64)).catch((thrown: unknown) => thrown)).toMatchObject({ code: "unauthorized" });
+  expect(load.counted).toBe(0);
+  const answered = send(createHmac("sha256", secret).update("[]").digest("hex"));
+  await submitted;
+  expect(load.counted).toBe(1);
+  const other = () => bodies.read(post("[]", {}), { maxBytes: 100, sender: "" });
+  expect(await other().catch((thrown: unknown) => thrown)).toMatchObject({ code: "unavailable" });
+  goOn();
+  expect((await answered).status).toBe(202);
+  using body = await other();
+  expect(body.bytes).toHaveLength(2);
+});
+
+test("readers make room for a genuine platform webhook only", async () => {
+  const { load, parts } = await setUp();
+  for (const genuine of [false, true]) {
+    const handler = createPlatformWebhookHandler({
+      ...parts,
+      verify: () => genuine,
+      inboxWriter: { submit: async () => true, drain: async () => undefined },
+    });
+    const answered = (async () => handler(post("{}", { "X-Shopify-Hmac-Sha256": `${"A".repeat(43)}=` }), CONTEXT))();
+    const outcome = await answered.catch((thrown: unknown) => thrown);
+    expect(outcome).toMatchObject(genuine ? { status: 200 } : { code: "unauthorized" });
+    expect(load.counted).toBe(genuine ? 1 : 0);
+  }
+});
