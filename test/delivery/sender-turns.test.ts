@@ -80,6 +80,7 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       return shop;
     },
     queue,
+    setUrl: (shop: Shop, url: string) => webhooks.set(shop.id, { url }, START),
     async wake(): Promise<void> {
       sender.wake();
       await settle();
@@ -309,7 +310,7 @@ describe("an operator reads in the log", () => {
 
   async function failing(waitsMs: number[]) {
     const all = await sendingSlowly({ waitsMs, perShop: 1 });
-    await all.addShop("a", 4);
+    const shop = await all.addShop("a", 4);
     const endNext = async (outcome = OK) => {
       await all.wake();
       all.newAttempts()[0]?.end(outcome);
@@ -321,7 +322,7 @@ describe("an operator reads in the log", () => {
         .map((line) => JSON.parse(line))
         .filter(({ level }) => level !== "debug")
         .map(({ time: _time, ...rest }) => rest);
-    return { ...all, endNext, lines };
+    return { ...all, shop, endNext, lines };
   }
   const where = { shop: "a.myshopify.com", topic: "subscription.created", host: "hooks.example.com" };
 
@@ -336,6 +337,18 @@ describe("an operator reads in the log", () => {
     expect(lines()).toEqual([{ level: "info", message: "the endpoint answers again", ...where }]);
     await endNext();
     expect(lines()).toEqual([]);
+  });
+
+  test("that a new URL of an endpoint fails too", async () => {
+    const { shop, endNext, lines, setUrl } = await failing([]);
+    await endNext(failure);
+    expect(lines()[0]).toMatchObject({ message: "the endpoint fails", host: "hooks.example.com" });
+    await setUrl(shop, "https://new.example.com/");
+    // This delivery was claimed with the old URL.
+    await endNext(failure);
+    await endNext(failure);
+    const messages = lines().filter(({ message }) => message === "the endpoint fails");
+    expect(messages).toMatchObject([{ host: "new.example.com" }]);
   });
 
   test("of each delivery that is dead, but nothing of a result that is not recorded yet", async () => {
