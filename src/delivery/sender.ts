@@ -66,26 +66,26 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   });
 
   async function turn(): Promise<void> {
-    const recorded = results;
+    const ended = results;
     results = [];
     try {
-      const claimed = await recordAndClaim(recorded);
+      const { recorded, claimed } = await recordAndClaim(ended);
       for (const result of recorded) logFailure(result);
       for (const claim of claimed) launch(claim);
     } catch (thrown) {
-      results = [...recorded, ...results];
+      results = [...ended, ...results];
       throw thrown;
     }
   }
 
-  async function recordAndClaim(recorded: readonly AttemptResult[]): Promise<Claim[]> {
+  async function recordAndClaim(ended: readonly AttemptResult[]): ReturnType<DeliveryStore["turn"]> {
     const at = now();
     await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
     const shares = limiter.share(due);
-    if (recorded.length === 0 && shares.size === 0) return [];
+    if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [] };
     const leaseEndsAt = at + settings.timeoutMs + LEASE_MARGIN_MS;
-    return deliveries.turn(recorded, shares, at, leaseEndsAt, settings.waitsMs);
+    return deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs);
   }
 
   /** Before the first turn, and whenever the clock was set back. */

@@ -67,6 +67,12 @@ export interface AttemptResult {
   pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
 }
 
+/** What one transaction of the sender did. */
+interface Turn {
+  recorded: AttemptResult[];
+  claimed: Claim[];
+}
+
 interface DeliveryFilter {
   limit: number;
   status?: DeliveryStatus;
@@ -97,7 +103,7 @@ export interface DeliveryStore {
     now: number,
     leaseUntil: number,
     waits: readonly number[],
-  ): Promise<Claim[]>;
+  ): Promise<Turn>;
   /** Newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */

@@ -59,7 +59,7 @@ for (const engine of engines()) {
       for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
       await queueRewards(store, beta, ["b1", "b2"]);
       await queueRewards(store, gamma, ["g1"]);
-      const claims = await store.deliveries.turn(
+      const { claimed: claims } = await store.deliveries.turn(
         [],
         new Map([
           [alpha.id, 2],
@@ -250,10 +250,11 @@ for (const engine of engines()) {
       const [kept] = await claim(store, shop, { now: START + LEASE });
       if (lost === undefined || kept === undefined) throw new Error("nothing was claimed");
       const before = await rows("deliveries");
-      await record(store, [succeeded(lost)]);
+      expect(await record(store, [succeeded(lost)])).toEqual([]);
       expect(await rows("deliveries")).toEqual(before);
       expect(await rows("attempts")).toEqual([]);
-      await record(store, [failed(kept, START + LEASE)]);
+      const result = failed(kept, START + LEASE);
+      expect(await record(store, [result])).toEqual([result]);
       // The lease ends with the record, so it is recorded once.
       await record(store, [succeeded(kept)]);
       expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });

@@ -72,21 +72,23 @@ export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
 /** Claims the due deliveries. */
-export function claim(
+export async function claim(
   store: Store,
   shop: ShopRef,
   { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
 ): Promise<Claim[]> {
-  return store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
+  const { claimed } = await store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
+  return claimed;
 }
 
-/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. */
+/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. @returns what it recorded */
 export async function record(
   store: Store,
   ended: readonly AttemptResult[],
   waits: readonly number[] = WAITS,
-): Promise<void> {
-  await store.deliveries.turn(ended, new Map(), START, START, waits);
+): Promise<AttemptResult[]> {
+  const { recorded } = await store.deliveries.turn(ended, new Map(), START, START, waits);
+  return recorded;
 }
 
 export function succeeded(claimed: Claim, startedAt = START): AttemptResult {

@@ -190,9 +190,9 @@ describe("a turn", () => {
     const turns: [number, number][] = [];
     const { turn } = deliveries;
     deliveries.turn = async (results, ...others) => {
-      const claims = await turn(results, ...others);
-      turns.push([results.length, claims.length]);
-      return claims;
+      const done = await turn(results, ...others);
+      turns.push([done.recorded.length, done.claimed.length]);
+      return done;
     };
     for (const attempt of newAttempts()) attempt.end();
     await settle();
@@ -369,6 +369,17 @@ describe("an operator reads in the log", () => {
     endPause();
     await settle();
     expect(lines()).toEqual([dead]);
+  });
+
+  test("nothing of a result that came after another process took over the delivery", async () => {
+    const { shop, deliveries, wake, newAttempts, settle, lines, clock } = await failing([]);
+    await wake();
+    const [attempt] = newAttempts();
+    clock.ms += 15_000;
+    await deliveries.turn([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
+    attempt?.end(failure);
+    await settle();
+    expect(lines()).toEqual([]);
   });
 });
 

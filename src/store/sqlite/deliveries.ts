@@ -120,10 +120,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      )`,
   );
 
-  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): void {
+  /** @returns false if another process took over the lease */
+  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): boolean {
     const { shopId } = claim;
     const before = underLease.get(shopId, claim.id, claim.lease);
-    if (before === null) return;
+    if (before === null) return false;
     const { status, attempts, round, nextAttemptAt } = afterAttempt(before, outcome, startedAt, waits);
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
     update.run(
@@ -140,6 +141,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     );
     addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
     if (pace !== undefined) setPace.run(pace.pace, pace.timedOutAt, shopId, claim.url);
+    return true;
   }
 
   function claimFor(shopId: number, share: number, now: number, leaseUntil: number): Claim[] {
@@ -192,11 +194,12 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     async turn(ended, shares, now, leaseUntil, waits) {
       return db
         .transaction(() => {
-          for (const each of ended) record(each, waits);
+          const recorded = ended.filter((each) => record(each, waits));
           const removed = removing();
-          return [...shares].flatMap(([shopId, share]) =>
+          const claimed = [...shares].flatMap(([shopId, share]) =>
             removed.has(shopId) ? [] : claimFor(shopId, share, now, leaseUntil),
           );
+          return { recorded, claimed };
         })
         .immediate();
     },
