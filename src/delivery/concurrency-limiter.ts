@@ -57,8 +57,8 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   const taken: Record<SlotPace, number> = { quick: 0, untried: 0, slow: 0 };
   const takenByShop = new Map<number, number>();
   /** Attempts that run for less than a second, in the order of their beginning. */
-  const young = new Set<Running>();
-  const oldByShop = new Map<number, number>();
+  const recent = new Set<Running>();
+  const longRunningByShop = new Map<number, number>();
 
   function free(): number {
     return total - taken.quick - taken.untried - taken.slow;
@@ -71,14 +71,14 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   }
 
   /** From now on, attempts that have run for a second count as slow. */
-  function age(): void {
-    for (const attempt of young) {
+  function countLongRunningAsSlow(): void {
+    for (const attempt of recent) {
       if (now() - attempt.beganMs < QUICK_MS) break;
-      young.delete(attempt);
+      recent.delete(attempt);
       taken[attempt.pace] -= 1;
       taken.slow += 1;
       attempt.pace = "slow";
-      add(oldByShop, attempt.shopId, 1);
+      add(longRunningByShop, attempt.shopId, 1);
     }
   }
 
@@ -110,10 +110,10 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       return free();
     },
     share(dueShopIds) {
-      age();
+      countLongRunningAsSlow();
       const shares = new Map<number, number>();
       const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
-      for (const shopId of dueShopIds) if (!oldByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
+      for (const shopId of dueShopIds) if (!longRunningByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
       let left = free();
       left -= shareInTurn("quick", due.quick, 1, left, shares);
       left -= shareInTurn("untried", due.untried, 1, left - keptForQuick, shares);
@@ -126,9 +126,9 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       const attempt: Running = { shopId, pace: paces.of(shopId, now()), beganMs: now() };
       taken[attempt.pace] += 1;
       add(takenByShop, shopId, 1);
-      young.add(attempt);
+      recent.add(attempt);
       return (timedOut) => {
-        if (!young.delete(attempt)) add(oldByShop, shopId, -1);
+        if (!recent.delete(attempt)) add(longRunningByShop, shopId, -1);
         taken[attempt.pace] -= 1;
         add(takenByShop, shopId, -1);
         return paces.note(shopId, url, now() - attempt.beganMs, timedOut, now());
