@@ -1,5 +1,7 @@
+import type { DeliveryKind, Pace } from "../domain/delivery.ts";
 import { createRotation, type Rotation } from "../lib/rotation.ts";
-import { createPaces, type PaceChange, type Paces, QUICK_MS } from "./paces.ts";
+import type { DueShop } from "../store/deliveries.ts";
+import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
 
 type SlotPace = ReturnType<Paces["of"]>;
 
@@ -8,22 +10,24 @@ export interface ConcurrencyLimiter {
   readonly free: number;
   /**
    * Divides the free slots among shops that have deliveries due. It takes none of them.
-   * @param dueShopIds ascending
+   * @param due by ascending id
    * @returns the number of slots by shop; a shop without a slot is missing
    */
-  share(dueShopIds: readonly number[]): Map<number, number>;
+  share(due: readonly DueShop[]): Map<number, number>;
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once; it returns what should be stored of the endpoint
+   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt tells nothing of the
+   *   endpoint. It returns what `Paces.note` returns.
    */
-  take(shopId: number, url: string | null): (timedOut: boolean) => PaceChange | undefined;
+  take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
-  restore(shopId: number, url: string, pace: PaceChange["pace"], timeoutAgeMs: number): void;
+  restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
 interface Running {
   shopId: number;
+  kind: DeliveryKind;
   /** What its slot counts for. */
   pace: SlotPace;
   beganMs: number;
@@ -39,7 +43,8 @@ interface Running {
  *
  * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
  * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
- * then on, and its shop gets no other slot until it ends.
+ * then on, and its shop gets no other slot for that kind of delivery until it ends.
+ * Where a text says "endpoint", the same holds for a shop's workflow triggers.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that is never set
@@ -58,7 +63,7 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   const takenByShop = new Map<number, number>();
   /** Attempts that run for less than a second, in the order of their beginning. */
   const recent = new Set<Running>();
-  const longRunningByShop = new Map<number, number>();
+  const longRunningByShop: Record<DeliveryKind, Map<number, number>> = { webhook: new Map(), trigger: new Map() };
 
   function free(): number {
     return total - taken.quick - taken.untried - taken.slow;
@@ -78,7 +83,7 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       taken[attempt.pace] -= 1;
       taken.slow += 1;
       attempt.pace = "slow";
-      add(longRunningByShop, attempt.shopId, 1);
+      add(longRunningByShop[attempt.kind], attempt.shopId, 1);
     }
   }
 
@@ -109,11 +114,13 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
     get free() {
       return free();
     },
-    share(dueShopIds) {
+    share(dueShops) {
       countLongRunningAsSlow();
       const shares = new Map<number, number>();
       const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
-      for (const shopId of dueShopIds) if (!longRunningByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
+      for (const { shopId, kind } of dueShops) {
+        if (!longRunningByShop[kind].has(shopId)) due[paces.of(shopId, kind, now())].push(shopId);
+      }
       let left = free();
       left -= shareInTurn("quick", due.quick, 1, left, shares);
       left -= shareInTurn("untried", due.untried, 1, left - keptForQuick, shares);
@@ -121,17 +128,17 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       shareInTurn("slow", due.slow, 1, Math.min(left - keptForFirst, slowLimit - taken.slow), shares);
       return shares;
     },
-    take(shopId, url) {
-      if (url !== null) paces.begin(shopId, url);
-      const attempt: Running = { shopId, pace: paces.of(shopId, now()), beganMs: now() };
+    take(shopId, kind, url) {
+      paces.begin(shopId, kind, url);
+      const attempt: Running = { shopId, kind, pace: paces.of(shopId, kind, now()), beganMs: now() };
       taken[attempt.pace] += 1;
       add(takenByShop, shopId, 1);
       recent.add(attempt);
-      return (timedOut) => {
-        if (!recent.delete(attempt)) add(longRunningByShop, shopId, -1);
+      return (ending) => {
+        if (!recent.delete(attempt)) add(longRunningByShop[kind], shopId, -1);
         taken[attempt.pace] -= 1;
         add(takenByShop, shopId, -1);
-        return paces.note(shopId, url, now() - attempt.beganMs, timedOut, now());
+        return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
       };
     },
     restore(shopId, url, pace, timeoutAgeMs) {

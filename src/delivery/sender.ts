@@ -118,21 +118,28 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   }
 
   function makeAttempt(claim: Claim): Promise<void> {
-    const giveBack = limiter.take(claim.shopId, claim.kind === "webhook" ? claim.url : null);
+    const isWebhook = claim.kind === "webhook";
+    const giveBack = limiter.take(claim.shopId, claim.kind, isWebhook ? claim.url : null);
     const startedAt = now();
     const began = performance.now();
     return attempt(claim).then(
       ({ timedOut, ...outcome }) => {
         const durationMs = Math.round(performance.now() - began);
-        const change = giveBack(timedOut);
+        const pace = giveBack({ timedOut, error: outcome.error });
         claims.delete(claim.id);
-        const pace = change && { pace: change.pace, timedOutAt: change.timedOut ? startedAt + durationMs : null };
-        results.push({ claim, outcome, startedAt, duration: durationMs, ...(pace && { pace }) });
+        const timedOutAt = timedOut ? startedAt + durationMs : null;
+        results.push({
+          claim,
+          outcome,
+          startedAt,
+          duration: durationMs,
+          ...(isWebhook && pace !== undefined && { pace: { pace, timedOutAt } }),
+        });
         log.debug("attempted a delivery", { delivery: claim.id, statusCode: outcome.statusCode, error: outcome.error });
       },
       (thrown: unknown) => {
         // The fault is ours, not the endpoint's. It is not recorded: after its lease the delivery is attempted again.
-        giveBack(false);
+        giveBack();
         claims.delete(claim.id);
         log.error("cannot attempt a delivery", { delivery: claim.id, error: messageOf(thrown) });
       },

@@ -47,6 +47,12 @@ export interface Claim {
   lease: string;
 }
 
+/** A shop with something to attempt, and the kind of what is due longest. */
+export interface DueShop {
+  shopId: number;
+  kind: DeliveryKind;
+}
+
 /** What is known of an endpoint from its attempts so far. */
 export interface EndpointPace {
   shopId: number;
@@ -63,7 +69,7 @@ export interface AttemptResult {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** What is known of the endpoint now, if that changed. It is kept while the endpoint has the claim's URL. */
+  /** What is known of a webhook's endpoint now. It is kept while the endpoint has the claim's URL. */
   pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
 }
 
@@ -80,8 +86,8 @@ interface DeliveryFilter {
 }
 
 export interface DeliveryStore {
-  /** Ids of the shops with something to attempt, ascending. */
-  dueShops(now: number): Promise<number[]>;
+  /** The shops with something to attempt, by ascending id. */
+  dueShops(now: number): Promise<DueShop[]>;
   /** The paces of all endpoints that were tried. */
   paces(): Promise<EndpointPace[]>;
   /**
@@ -94,7 +100,8 @@ export interface DeliveryStore {
   /**
    * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another
    * process took over meanwhile is not recorded.
-   * @param shares how many deliveries to claim for each shop
+   * @param shares how many deliveries to claim for each shop, at most. All that are claimed for a shop have the kind of
+   *   the one that is due longest.
    * @param waits see `afterAttempt`
    */
   turn(

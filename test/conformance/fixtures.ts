@@ -71,14 +71,23 @@ export async function queueRewards(
 export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
-/** Claims the due deliveries. */
+/** Claims the due deliveries, of both kinds. */
 export async function claim(
   store: Store,
   shop: ShopRef,
   { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
 ): Promise<Claim[]> {
-  const { claimed } = await store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
-  return claimed;
+  const claims: Claim[] = [];
+  for (const results of [ended, []]) {
+    const shares = new Map([[shop.id, share - claims.length]]);
+    claims.push(...(await store.deliveries.turn(results, shares, now, now + LEASE, WAITS)).claimed);
+  }
+  return claims;
+}
+
+/** The ids of the shops with something to attempt. */
+export async function dueShopIds(store: Store, now: number): Promise<number[]> {
+  return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
 }
 
 /** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. @returns what it recorded */

@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { createSender, type SenderSettings } from "../../src/delivery/sender.ts";
 import type { Shop } from "../../src/domain/shop.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
 import { createLog } from "../../src/log.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
+import { TOKENS } from "../conformance/fixtures.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { subscription } from "../support/records.ts";
@@ -21,6 +23,12 @@ interface Attempt {
 /** A sender with a real database and attempts that wait for the test. */
 async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const { app, clock, addShop } = await testApp();
+  // An attempt takes no time, however busy the machine is.
+  const { now } = performance;
+  performance.now = () => START;
+  afterTest(() => {
+    performance.now = now;
+  });
   const { deliveries, webhooks, mirror } = app.store;
   const logged: string[] = [];
   const unended = new Set<Attempt>();
@@ -80,6 +88,11 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       return shop;
     },
     queue,
+    /** From now on, each contract queues a workflow trigger too. */
+    async chooseTriggers({ id, domain }: Shop): Promise<void> {
+      await app.store.connections.connect(id, "token", TOKENS, [], START);
+      await app.store.shops.set(domain, { triggers: TRIGGER_HANDLES });
+    },
     setUrl: (shop: Shop, url: string) => webhooks.set(shop.id, { url }, START),
     async wake(): Promise<void> {
       sender.wake();
@@ -139,10 +152,6 @@ describe("the order of attempts", () => {
     ["takes a second", {}, 1_000],
   ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
     const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
-    const { now } = performance;
-    afterTest(() => {
-      performance.now = now;
-    });
     performance.now = () => clock.ms;
     await addShop("a", 9);
     await wake();
@@ -178,7 +187,7 @@ describe("a turn", () => {
     };
     await wake();
     expect([looked, newAttempts().length]).toEqual([0, 0]);
-    expect(await dueShops(clock.ms)).toEqual([shop.id]);
+    expect(await dueShops(clock.ms)).toEqual([{ shopId: shop.id, kind: "webhook" }]);
   });
 
   test("records all results of one moment, and claims what comes next, in one transaction", async () => {
@@ -211,16 +220,12 @@ describe("a turn", () => {
     const shop = await addShop("a", 1);
     await wake();
     expect(await deliveries.dueShops(clock.ms + 14_999)).toEqual([]);
-    expect(await deliveries.dueShops(clock.ms + 15_000)).toEqual([shop.id]);
+    expect(await deliveries.dueShops(clock.ms + 15_000)).toEqual([{ shopId: shop.id, kind: "webhook" }]);
   });
 });
 
 test("the history has the beginning of each attempt and its duration in whole milliseconds", async () => {
   const { addShop, wake, settle, newAttempts, deliveries, log, clock } = await sendingSlowly();
-  const { now } = performance;
-  afterTest(() => {
-    performance.now = now;
-  });
   performance.now = () => (clock.ms - START) / 10;
   const shop = await addShop("a", 1);
   clock.ms += 7;
@@ -276,6 +281,33 @@ test("an attempt that fails by a fault of the program is made again after its le
   newAttempts()[0]?.end();
   await settle();
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
+});
+
+test("a fault of the program tells nothing of the endpoint", async () => {
+  const { addShop, wake, settle, newAttempts } = await sendingSlowly();
+  await addShop("a", 9);
+  await wake();
+  newAttempts()[0]?.fail(new Error("the secret cannot be read"));
+  await settle();
+  expect(newAttempts()).toHaveLength(1);
+});
+
+test("a pace is stored with the next result if its own came too late to be recorded", async () => {
+  const { addShop, wake, settle, newAttempts, deliveries, clock } = await sendingSlowly();
+  const shop = await addShop("a", 1);
+  await wake();
+  const [late] = newAttempts();
+  clock.ms += 15_000;
+  // Another process takes over the delivery, and is killed.
+  await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  late?.end();
+  await settle();
+  expect(await deliveries.paces()).toEqual([]);
+  clock.ms += 15_000;
+  await wake();
+  newAttempts()[0]?.end();
+  await settle();
+  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick" }]);
 });
 
 describe("a clock that was ahead", () => {
@@ -392,6 +424,28 @@ test("a restart does not forget that an endpoint hangs", async () => {
   for (const attempt of first.newAttempts()) attempt.end({ ...OK, timedOut: true });
   await first.settle();
   expect(await first.deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "slow", timedOutAt: START }]);
+});
+
+test("the platform's answers to workflow triggers tell nothing of the endpoint", async () => {
+  const { addShop, chooseTriggers, queue, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+  const shop = await addShop("a", 1);
+  await chooseTriggers(shop);
+  await queue(shop, 2, 3);
+  /** Ends the attempts that run. @returns the kinds of those that begin then */
+  const kindsAfter = async (outcome: AttemptOutcome) => {
+    for (const attempt of running) attempt.end(outcome);
+    await settle();
+    running = newAttempts();
+    return running.map(({ claim }) => claim.kind);
+  };
+  await wake();
+  let running = newAttempts();
+  expect(await kindsAfter(OK)).toEqual(["webhook", "webhook"]);
+  expect(await kindsAfter(OK)).toEqual(["trigger"]);
+  expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["trigger"]);
+  await queue(shop, 4, 5);
+  expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["webhook", "webhook"]);
+  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
 });
 
 describe("a database that fails", () => {

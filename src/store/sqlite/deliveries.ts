@@ -16,6 +16,7 @@ import type {
   Delivery,
   DeliveryDetails,
   DeliveryStore,
+  DueShop,
   EndpointPace,
 } from "../deliveries.ts";
 import { StoreError } from "../store-error.ts";
@@ -45,16 +46,18 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 
   const removing = removingShopIds(db);
   // One index seek for each shop, however many deliveries are due.
-  const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
-    `SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+  const nextShop = db.prepare<DueShop & { at: number }, [number]>(
+    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
   );
   const claim = db.prepare<Omit<Claim, "url" | "domain">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due
-       WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
-     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round,
-       lease`,
+       SELECT number FROM (
+         SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS firstKind
+         FROM deliveries INDEXED BY deliveries_due
+         WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
+       ) WHERE kind = firstKind
+     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round, lease`,
   );
   const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
     `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
@@ -71,7 +74,8 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      )`,
   );
   const setPace = db.prepare(
-    `UPDATE webhook_endpoints SET pace = ?, timed_out_at = coalesce(?, timed_out_at) WHERE shop_id = ? AND url = ?`,
+    `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
+     WHERE shop_id = $shopId AND url = $url AND (pace IS NOT $pace OR $timedOutAt IS NOT NULL)`,
   );
   const allPaces = db.prepare<EndpointPace, []>(
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
@@ -140,7 +144,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       before.number,
     );
     addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
-    if (pace !== undefined) setPace.run(pace.pace, pace.timedOutAt, shopId, claim.url);
+    if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   }
 
@@ -165,10 +169,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 
   return {
     async dueShops(now) {
-      const shops: number[] = [];
+      const shops: DueShop[] = [];
       const removed = removing();
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
-        if (next.at <= now && !removed.has(next.shopId)) shops.push(next.shopId);
+        const { shopId, kind, at } = next;
+        if (at <= now && !removed.has(shopId)) shops.push({ shopId, kind });
       }
       return shops;
     },
