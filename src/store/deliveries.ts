@@ -91,9 +91,9 @@ export interface DeliveryStore {
   /** The paces of all endpoints that were tried. */
   paces(): Promise<EndpointPace[]>;
   /**
-   * Makes due what is planned, or leased, beyond a time: the clock was ahead when that was planned. It works in steps.
-   * Stopped between them, it goes on with the next call.
-   * @param latest after `now`
+   * Makes due what a clock that was ahead planned: what is planned or leased beyond `latest`, and what was never
+   * attempted and is planned after now. It works in steps. Stopped between them, it goes on with the next call.
+   * @param latest after `now`: the longest time that a retry or a lease may be planned for
    * @returns how many
    */
   bringForward(latest: number, now: number): Promise<number>;

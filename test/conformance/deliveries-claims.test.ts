@@ -309,7 +309,8 @@ for (const engine of engines()) {
       const hour = 3_600_000;
       await queueRewards(store, ahead, [1, 2], START + hour);
       await queueRewards(store, ahead, [3], START + 1_000);
-      await queueRewards(store, behind, [4], START + 1_000);
+      await queueRewards(store, behind, [4]);
+      for (const claimed of await claim(store, behind)) await record(store, [failed(claimed)]);
       await claim(store, ahead, { now: START + hour, share: 1 });
       // The third delivery is leased until an hour from now.
       expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(3);
@@ -321,6 +322,25 @@ for (const engine of engines()) {
         [START + 1_000, START + 1_000],
       ]);
       expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(0);
+    });
+
+    test("and what was never attempted and is planned after now, but no lease or retry within the time", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      const ids = [...Array(450).keys()];
+      await queueRewards(store, shop, ids, START + 500);
+      await queueRewards(store, shop, ["leased", "failed"]);
+      const [leased, other] = await claim(store, shop);
+      if (leased === undefined || other === undefined) throw new Error("too little was claimed");
+      await record(store, [failed(other)]);
+      const before = (await rows("deliveries")).slice(ids.length);
+      expect(before.map((row) => row["claimable_at"])).toEqual([START + LEASE, START + 1_000]);
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(ids.length);
+      const after = await rows("deliveries");
+      expect(after.slice(ids.length)).toEqual(before);
+      expect(new Set(after.slice(0, ids.length).map((row) => row["claimable_at"]))).toEqual(new Set([START]));
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(0);
     });
   });
 

@@ -311,16 +311,30 @@ test("a pace is stored with the next result if its own came too late to be recor
 });
 
 describe("a clock that was ahead", () => {
-  test("before the start delays no planned attempt, and what is planned within the longest wait stays", async () => {
+  test("before the start delays no first attempt, not even by a minute", async () => {
     const { addShop, wake, newAttempts, clock, logged } = await sendingSlowly();
     clock.ms += 60 * MINUTE;
     await addShop("a", 1);
-    clock.ms -= 56 * MINUTE;
+    clock.ms -= 59 * MINUTE;
     await addShop("b", 1);
-    clock.ms -= 4 * MINUTE;
+    clock.ms -= MINUTE;
     await wake();
-    expect(contracts(newAttempts())).toEqual(["1 1"]);
+    expect(contracts(newAttempts())).toEqual(["1 1", "2 1"]);
     expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
+  });
+
+  test("and is set back by a minute delays no first attempt, but a retry within the longest wait stays", async () => {
+    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    clock.ms += MINUTE;
+    await addShop("a", 1);
+    await wake();
+    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
+    await settle();
+    await addShop("b", 1);
+    clock.ms -= MINUTE;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(["2 1"]);
   });
 
   test("and is set back delays no retry", async () => {

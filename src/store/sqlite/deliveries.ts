@@ -32,6 +32,8 @@ interface Stored extends DeliveryState {
   claimableAt: number | null;
 }
 
+/** The place of a delivery in the order in which a shop's deliveries are planned. */
+type Place = { at: number; number: number };
 type StoredDetails = Omit<DeliveryDetails, "history" | "test"> & { test: number; number: number };
 
 export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
@@ -63,15 +65,16 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
      WHERE shops.id = +?`,
   );
-  const lastClaimable = db.prepare<{ at: number }, [number]>(
-    `SELECT claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id = +? ORDER BY claimable_at DESC LIMIT 1`,
+  // What is new was queued, or retried by hand, and not claimed since then.
+  const plannedAfter = db.prepare<Place & { isNew: number }, Place & { shopId: number }>(
+    `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
+     FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id = +$shopId AND (claimable_at, number) > ($at, $number)
+     ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}`,
   );
-  const bringSomeForward = db.prepare(
-    `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due
-       WHERE shop_id = +$shopId AND claimable_at > $latest LIMIT ${ROWS_PER_STEP}
-     )`,
+  const makeDue = db.prepare(
+    `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now
+     WHERE shop_id = $shopId AND number = $number`,
   );
   const setPace = db.prepare(
     `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
@@ -186,11 +189,20 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       let brought = 0;
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
         const { shopId } = next;
-        if ((lastClaimable.get(shopId)?.at ?? 0) <= latest) continue;
-        for (let changes = ROWS_PER_STEP; changes === ROWS_PER_STEP; ) {
-          changes = db.transaction(() => bringSomeForward.run({ shopId, latest, now }).changes).immediate();
-          brought += changes;
-          await new Promise((resolve) => setImmediate(resolve));
+        let last: Place | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
+        while (last !== undefined) {
+          const { at, number } = last;
+          const { planned, early } = db
+            .transaction(() => {
+              const planned = plannedAfter.all({ shopId, at, number });
+              const early = planned.filter((each) => each.at > latest || each.isNew === 1);
+              for (const each of early) makeDue.run({ shopId, number: each.number, now });
+              return { planned, early };
+            })
+            .immediate();
+          brought += early.length;
+          last = planned[ROWS_PER_STEP - 1];
+          if (last !== undefined) await new Promise((resolve) => setImmediate(resolve));
         }
       }
       return brought;
