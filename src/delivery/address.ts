@@ -1,5 +1,6 @@
 import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/endpoint.ts";
-import { SdsError } from "../domain/error.ts";
+import { codeOf, SdsError } from "../domain/error.ts";
+import { isShortage } from "../lib/reserved-fetch.ts";
 
 /** Looks up all addresses of a name. Rejects if there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
@@ -13,13 +14,14 @@ export type CheckedEndpoint =
 /**
  * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address
  * of a name refuses the endpoint. Send the request to one of the returned addresses: another look-up could differ.
+ * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
 export async function checkEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
   const parsed = parseEndpoint(text, allow);
   if ("refused" in parsed) return parsed;
   const { endpoint } = parsed;
   if (endpoint.isAddress) return { endpoint, addresses: [endpoint.host] };
-  const addresses = await resolve(endpoint.host).catch(() => []);
+  const addresses = await lookUp(endpoint.host, resolve);
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
   for (const address of addresses) {
     const refused = refusedAddress(address, endpoint.url.protocol, allow);
@@ -28,10 +30,20 @@ export async function checkEndpoint(text: string, resolve: Resolve, allow: Egres
   return { endpoint, addresses };
 }
 
+/** @returns no address if the name has none, or if the look-up fails */
+async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
+  try {
+    return await resolve(host);
+  } catch (cause) {
+    if (isShortage(cause)) throw new SdsError("failed", `no socket can be opened (${codeOf(cause)})`, { cause });
+    return [];
+  }
+}
+
 /**
  * Checks an endpoint before it is saved. A name that does not resolve gives only a warning: it may resolve later.
  * @returns the warning, or undefined if there is none
- * @throws SdsError `invalid` for a URL that must not be saved
+ * @throws SdsError `invalid` for a URL that must not be saved; otherwise as `checkEndpoint`
  */
 export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {
   const checked = await checkEndpoint(text, resolve, allow);

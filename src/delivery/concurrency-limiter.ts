@@ -1,5 +1,7 @@
+import type { DeliveryKind, Pace } from "../domain/delivery.ts";
 import { createRotation, type Rotation } from "../lib/rotation.ts";
-import { createPaces, type PaceChange, type Paces, QUICK_MS } from "./paces.ts";
+import type { DueShop } from "../store/deliveries.ts";
+import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
 
 type SlotPace = ReturnType<Paces["of"]>;
 
@@ -10,18 +12,19 @@ export interface ConcurrencyLimiter {
   readonly heldBack: boolean;
   /**
    * Divides the free slots among shops that have deliveries due. It takes none of them.
-   * @param dueShopIds ascending
+   * @param due by ascending id
    * @returns the number of slots by shop; a shop without a slot is missing
    */
-  share(dueShopIds: readonly number[]): Map<number, number>;
+  share(due: readonly DueShop[]): Map<number, number>;
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once; it returns what should be stored of the endpoint
+   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt tells nothing of the
+   *   endpoint. It returns what `Paces.note` returns.
    */
-  take(shopId: number, url: string | null): (timedOut: boolean) => PaceChange | undefined;
+  take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
-  restore(shopId: number, url: string, pace: PaceChange["pace"], timeoutAgeMs: number): void;
+  restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
 /** Attempts of untried and slow endpoints that begin together, and so may end together. */
@@ -29,6 +32,7 @@ const BEGIN_TOGETHER = 32;
 
 interface Running {
   shopId: number;
+  kind: DeliveryKind;
   /** What its slot counts for. */
   pace: SlotPace;
   beganMs: number;
@@ -44,7 +48,8 @@ interface Running {
  *
  * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
  * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
- * then on, and its shop gets no other slot until it ends.
+ * then on, and its shop gets no other slot for that kind of delivery until it ends.
+ * Where a text says "endpoint", the same holds for a shop's workflow triggers.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that is never set
@@ -62,8 +67,8 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   const taken: Record<SlotPace, number> = { quick: 0, untried: 0, slow: 0 };
   const takenByShop = new Map<number, number>();
   /** Attempts that run for less than a second, in the order of their beginning. */
-  const young = new Set<Running>();
-  const oldByShop = new Map<number, number>();
+  const recent = new Set<Running>();
+  const longRunningByShop: Record<DeliveryKind, Map<number, number>> = { webhook: new Map(), trigger: new Map() };
   let heldBack = false;
 
   function free(): number {
@@ -77,14 +82,14 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
   }
 
   /** From now on, attempts that have run for a second count as slow. */
-  function age(): void {
-    for (const attempt of young) {
+  function countLongRunningAsSlow(): void {
+    for (const attempt of recent) {
       if (now() - attempt.beganMs < QUICK_MS) break;
-      young.delete(attempt);
+      recent.delete(attempt);
       taken[attempt.pace] -= 1;
       taken.slow += 1;
       attempt.pace = "slow";
-      add(oldByShop, attempt.shopId, 1);
+      add(longRunningByShop[attempt.kind], attempt.shopId, 1);
     }
   }
 
@@ -118,11 +123,13 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
     get heldBack() {
       return heldBack;
     },
-    share(dueShopIds) {
-      age();
+    share(dueShops) {
+      countLongRunningAsSlow();
       const shares = new Map<number, number>();
       const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
-      for (const shopId of dueShopIds) if (!oldByShop.has(shopId)) due[paces.of(shopId, now())].push(shopId);
+      for (const { shopId, kind } of dueShops) {
+        if (!longRunningByShop[kind].has(shopId)) due[paces.of(shopId, kind, now())].push(shopId);
+      }
       let left = free();
       left -= shareInTurn("quick", due.quick, 1, left, shares);
       const untried = shareInTurn("untried", due.untried, 1, Math.min(left - keptForQuick, BEGIN_TOGETHER), shares);
@@ -132,17 +139,17 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       heldBack = untried + shareInTurn("slow", due.slow, 1, limit, shares) === BEGIN_TOGETHER;
       return shares;
     },
-    take(shopId, url) {
-      if (url !== null) paces.begin(shopId, url);
-      const attempt: Running = { shopId, pace: paces.of(shopId, now()), beganMs: now() };
+    take(shopId, kind, url) {
+      paces.begin(shopId, kind, url);
+      const attempt: Running = { shopId, kind, pace: paces.of(shopId, kind, now()), beganMs: now() };
       taken[attempt.pace] += 1;
       add(takenByShop, shopId, 1);
-      young.add(attempt);
-      return (timedOut) => {
-        if (!young.delete(attempt)) add(oldByShop, shopId, -1);
+      recent.add(attempt);
+      return (ending) => {
+        if (!recent.delete(attempt)) add(longRunningByShop[kind], shopId, -1);
         taken[attempt.pace] -= 1;
         add(takenByShop, shopId, -1);
-        return paces.note(shopId, url, now() - attempt.beganMs, timedOut, now());
+        return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
       };
     },
     restore(shopId, url, pace, timeoutAgeMs) {

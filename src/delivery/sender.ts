@@ -66,27 +66,27 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   });
 
   async function turn(): Promise<void> {
-    const recorded = results;
+    const ended = results;
     results = [];
     try {
-      const claimed = await recordAndClaim(recorded);
+      const { recorded, claimed } = await recordAndClaim(ended);
       for (const result of recorded) logFailure(result);
       for (const claim of claimed) launch(claim);
       if (limiter.heldBack && claimed.length > 0) loop.wake();
     } catch (thrown) {
-      results = [...recorded, ...results];
+      results = [...ended, ...results];
       throw thrown;
     }
   }
 
-  async function recordAndClaim(recorded: readonly AttemptResult[]): Promise<Claim[]> {
+  async function recordAndClaim(ended: readonly AttemptResult[]): ReturnType<DeliveryStore["turn"]> {
     const at = now();
     await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
     const shares = limiter.share(due);
-    if (recorded.length === 0 && shares.size === 0) return [];
+    if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [] };
     const leaseEndsAt = at + settings.timeoutMs + LEASE_MARGIN_MS;
-    return deliveries.turn(recorded, shares, at, leaseEndsAt, settings.waitsMs);
+    return deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs);
   }
 
   /** Before the first turn, and whenever the clock was set back. */
@@ -119,21 +119,28 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   }
 
   function makeAttempt(claim: Claim): Promise<void> {
-    const giveBack = limiter.take(claim.shopId, claim.kind === "webhook" ? claim.url : null);
+    const isWebhook = claim.kind === "webhook";
+    const giveBack = limiter.take(claim.shopId, claim.kind, isWebhook ? claim.url : null);
     const startedAt = now();
     const began = performance.now();
     return attempt(claim).then(
       ({ timedOut, ...outcome }) => {
         const durationMs = Math.round(performance.now() - began);
-        const change = giveBack(timedOut);
+        const pace = giveBack({ timedOut, error: outcome.error });
         claims.delete(claim.id);
-        const pace = change && { pace: change.pace, timedOutAt: change.timedOut ? startedAt + durationMs : null };
-        results.push({ claim, outcome, startedAt, duration: durationMs, ...(pace && { pace }) });
+        const timedOutAt = timedOut ? startedAt + durationMs : null;
+        results.push({
+          claim,
+          outcome,
+          startedAt,
+          duration: durationMs,
+          ...(isWebhook && pace !== undefined && { pace: { pace, timedOutAt } }),
+        });
         log.debug("attempted a delivery", { delivery: claim.id, statusCode: outcome.statusCode, error: outcome.error });
       },
       (thrown: unknown) => {
         // The fault is ours, not the endpoint's. It is not recorded: after its lease the delivery is attempted again.
-        giveBack(false);
+        giveBack();
         claims.delete(claim.id);
         log.error("cannot attempt a delivery", { delivery: claim.id, error: messageOf(thrown) });
       },

@@ -47,6 +47,12 @@ export interface Claim {
   lease: string;
 }
 
+/** A shop with something to attempt, and the kind of what is due longest. */
+export interface DueShop {
+  shopId: number;
+  kind: DeliveryKind;
+}
+
 /** What is known of an endpoint from its attempts so far. */
 export interface EndpointPace {
   shopId: number;
@@ -63,8 +69,14 @@ export interface AttemptResult {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** What is known of the endpoint now, if that changed. It is kept while the endpoint has the claim's URL. */
+  /** What is known of a webhook's endpoint now. It is kept while the endpoint has the claim's URL. */
   pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
+}
+
+/** What one transaction of the sender did. */
+interface Turn {
+  recorded: AttemptResult[];
+  claimed: Claim[];
 }
 
 interface DeliveryFilter {
@@ -74,21 +86,22 @@ interface DeliveryFilter {
 }
 
 export interface DeliveryStore {
-  /** Ids of the shops with something to attempt, ascending. */
-  dueShops(now: number): Promise<number[]>;
+  /** The shops with something to attempt, by ascending id. */
+  dueShops(now: number): Promise<DueShop[]>;
   /** The paces of all endpoints that were tried. */
   paces(): Promise<EndpointPace[]>;
   /**
-   * Makes due what is planned, or leased, beyond a time: the clock was ahead when that was planned. It works in steps.
-   * Stopped between them, it goes on with the next call.
-   * @param latest after `now`
+   * Makes due what a clock that was ahead planned: what is planned or leased beyond `latest`, and what was never
+   * attempted and is planned after now. It works in steps. Stopped between them, it goes on with the next call.
+   * @param latest after `now`: the longest time that a retry or a lease may be planned for
    * @returns how many
    */
   bringForward(latest: number, now: number): Promise<number>;
   /**
    * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another
    * process took over meanwhile is not recorded.
-   * @param shares how many deliveries to claim for each shop
+   * @param shares how many deliveries to claim for each shop, at most. All that are claimed for a shop have the kind of
+   *   the one that is due longest.
    * @param waits see `afterAttempt`
    */
   turn(
@@ -97,7 +110,7 @@ export interface DeliveryStore {
     now: number,
     leaseUntil: number,
     waits: readonly number[],
-  ): Promise<Claim[]>;
+  ): Promise<Turn>;
   /** Newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */

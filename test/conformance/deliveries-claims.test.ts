@@ -7,6 +7,7 @@ import {
   chooseAllEvents,
   claim,
   commit,
+  dueShopIds,
   failed,
   LEASE,
   queueRewards,
@@ -30,7 +31,7 @@ for (const engine of engines()) {
       for (const shop of shops) await chooseAllEvents(store, shop);
       const [first, second, third] = shops;
       if (first === undefined || second === undefined || third === undefined) throw new Error("no shops");
-      expect(await store.deliveries.dueShops(START)).toEqual([]);
+      expect(await dueShopIds(store, START)).toEqual([]);
       for (const [shop, at] of [
         [first, 2],
         [third, 1],
@@ -38,12 +39,12 @@ for (const engine of engines()) {
         [second, 1],
       ] as const)
         await queueRewards(store, shop, [at], START + at);
-      expect(await store.deliveries.dueShops(START)).toEqual([]);
-      expect(await store.deliveries.dueShops(START + 1)).toEqual([second.id, third.id]);
-      expect(await store.deliveries.dueShops(START + 2)).toEqual([first.id, second.id, third.id]);
+      expect(await dueShopIds(store, START)).toEqual([]);
+      expect(await dueShopIds(store, START + 1)).toEqual([second.id, third.id]);
+      expect(await dueShopIds(store, START + 2)).toEqual([first.id, second.id, third.id]);
       await claim(store, third, { now: START + 2 });
-      expect(await store.deliveries.dueShops(START + 2)).toEqual([first.id, second.id]);
-      expect(await store.deliveries.dueShops(START + 2 + LEASE)).toEqual([first.id, second.id, third.id]);
+      expect(await dueShopIds(store, START + 2)).toEqual([first.id, second.id]);
+      expect(await dueShopIds(store, START + 2 + LEASE)).toEqual([first.id, second.id, third.id]);
     });
   });
 
@@ -59,7 +60,7 @@ for (const engine of engines()) {
       for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
       await queueRewards(store, beta, ["b1", "b2"]);
       await queueRewards(store, gamma, ["g1"]);
-      const claims = await store.deliveries.turn(
+      const { claimed: claims } = await store.deliveries.turn(
         [],
         new Map([
           [alpha.id, 2],
@@ -101,11 +102,31 @@ for (const engine of engines()) {
         body: row?.["body"],
         ...shared,
       }));
-      const byKind = claims.toSorted((a, b) => (a.kind < b.kind ? 1 : -1));
-      expect(byKind).toEqual([
+      expect(claims).toEqual([
         { ...expected[0], secretVersion: 2 },
         { ...expected[1], secretVersion: 0 },
       ] as typeof claims);
+    });
+
+    test("gives those of one kind, of which one is due longest, and the sender knows the kind before", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      // Each contract queues a webhook and a trigger.
+      await commit(store, shop, [subscription(1), subscription(2), subscription(3)]);
+      const seen: unknown[] = [];
+      for (;;) {
+        const [due] = await store.deliveries.dueShops(START);
+        if (due === undefined) break;
+        const { claimed } = await store.deliveries.turn([], new Map([[shop.id, 4]]), START, START + LEASE, WAITS);
+        seen.push([due.kind, ...claimed.map(({ kind }) => kind)]);
+      }
+      const [webhook, trigger] = ["webhook", "trigger"];
+      expect(seen).toEqual([
+        [webhook, webhook, webhook],
+        [trigger, trigger, trigger, trigger],
+        [webhook, webhook],
+      ]);
     });
 
     test("gives null as URL if the shop has none any more", async () => {
@@ -164,7 +185,7 @@ for (const engine of engines()) {
       await queueRewards(store, shop, [1]);
       const [claimed] = await claim(store, shop);
       await removeShop(store, shop.domain);
-      expect(await store.deliveries.dueShops(START + 2 * LEASE)).toEqual([]);
+      expect(await dueShopIds(store, START + 2 * LEASE)).toEqual([]);
       expect(
         await claim(store, shop, { now: START + 2 * LEASE, ended: claimed === undefined ? [] : [succeeded(claimed)] }),
       ).toEqual([]);
@@ -250,10 +271,11 @@ for (const engine of engines()) {
       const [kept] = await claim(store, shop, { now: START + LEASE });
       if (lost === undefined || kept === undefined) throw new Error("nothing was claimed");
       const before = await rows("deliveries");
-      await record(store, [succeeded(lost)]);
+      expect(await record(store, [succeeded(lost)])).toEqual([]);
       expect(await rows("deliveries")).toEqual(before);
       expect(await rows("attempts")).toEqual([]);
-      await record(store, [failed(kept, START + LEASE)]);
+      const result = failed(kept, START + LEASE);
+      expect(await record(store, [result])).toEqual([result]);
       // The lease ends with the record, so it is recorded once.
       await record(store, [succeeded(kept)]);
       expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
@@ -287,11 +309,12 @@ for (const engine of engines()) {
       const hour = 3_600_000;
       await queueRewards(store, ahead, [1, 2], START + hour);
       await queueRewards(store, ahead, [3], START + 1_000);
-      await queueRewards(store, behind, [4], START + 1_000);
+      await queueRewards(store, behind, [4]);
+      for (const claimed of await claim(store, behind)) await record(store, [failed(claimed)]);
       await claim(store, ahead, { now: START + hour, share: 1 });
       // The third delivery is leased until an hour from now.
       expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(3);
-      expect(await store.deliveries.dueShops(START)).toEqual([ahead.id]);
+      expect(await dueShopIds(store, START)).toEqual([ahead.id]);
       expect((await rows("deliveries")).map((row) => [row["next_attempt_at"], row["claimable_at"]])).toEqual([
         [START, START],
         [START, START],
@@ -299,6 +322,25 @@ for (const engine of engines()) {
         [START + 1_000, START + 1_000],
       ]);
       expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(0);
+    });
+
+    test("and what was never attempted and is planned after now, but no lease or retry within the time", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      const ids = [...Array(450).keys()];
+      await queueRewards(store, shop, ids, START + 500);
+      await queueRewards(store, shop, ["leased", "failed"]);
+      const [leased, other] = await claim(store, shop);
+      if (leased === undefined || other === undefined) throw new Error("too little was claimed");
+      await record(store, [failed(other)]);
+      const before = (await rows("deliveries")).slice(ids.length);
+      expect(before.map((row) => row["claimable_at"])).toEqual([START + LEASE, START + 1_000]);
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(ids.length);
+      const after = await rows("deliveries");
+      expect(after.slice(ids.length)).toEqual(before);
+      expect(new Set(after.slice(0, ids.length).map((row) => row["claimable_at"]))).toEqual(new Set([START]));
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(0);
     });
   });
 

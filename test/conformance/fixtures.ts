@@ -71,22 +71,33 @@ export async function queueRewards(
 export const WAITS = [1_000, 10_000];
 export const LEASE = 60_000;
 
-/** Claims the due deliveries. */
-export function claim(
+/** Claims the due deliveries, of both kinds. */
+export async function claim(
   store: Store,
   shop: ShopRef,
   { share = 10_000, now = START, ended = [] as AttemptResult[] } = {},
 ): Promise<Claim[]> {
-  return store.deliveries.turn(ended, new Map([[shop.id, share]]), now, now + LEASE, WAITS);
+  const claims: Claim[] = [];
+  for (const results of [ended, []]) {
+    const shares = new Map([[shop.id, share - claims.length]]);
+    claims.push(...(await store.deliveries.turn(results, shares, now, now + LEASE, WAITS)).claimed);
+  }
+  return claims;
 }
 
-/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. */
+/** The ids of the shops with something to attempt. */
+export async function dueShopIds(store: Store, now: number): Promise<number[]> {
+  return (await store.deliveries.dueShops(now)).map(({ shopId }) => shopId);
+}
+
+/** Records how attempts ended, and claims nothing. Without waits a failed delivery is dead. @returns what it recorded */
 export async function record(
   store: Store,
   ended: readonly AttemptResult[],
   waits: readonly number[] = WAITS,
-): Promise<void> {
-  await store.deliveries.turn(ended, new Map(), START, START, waits);
+): Promise<AttemptResult[]> {
+  const { recorded } = await store.deliveries.turn(ended, new Map(), START, START, waits);
+  return recorded;
 }
 
 export function succeeded(claimed: Claim, startedAt = START): AttemptResult {

@@ -187,7 +187,7 @@ for (const engine of engines()) {
       expect(await connections.tokens(alpha.id)).toBeUndefined();
       expect(await syncs.unfinished(alpha.id, "full")).toBeUndefined();
       const later = START + 2 * LEASE;
-      expect(await deliveries.dueShops(later)).toEqual([beta.id]);
+      expect((await deliveries.dueShops(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
       expect(await claim(store, alpha, { now: later, ended: claimed ? [succeeded(claimed)] : [] })).toEqual([]);
       expect((await inbox.dueQueues(later)).map(({ shopId }) => shopId)).toEqual([beta.id]);
       expect((await rowsOf(opened, alpha))["deliveries"]?.length).toBeGreaterThan(1);

@@ -1,8 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
+import type { Ending } from "../../src/delivery/paces.ts";
+import type { DeliveryKind } from "../../src/domain/delivery.ts";
 
 const URL = "https://hooks.example.com/";
 const MINUTE = 60_000;
+const OK: Ending = { error: null, timedOut: false };
+const FAILURE: Ending = { error: "The endpoint responded with HTTP 500.", timedOut: false };
+const TIMEOUT: Ending = { error: "The endpoint did not answer within 10 seconds.", timedOut: true };
+
+/** These shops, with webhooks due. */
+const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
 
 /** A limiter whose clock the test sets. */
 function limiterOf(total: number, perShop: number) {
@@ -12,24 +20,24 @@ function limiterOf(total: number, perShop: number) {
 
 /** Makes the endpoints of these shops quick. */
 function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId, URL)(false);
+  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(OK);
 }
 
 /** Makes the endpoints of these shops slow. */
 function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId, URL)(true);
+  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(TIMEOUT);
 }
 
 function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
-  return Object.fromEntries(limiter.share(due));
+  return Object.fromEntries(limiter.share(webhooks(due)));
 }
 
 /** Takes all slots that these shops may have. @returns functions that give them back */
-function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((timedOut: boolean) => unknown)[] {
-  const taken: ((timedOut: boolean) => unknown)[] = [];
+function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: Ending) => unknown)[] {
+  const taken: ((ending: Ending) => unknown)[] = [];
   do {
-    for (const [shopId, share] of limiter.share(due))
-      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, URL));
+    for (const [shopId, share] of limiter.share(webhooks(due)))
+      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, "webhook", URL));
   } while (limiter.heldBack);
   return taken;
 }
@@ -40,10 +48,10 @@ test("a shop gets no more than its slots", () => {
   const { limiter } = limiterOf(40, 4);
   makeQuick(limiter, 1);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
-  const giveBack = limiter.take(1, URL);
-  limiter.take(1, URL);
+  const giveBack = limiter.take(1, "webhook", URL);
+  limiter.take(1, "webhook", URL);
   expect(shares(limiter, [1])).toEqual({ 1: 2 });
-  giveBack(false);
+  giveBack(OK);
   expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
@@ -81,47 +89,64 @@ test("slow shops take turns too, and so do untried ones", () => {
 test("at most 32 attempts of untried and slow endpoints begin together", () => {
   const { limiter } = limiterOf(512, 4);
   makeSlow(limiter, ...range(40));
-  const first = limiter.share(range(60));
+  const first = limiter.share(webhooks(range(60)));
   expect([first.size, limiter.heldBack]).toEqual([32, true]);
-  for (const shopId of first.keys()) limiter.take(shopId, URL);
-  const second = limiter.share(range(60));
+  for (const shopId of first.keys()) limiter.take(shopId, "webhook", URL);
+  const second = limiter.share(webhooks(range(60)));
   expect([second.size, limiter.heldBack]).toEqual([28, false]);
 });
 
 test("an untried endpoint gets one slot until it has answered", () => {
   const { limiter } = limiterOf(10, 4);
   expect(shares(limiter, [1])).toEqual({ 1: 1 });
-  const giveBack = limiter.take(1, URL);
+  const giveBack = limiter.take(1, "webhook", URL);
   expect(shares(limiter, [1])).toEqual({});
-  giveBack(false);
+  giveBack(OK);
   expect(shares(limiter, [1])).toEqual({ 1: 4 });
 });
 
 describe("an endpoint becomes slow", () => {
-  const timeout = true;
-  test.each<[string, [durationMs: number, timedOut?: boolean][], number]>([
-    ["by a first attempt that times out", [[10_000, timeout]], 1],
+  test.each<[string, [durationMs: number, ending?: Ending][], number]>([
+    ["by a first attempt that times out", [[10_000, TIMEOUT]], 1],
     ["by a first attempt that takes a second", [[1_000]], 1],
-    ["by a timeout, even after quick answers", [[5], [5], [10_000, timeout]], 1],
-    ["by a timeout, and stays slow in spite of quick answers", [[10_000, timeout], [5], [5], [5], [5]], 1],
+    ["by a first attempt that fails", [[5, FAILURE]], 1],
+    ["not by failing after it answered", [[5], [5, FAILURE]], 4],
+    [
+      "and quick again by a second answer within a second",
+      [
+        [5, FAILURE],
+        [5, FAILURE],
+      ],
+      4,
+    ],
+    ["by a timeout, even after quick answers", [[5], [5], [10_000, TIMEOUT]], 1],
+    ["by a timeout, and stays slow in spite of quick answers", [[10_000, TIMEOUT], [5], [5], [5], [5]], 1],
     ["by two attempts in a row that take a second", [[5], [1_000], [1_000]], 1],
     ["not by one attempt that takes a second", [[5], [1_000]], 4],
     ["and quick again by a quick answer, if it did not time out", [[1_000], [1_000], [5]], 4],
     ["not by attempts of less than a second", [[999], [999], [999]], 4],
   ])("%s", (_name, attempts, slots) => {
     const { limiter, clock } = limiterOf(40, 4);
-    for (const [durationMs, timedOut = false] of attempts) {
-      const giveBack = limiter.take(1, URL);
+    for (const [durationMs, ending = OK] of attempts) {
+      const giveBack = limiter.take(1, "webhook", URL);
       clock.ms += durationMs;
-      giveBack(timedOut);
+      giveBack(ending);
     }
     expect(shares(limiter, [1])).toEqual({ 1: slots });
+  });
+
+  test("by a first failure, and not only untried: it gets none of the slots that are kept from slow ones", () => {
+    const { limiter } = limiterOf(64, 1);
+    limiter.take(1, "webhook", URL)(FAILURE);
+    makeSlow(limiter, ...range(100, 100));
+    takeAll(limiter, range(100, 100));
+    expect(shares(limiter, [1, 2])).toEqual({ 2: 1 });
   });
 
   test("for five minutes after a timeout, and longer if it did not answer since then", () => {
     const { limiter, clock } = limiterOf(40, 4);
     makeSlow(limiter, 1, 2);
-    limiter.take(1, URL)(false);
+    limiter.take(1, "webhook", URL)(OK);
     clock.ms += 5 * MINUTE - 1;
     expect(shares(limiter, [1, 2])).toEqual({ 1: 1, 2: 1 });
     clock.ms += 1;
@@ -131,19 +156,19 @@ describe("an endpoint becomes slow", () => {
   test("until its URL changes", () => {
     const { limiter } = limiterOf(40, 4);
     makeSlow(limiter, 1);
-    limiter.take(1, "https://other.example.com/")(false);
+    limiter.take(1, "webhook", "https://other.example.com/")(OK);
     expect(shares(limiter, [1])).toEqual({ 1: 4 });
   });
 
   test("while an attempt runs for a second, and its shop gets no other slot", () => {
     const { limiter, clock } = limiterOf(40, 4);
     makeQuick(limiter, 1);
-    const giveBack = limiter.take(1, URL);
+    const giveBack = limiter.take(1, "webhook", URL);
     clock.ms += 999;
     expect(shares(limiter, [1])).toEqual({ 1: 3 });
     clock.ms += 1;
     expect(shares(limiter, [1])).toEqual({});
-    giveBack(false);
+    giveBack(OK);
     expect(shares(limiter, [1])).toEqual({ 1: 4 });
   });
 });
@@ -191,18 +216,42 @@ describe("slots are kept", () => {
   });
 });
 
-test("what is stored: each change of the pace, and a timeout once a minute", () => {
-  const { limiter, clock } = limiterOf(40, 4);
-  const attempt = (timedOut: boolean, afterMs = 0) => {
-    clock.ms += afterMs;
-    return limiter.take(1, URL)(timedOut);
+test("the end of an attempt tells the pace that should be stored", () => {
+  const { limiter } = limiterOf(40, 4);
+  const paces = [OK, TIMEOUT, TIMEOUT, OK].map((ending) => limiter.take(1, "webhook", URL)(ending));
+  expect(paces).toEqual(["quick", "slow", "slow", "quick"]);
+});
+
+test("an attempt without an ending gives its slot back and tells nothing of the endpoint", () => {
+  const { limiter, clock } = limiterOf(4, 4);
+  const attempt = (durationMs: number, ending?: Ending) => {
+    const giveBack = limiter.take(1, "webhook", URL);
+    clock.ms += durationMs;
+    return giveBack(ending);
   };
-  expect(attempt(false)).toEqual({ pace: "quick", timedOut: false });
-  expect(attempt(false)).toBeUndefined();
-  expect(attempt(true)).toEqual({ pace: "slow", timedOut: true });
-  expect(attempt(true, MINUTE - 1)).toBeUndefined();
-  expect(attempt(true, 1)).toEqual({ pace: "slow", timedOut: true });
-  expect(attempt(false)).toEqual({ pace: "quick", timedOut: false });
+  expect(attempt(5)).toBeUndefined();
+  expect([limiter.free, shares(limiter, [1])]).toEqual([4, { 1: 1 }]);
+  attempt(1_000, OK);
+  attempt(5);
+  expect(shares(limiter, [1])).toEqual({ 1: 1 });
+  attempt(5, OK);
+  expect(shares(limiter, [1])).toEqual({ 1: 4 });
+});
+
+test("the workflow triggers of a shop have a pace of their own", () => {
+  const { limiter, clock } = limiterOf(40, 4);
+  const due = (kind: DeliveryKind) => limiter.share([{ shopId: 1, kind }]).get(1);
+  makeQuick(limiter, 1);
+  limiter.take(1, "trigger", null)(TIMEOUT);
+  expect([due("webhook"), due("trigger")]).toEqual([4, 1]);
+  const giveBack = limiter.take(1, "trigger", null);
+  clock.ms += 1_000;
+  expect([due("webhook"), due("trigger")]).toEqual([3, undefined]);
+  giveBack(TIMEOUT);
+  makeSlow(limiter, 1);
+  clock.ms += 5 * MINUTE;
+  limiter.take(1, "trigger", null)(OK);
+  expect([due("webhook"), due("trigger")]).toEqual([1, 4]);
 });
 
 test("what was stored decides after a restart, for the same URL", () => {
@@ -212,7 +261,7 @@ test("what was stored decides after a restart, for the same URL", () => {
   limiter.restore(3, URL, "slow", 60 * MINUTE);
   limiter.restore(4, "https://other.example.com/", "slow", 0);
   expect(shares(limiter, [1, 2, 3, 4, 5])).toEqual({ 1: 4, 2: 1, 3: 1, 4: 1, 5: 1 });
-  limiter.take(4, URL)(false);
+  limiter.take(4, "webhook", URL)(OK);
   expect(shares(limiter, [4])).toEqual({ 4: 4 });
 });
 
@@ -225,7 +274,7 @@ test("every slot is given back", () => {
   };
   const held: (() => void)[] = [];
   for (let step = 0; step < 2_000; step += 1) {
-    for (const giveBack of takeAll(limiter, [1, 2, 3, 4, 5])) held.push(() => giveBack(random(3) === 0));
+    for (const giveBack of takeAll(limiter, [1, 2, 3, 4, 5])) held.push(() => giveBack(random(3) === 0 ? TIMEOUT : OK));
     clock.ms += random(1_000);
     expect(limiter.free).toBeGreaterThanOrEqual(0);
     for (let n = random(held.length + 1); n > 0; n -= 1) held.splice(random(held.length), 1)[0]?.();
@@ -245,18 +294,18 @@ function longestWait(endpoints: readonly Answers[]): number {
   const { limiter, clock } = limiterOf(512, 4);
   const last = endpoints.length;
   const due = range(last);
-  let running: { shopId: number; endsAtMs: number; giveBack: (timedOut: boolean) => unknown; hangs: boolean }[] = [];
+  let running: { shopId: number; endsAtMs: number; giveBack: (ending: Ending) => unknown; hangs: boolean }[] = [];
   let waitingSinceMs: number | undefined = 0;
   let longestMs = 0;
   for (; clock.ms < 35_000; clock.ms += 10) {
-    for (const { endsAtMs, giveBack, hangs } of running) if (endsAtMs <= clock.ms) giveBack(hangs);
+    for (const { endsAtMs, giveBack, hangs } of running) if (endsAtMs <= clock.ms) giveBack(hangs ? TIMEOUT : OK);
     running = running.filter(({ endsAtMs }) => endsAtMs > clock.ms);
     do {
-      for (const [shopId, share] of limiter.share(due)) {
+      for (const [shopId, share] of limiter.share(webhooks(due))) {
         const hangs = !endpoints[shopId - 1]?.(clock.ms);
         const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
         for (let n = 0; n < share; n += 1)
-          running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, URL) });
+          running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, "webhook", URL) });
       }
     } while (limiter.heldBack);
     const waits = !running.some(({ shopId }) => shopId === last);

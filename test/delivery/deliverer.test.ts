@@ -16,7 +16,9 @@ async function delivering() {
   await webhooks.set(shop.id, { url: receiver.url, topics: ["subscription.created"] }, START);
   const secret = await webhooks.secret(shop.id, START);
   await mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
-  const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  const {
+    claimed: [claim],
+  } = await deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
   if (claim === undefined) throw new Error("nothing was claimed");
   const reads: number[] = [];
   const { secretOf } = webhooks;

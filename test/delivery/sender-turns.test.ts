@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { createSender, type SenderSettings } from "../../src/delivery/sender.ts";
 import type { Shop } from "../../src/domain/shop.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
 import { createLog } from "../../src/log.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
+import { TOKENS } from "../conformance/fixtures.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { subscription } from "../support/records.ts";
@@ -21,6 +23,12 @@ interface Attempt {
 /** A sender with a real database and attempts that wait for the test. */
 async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const { app, clock, addShop } = await testApp();
+  // An attempt takes no time, however busy the machine is.
+  const { now } = performance;
+  performance.now = () => START;
+  afterTest(() => {
+    performance.now = now;
+  });
   const { deliveries, webhooks, mirror } = app.store;
   const logged: string[] = [];
   const unended = new Set<Attempt>();
@@ -80,6 +88,12 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       return shop;
     },
     queue,
+    /** From now on, each contract queues a workflow trigger too. */
+    async chooseTriggers({ id, domain }: Shop): Promise<void> {
+      await app.store.connections.connect(id, "token", TOKENS, [], START);
+      await app.store.shops.set(domain, { triggers: TRIGGER_HANDLES });
+    },
+    setUrl: (shop: Shop, url: string) => webhooks.set(shop.id, { url }, START),
     async wake(): Promise<void> {
       sender.wake();
       await settle();
@@ -138,10 +152,6 @@ describe("the order of attempts", () => {
     ["takes a second", {}, 1_000],
   ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
     const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
-    const { now } = performance;
-    afterTest(() => {
-      performance.now = now;
-    });
     performance.now = () => clock.ms;
     await addShop("a", 9);
     await wake();
@@ -177,7 +187,7 @@ describe("a turn", () => {
     };
     await wake();
     expect([looked, newAttempts().length]).toEqual([0, 0]);
-    expect(await dueShops(clock.ms)).toEqual([shop.id]);
+    expect(await dueShops(clock.ms)).toEqual([{ shopId: shop.id, kind: "webhook" }]);
   });
 
   test("records all results of one moment, and claims what comes next, in one transaction", async () => {
@@ -189,9 +199,9 @@ describe("a turn", () => {
     const turns: [number, number][] = [];
     const { turn } = deliveries;
     deliveries.turn = async (results, ...others) => {
-      const claims = await turn(results, ...others);
-      turns.push([results.length, claims.length]);
-      return claims;
+      const done = await turn(results, ...others);
+      turns.push([done.recorded.length, done.claimed.length]);
+      return done;
     };
     for (const attempt of newAttempts()) attempt.end();
     await settle();
@@ -210,16 +220,12 @@ describe("a turn", () => {
     const shop = await addShop("a", 1);
     await wake();
     expect(await deliveries.dueShops(clock.ms + 14_999)).toEqual([]);
-    expect(await deliveries.dueShops(clock.ms + 15_000)).toEqual([shop.id]);
+    expect(await deliveries.dueShops(clock.ms + 15_000)).toEqual([{ shopId: shop.id, kind: "webhook" }]);
   });
 });
 
 test("the history has the beginning of each attempt and its duration in whole milliseconds", async () => {
   const { addShop, wake, settle, newAttempts, deliveries, log, clock } = await sendingSlowly();
-  const { now } = performance;
-  afterTest(() => {
-    performance.now = now;
-  });
   performance.now = () => (clock.ms - START) / 10;
   const shop = await addShop("a", 1);
   clock.ms += 7;
@@ -277,17 +283,58 @@ test("an attempt that fails by a fault of the program is made again after its le
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
+test("a fault of the program tells nothing of the endpoint", async () => {
+  const { addShop, wake, settle, newAttempts } = await sendingSlowly();
+  await addShop("a", 9);
+  await wake();
+  newAttempts()[0]?.fail(new Error("the secret cannot be read"));
+  await settle();
+  expect(newAttempts()).toHaveLength(1);
+});
+
+test("a pace is stored with the next result if its own came too late to be recorded", async () => {
+  const { addShop, wake, settle, newAttempts, deliveries, clock } = await sendingSlowly();
+  const shop = await addShop("a", 1);
+  await wake();
+  const [late] = newAttempts();
+  clock.ms += 15_000;
+  // Another process takes over the delivery, and is killed.
+  await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  late?.end();
+  await settle();
+  expect(await deliveries.paces()).toEqual([]);
+  clock.ms += 15_000;
+  await wake();
+  newAttempts()[0]?.end();
+  await settle();
+  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick" }]);
+});
+
 describe("a clock that was ahead", () => {
-  test("before the start delays no planned attempt, and what is planned within the longest wait stays", async () => {
+  test("before the start delays no first attempt, not even by a minute", async () => {
     const { addShop, wake, newAttempts, clock, logged } = await sendingSlowly();
     clock.ms += 60 * MINUTE;
     await addShop("a", 1);
-    clock.ms -= 56 * MINUTE;
+    clock.ms -= 59 * MINUTE;
     await addShop("b", 1);
-    clock.ms -= 4 * MINUTE;
+    clock.ms -= MINUTE;
     await wake();
-    expect(contracts(newAttempts())).toEqual(["1 1"]);
+    expect(contracts(newAttempts())).toEqual(["1 1", "2 1"]);
     expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
+  });
+
+  test("and is set back by a minute delays no first attempt, but a retry within the longest wait stays", async () => {
+    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    clock.ms += MINUTE;
+    await addShop("a", 1);
+    await wake();
+    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
+    await settle();
+    await addShop("b", 1);
+    clock.ms -= MINUTE;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(["2 1"]);
   });
 
   test("and is set back delays no retry", async () => {
@@ -309,7 +356,7 @@ describe("an operator reads in the log", () => {
 
   async function failing(waitsMs: number[]) {
     const all = await sendingSlowly({ waitsMs, perShop: 1 });
-    await all.addShop("a", 4);
+    const shop = await all.addShop("a", 4);
     const endNext = async (outcome = OK) => {
       await all.wake();
       all.newAttempts()[0]?.end(outcome);
@@ -321,7 +368,7 @@ describe("an operator reads in the log", () => {
         .map((line) => JSON.parse(line))
         .filter(({ level }) => level !== "debug")
         .map(({ time: _time, ...rest }) => rest);
-    return { ...all, endNext, lines };
+    return { ...all, shop, endNext, lines };
   }
   const where = { shop: "a.myshopify.com", topic: "subscription.created", host: "hooks.example.com" };
 
@@ -336,6 +383,18 @@ describe("an operator reads in the log", () => {
     expect(lines()).toEqual([{ level: "info", message: "the endpoint answers again", ...where }]);
     await endNext();
     expect(lines()).toEqual([]);
+  });
+
+  test("that a new URL of an endpoint fails too", async () => {
+    const { shop, endNext, lines, setUrl } = await failing([]);
+    await endNext(failure);
+    expect(lines()[0]).toMatchObject({ message: "the endpoint fails", host: "hooks.example.com" });
+    await setUrl(shop, "https://new.example.com/");
+    // This delivery was claimed with the old URL.
+    await endNext(failure);
+    await endNext(failure);
+    const messages = lines().filter(({ message }) => message === "the endpoint fails");
+    expect(messages).toMatchObject([{ host: "new.example.com" }]);
   });
 
   test("of each delivery that is dead, but nothing of a result that is not recorded yet", async () => {
@@ -357,6 +416,17 @@ describe("an operator reads in the log", () => {
     await settle();
     expect(lines()).toEqual([dead]);
   });
+
+  test("nothing of a result that came after another process took over the delivery", async () => {
+    const { shop, deliveries, wake, newAttempts, settle, lines, clock } = await failing([]);
+    await wake();
+    const [attempt] = newAttempts();
+    clock.ms += 15_000;
+    await deliveries.turn([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
+    attempt?.end(failure);
+    await settle();
+    expect(lines()).toEqual([]);
+  });
 });
 
 test("a restart does not forget that an endpoint hangs", async () => {
@@ -367,7 +437,31 @@ test("a restart does not forget that an endpoint hangs", async () => {
   await first.settle();
   for (const attempt of first.newAttempts()) attempt.end({ ...OK, timedOut: true });
   await first.settle();
-  expect(await first.deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "slow", timedOutAt: START }]);
+  expect(await first.deliveries.paces()).toMatchObject([
+    { shopId: shop.id, pace: "slow", timedOutAt: expect.any(Number) },
+  ]);
+});
+
+test("the platform's answers to workflow triggers tell nothing of the endpoint", async () => {
+  const { addShop, chooseTriggers, queue, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+  const shop = await addShop("a", 1);
+  await chooseTriggers(shop);
+  await queue(shop, 2, 3);
+  /** Ends the attempts that run. @returns the kinds of those that begin then */
+  const kindsAfter = async (outcome: AttemptOutcome) => {
+    for (const attempt of running) attempt.end(outcome);
+    await settle();
+    running = newAttempts();
+    return running.map(({ claim }) => claim.kind);
+  };
+  await wake();
+  let running = newAttempts();
+  expect(await kindsAfter(OK)).toEqual(["webhook", "webhook"]);
+  expect(await kindsAfter(OK)).toEqual(["trigger"]);
+  expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["trigger"]);
+  await queue(shop, 4, 5);
+  expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["webhook", "webhook"]);
+  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
 });
 
 describe("a database that fails", () => {

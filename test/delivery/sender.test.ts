@@ -156,7 +156,9 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   const { test, shop, receiver, log } = await sending(["subscription.created"]);
   await test.app.store.mirror.applyRecords([{ shop, records: [subscription(1)] }], START);
   // Another process claims the delivery and is killed.
-  const [claim] = await test.app.store.deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  const {
+    claimed: [claim],
+  } = await test.app.store.deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
   if (claim === undefined) throw new Error("nothing was claimed");
   expect(claim.topic).toBe("subscription.created");
   test.clock.ms += 14_999;

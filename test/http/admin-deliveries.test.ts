@@ -63,10 +63,16 @@ describe("the delivery log", () => {
     const die = async (from: number, to: number) => {
       const records = Array.from({ length: to - from + 1 }, (_, index) => subscription(from + index));
       await apply(all.app, shop, records);
-      const claims = await store.deliveries.turn([], new Map([[shop.id, records.length]]), START, START + 60_000, []);
+      const { claimed } = await store.deliveries.turn(
+        [],
+        new Map([[shop.id, records.length]]),
+        START,
+        START + 60_000,
+        [],
+      );
       const outcome = { statusCode: 500, error: "It failed." };
       await store.deliveries.turn(
-        claims.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 })),
+        claimed.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 })),
         new Map(),
         START,
         START,

@@ -17,7 +17,9 @@ export async function deadDelivery(
 ): Promise<string> {
   await webhooks.secret(shop.id, START);
   const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
-  const [claim] = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
+  const {
+    claimed: [claim],
+  } = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
   if (claim === undefined) throw new Error("nothing was due");
   await deliveries.turn(
     [{ claim, outcome: { statusCode: 500, error }, startedAt: queuedAt, duration: 12 }],

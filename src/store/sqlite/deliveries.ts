@@ -16,6 +16,7 @@ import type {
   Delivery,
   DeliveryDetails,
   DeliveryStore,
+  DueShop,
   EndpointPace,
 } from "../deliveries.ts";
 import { StoreError } from "../store-error.ts";
@@ -31,6 +32,8 @@ interface Stored extends DeliveryState {
   claimableAt: number | null;
 }
 
+/** The place of a delivery in the order in which a shop's deliveries are planned. */
+type Place = { at: number; number: number };
 type StoredDetails = Omit<DeliveryDetails, "history" | "test"> & { test: number; number: number };
 
 export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
@@ -45,33 +48,37 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 
   const removing = removingShopIds(db);
   // One index seek for each shop, however many deliveries are due.
-  const nextShop = db.prepare<{ shopId: number; at: number }, [number]>(
-    `SELECT shop_id AS shopId, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
+  const nextShop = db.prepare<DueShop & { at: number }, [number]>(
+    `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
   );
   const claim = db.prepare<Omit<Claim, "url" | "domain">, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due
-       WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at LIMIT +?
-     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round,
-       lease`,
+       SELECT number FROM (
+         SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS firstKind
+         FROM deliveries INDEXED BY deliveries_due
+         WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
+       ) WHERE kind = firstKind
+     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round, lease`,
   );
   const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
     `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
      WHERE shops.id = +?`,
   );
-  const lastClaimable = db.prepare<{ at: number }, [number]>(
-    `SELECT claimable_at AS at FROM deliveries INDEXED BY deliveries_due
-     WHERE claimable_at IS NOT NULL AND shop_id = +? ORDER BY claimable_at DESC LIMIT 1`,
+  // What is new was queued, or retried by hand, and not claimed since then.
+  const plannedAfter = db.prepare<Place & { isNew: number }, Place & { shopId: number }>(
+    `SELECT number, claimable_at AS at, status = 'pending' AND lease IS NULL AS isNew
+     FROM deliveries INDEXED BY deliveries_due
+     WHERE claimable_at IS NOT NULL AND shop_id = +$shopId AND (claimable_at, number) > ($at, $number)
+     ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}`,
   );
-  const bringSomeForward = db.prepare(
-    `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now WHERE number IN (
-       SELECT number FROM deliveries INDEXED BY deliveries_due
-       WHERE shop_id = +$shopId AND claimable_at > $latest LIMIT ${ROWS_PER_STEP}
-     )`,
+  const makeDue = db.prepare(
+    `UPDATE deliveries SET next_attempt_at = min(next_attempt_at, $now), claimable_at = $now
+     WHERE shop_id = $shopId AND number = $number`,
   );
   const setPace = db.prepare(
-    `UPDATE webhook_endpoints SET pace = ?, timed_out_at = coalesce(?, timed_out_at) WHERE shop_id = ? AND url = ?`,
+    `UPDATE webhook_endpoints SET pace = $pace, timed_out_at = coalesce($timedOutAt, timed_out_at)
+     WHERE shop_id = $shopId AND url = $url AND (pace IS NOT $pace OR $timedOutAt IS NOT NULL)`,
   );
   const allPaces = db.prepare<EndpointPace, []>(
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
@@ -120,10 +127,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
      )`,
   );
 
-  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): void {
+  /** @returns false if another process took over the lease */
+  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): boolean {
     const { shopId } = claim;
     const before = underLease.get(shopId, claim.id, claim.lease);
-    if (before === null) return;
+    if (before === null) return false;
     const { status, attempts, round, nextAttemptAt } = afterAttempt(before, outcome, startedAt, waits);
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
     update.run(
@@ -139,7 +147,8 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       before.number,
     );
     addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
-    if (pace !== undefined) setPace.run(pace.pace, pace.timedOutAt, shopId, claim.url);
+    if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
+    return true;
   }
 
   function claimFor(shopId: number, share: number, now: number, leaseUntil: number): Claim[] {
@@ -163,10 +172,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 
   return {
     async dueShops(now) {
-      const shops: number[] = [];
+      const shops: DueShop[] = [];
       const removed = removing();
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
-        if (next.at <= now && !removed.has(next.shopId)) shops.push(next.shopId);
+        const { shopId, kind, at } = next;
+        if (at <= now && !removed.has(shopId)) shops.push({ shopId, kind });
       }
       return shops;
     },
@@ -179,11 +189,20 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       let brought = 0;
       for (let next = nextShop.get(0); next !== null; next = nextShop.get(next.shopId)) {
         const { shopId } = next;
-        if ((lastClaimable.get(shopId)?.at ?? 0) <= latest) continue;
-        for (let changes = ROWS_PER_STEP; changes === ROWS_PER_STEP; ) {
-          changes = db.transaction(() => bringSomeForward.run({ shopId, latest, now }).changes).immediate();
-          brought += changes;
-          await new Promise((resolve) => setImmediate(resolve));
+        let last: Place | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
+        while (last !== undefined) {
+          const { at, number } = last;
+          const { planned, early } = db
+            .transaction(() => {
+              const planned = plannedAfter.all({ shopId, at, number });
+              const early = planned.filter((each) => each.at > latest || each.isNew === 1);
+              for (const each of early) makeDue.run({ shopId, number: each.number, now });
+              return { planned, early };
+            })
+            .immediate();
+          brought += early.length;
+          last = planned[ROWS_PER_STEP - 1];
+          if (last !== undefined) await new Promise((resolve) => setImmediate(resolve));
         }
       }
       return brought;
@@ -192,11 +211,12 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     async turn(ended, shares, now, leaseUntil, waits) {
       return db
         .transaction(() => {
-          for (const each of ended) record(each, waits);
+          const recorded = ended.filter((each) => record(each, waits));
           const removed = removing();
-          return [...shares].flatMap(([shopId, share]) =>
+          const claimed = [...shares].flatMap(([shopId, share]) =>
             removed.has(shopId) ? [] : claimFor(shopId, share, now, leaseUntil),
           );
+          return { recorded, claimed };
         })
         .immediate();
     },
