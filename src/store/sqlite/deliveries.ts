@@ -9,6 +9,7 @@ import {
 import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { randomId, timeOrderedId } from "../../domain/ids.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import type {
   Attempt,
   AttemptResult,
@@ -202,7 +203,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
             .immediate();
           brought += early.length;
           last = planned[ROWS_PER_STEP - 1];
-          if (last !== undefined) await new Promise((resolve) => setImmediate(resolve));
+          if (last !== undefined) await nextTurn();
         }
       }
       return brought;
@@ -262,7 +263,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       let retried = 0;
       for (const each of kindsOf(kind)) {
         // In ascending order, so that a delivery that dies again meanwhile is not retried a second time.
-        for (let after = 0; ; await new Promise((resolve) => setImmediate(resolve))) {
+        for (let after = 0; ; await nextTurn()) {
           const requeued = requeueDead.all({ shopId, since, now, kind: each, after }) as { number: number }[];
           retried += requeued.length;
           if (requeued.length < ROWS_PER_STEP) break;
@@ -284,7 +285,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 
     async prune(before) {
       for (const shopId of shopIds(db)) {
-        while (pruneSome.run(shopId, before).changes > 0) await new Promise((resolve) => setImmediate(resolve));
+        while (pruneSome.run(shopId, before).changes > 0) await nextTurn();
       }
     },
   };
