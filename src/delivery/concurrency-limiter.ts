@@ -19,8 +19,8 @@ export interface ConcurrencyLimiter {
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt tells nothing of the
-   *   endpoint. It returns what `Paces.note` returns.
+   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt tells nothing of
+   *   the endpoint. It returns what `Paces.note` returns.
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
@@ -39,7 +39,8 @@ interface Running {
 }
 
 /**
- * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint, in this order:
+ * Limits how many attempts run at once: each needs a slot. A shop gets slots by the pace of its endpoint, in this
+ * order:
  * - quick: one slot for each shop without an attempt under way;
  * - untried (no attempt so far): one slot for each shop;
  * - quick: up to `perShop` slots for each shop;
@@ -48,8 +49,8 @@ interface Running {
  *
  * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
  * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
- * then on, and its shop gets no other slot for that kind of delivery until it ends.
- * Where a text says "endpoint", the same holds for a shop's workflow triggers.
+ * then on, and its shop gets no other slot for that kind of delivery until it ends. Where a text says "endpoint", the
+ * same holds for a shop's workflow triggers.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that is never set

@@ -75,8 +75,8 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
   }
 
   /**
-   * Looks whether the address accepts, with a connection that can be taken back. Then it opens the real one. If there is
-   * no descriptor to look with, the reserve still has one for the real connection.
+   * Looks whether the address accepts, with a connection that can be taken back. Then it opens the real one. If there
+   * is no descriptor to look with, the reserve still has one for the real connection.
    */
   function reachAndOpen(target: Target): Try {
     const reaching = reach(target);

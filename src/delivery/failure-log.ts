@@ -5,7 +5,8 @@ import type { AttemptResult } from "../store/deliveries.ts";
 /**
  * Returns a function that logs what an operator should know of a recorded attempt: that an endpoint, or a shop's
  * workflow triggers, began to fail or answer again, and that a delivery is dead. An endpoint that goes on failing is
- * logged once, and a new URL of it that fails too is logged again. The URL's path and query are not logged, because some hold secrets.
+ * logged once, and a new URL of it that fails too is logged again. The URL's path and query are not logged, because
+ * some hold secrets.
  * @param waits see `afterAttempt`
  */
 export function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {

@@ -12,8 +12,8 @@ export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
 
 /**
- * A stored text that may name a person. `key` is the number of a delivery, an inbox item or a part of an intake body, or
- * the id of a reward.
+ * A stored text that may name a person. `key` is the number of a delivery, an inbox item or a part of an intake body,
+ * or the id of a reward.
  */
 export interface StoredText {
   place: TextPlace;

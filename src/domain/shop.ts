@@ -19,8 +19,8 @@ export interface Shop extends ShopRef {
 }
 
 /**
- * The topic of the platform webhook that asks for the removal of a shop. The request stays in the inbox until everything
- * else of the shop is gone.
+ * The topic of the platform webhook that asks for the removal of a shop. The request stays in the inbox until
+ * everything else of the shop is gone.
  */
 export const REMOVAL_TOPIC = "shop/redact";
 

@@ -41,7 +41,9 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
   let attemptedAt = Number.NEGATIVE_INFINITY;
   let soon: Promise<void> | undefined;
 
-  /** The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago. */
+  /**
+   * The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago.
+   */
   function clockAt(storedAt: number): number {
     const ageMs = now() - storedAt;
     return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;

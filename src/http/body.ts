@@ -26,8 +26,8 @@ interface ReadOptions {
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Room is kept for what Content-Length announces. A body in chunks gets room for twice the bytes that have arrived. If
-   * there is none, one body is given up: of the sender who has the most of them, the one that began first. So many
+   * Room is kept for what Content-Length announces. A body in chunks gets room for twice the bytes that have arrived.
+   * If there is none, one body is given up: of the sender who has the most of them, the one that began first. So many
    * stalled uploads do not keep out a new one.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
@@ -124,8 +124,8 @@ function longestOfMost(arriving: ReadonlySet<Arrival>): Arrival | undefined {
 }
 
 /**
- * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5" of
- * a header that was sent twice (RFC 9110, 8.6). The bytes of such a body are counted as they arrive.
+ * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5"
+ * of a header that was sent twice (RFC 9110, 8.6). The bytes of such a body are counted as they arrive.
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, maxBytes: number): number | undefined {

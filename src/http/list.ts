@@ -51,8 +51,8 @@ export function createListHandler(
 }
 
 /**
- * The body of an answer that had to wait for its turn. Bun sends large bytes in dozens of system calls then, one for each
- * part of each header, and a stream in two.
+ * The body of an answer that had to wait for its turn. Bun sends large bytes in dozens of system calls then, one for
+ * each part of each header, and a stream in two.
  */
 function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({

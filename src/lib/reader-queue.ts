@@ -2,8 +2,8 @@ import type { LoadGauge } from "./load-gauge.ts";
 
 /**
  * So many turns of the event loop pass without a reader while work is urgent, and then one reader runs. A commit waits
- * for two quiet turns before it begins, and an attempt needs some more: with a reader in each, an event would take twice
- * as long to arrive.
+ * for two quiet turns before it begins, and an attempt needs some more: with a reader in each, an event would take
+ * twice as long to arrive.
  */
 const MAX_FREE_TURNS = 8;
 

@@ -27,8 +27,8 @@ interface Ready {
 }
 
 /**
- * Submissions that arrive at the same time share a commit. A submission with a redaction enters it when the stored texts
- * were searched, because others must not wait for that.
+ * Submissions that arrive at the same time share a commit. A submission with a redaction enters it when the stored
+ * texts were searched, because others must not wait for that.
  * @param onQueued is called after a commit that queued deliveries
  */
 export function createRecordWriter(

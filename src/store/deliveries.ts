@@ -119,7 +119,10 @@ export interface DeliveryStore {
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
   /** How many are dead, of those queued since a time, of one kind or both. */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
-  /** Retries them, in steps. Those that an interruption left are still dead, so the next call retries them. @returns how many */
+  /**
+   * Retries them, in steps. Those that an interruption left are still dead, so the next call retries them.
+   * @returns how many
+   */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
   /** Queues one event as a test, even if the shop did not choose its topic. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;

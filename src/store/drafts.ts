@@ -15,7 +15,9 @@ export function isDraftName(name: string): boolean {
   return /\.[0-9a-f]{16}\.partial$/.test(name);
 }
 
-/** What draftPath adds, and what SQLite adds to that. Drafts of older keys ended with `.new`, after a process id too. */
+/**
+ * What draftPath adds, and what SQLite adds to that. Drafts of older keys ended with `.new`, after a process id too.
+ */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 
 /** Removes all drafts of one file. Only who knows that nobody writes one may call it. */

@@ -15,8 +15,8 @@ export interface TextSearch {
 export interface MirrorStore {
   /**
    * Searches for the stored texts that may be about people, so that `applyRecords` with their redactions is short. This
-   * takes long in a large shop. It works in slices, and others can work and commit in between: `applyRecords` also finds
-   * what was stored since.
+   * takes long in a large shop. It works in slices, and others can work and commit in between: `applyRecords` also
+   * finds what was stored since.
    */
   searchTexts(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
   /**

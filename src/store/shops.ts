@@ -33,8 +33,8 @@ export interface ShopStore {
    */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
-   * Marks a shop as one that is being removed, and removes its keys, sessions, sign-in links, endpoint and tokens. For a
-   * shop that is being removed already it does nothing.
+   * Marks a shop as one that is being removed, and removes its keys, sessions, sign-in links, endpoint and tokens. For
+   * a shop that is being removed already it does nothing.
    * @param now epoch milliseconds
    * @returns the shop, undefined if there is none
    */

@@ -93,8 +93,8 @@ function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
 }
 
 /**
- * From the mark on, the removal cannot be lost: `serve` goes on with it every second, also after a new start. The request
- * stays in the inbox, and its id remembered, until the shop's own row goes.
+ * From the mark on, the removal cannot be lost: `serve` goes on with it every second, also after a new start. The
+ * request stays in the inbox, and its id remembered, until the shop's own row goes.
  */
 async function beginRemoval({ shops, onRemovalBegun, now, log }: HandlerDependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());

@@ -38,7 +38,10 @@ function restoredTarget(path: string): string | undefined {
   }
 }
 
-/** Where links lead although no file is at their end. There must be no ring of links. @throws Error if its folder is missing */
+/**
+ * Where links lead although no file is at their end. There must be no ring of links.
+ * @throws Error if its folder is missing
+ */
 function followLinks(path: string): string {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
   const target = resolve(realpathSync(dirname(path)), readlinkSync(path));

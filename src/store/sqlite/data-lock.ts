@@ -8,7 +8,8 @@ import { makeOwnedFile } from "../file-owner.ts";
  * while it replaces the database. Without it, a process could still have the old file open, and its log would be mixed
  * with the new one.
  *
- * The lock is a read or write transaction on the empty database `sds.lock`: it ends with its process, however that ends.
+ * The lock is a read or write transaction on the empty database `sds.lock`: it ends with its process, however that
+ * ends.
  */
 export interface DataLock {
   release(): void;

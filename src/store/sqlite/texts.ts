@@ -10,10 +10,13 @@ import type { TextSearch } from "../mirror.ts";
 export interface MentioningTexts {
   /**
    * Finds the texts that may be about one of these people. It reads every text of the shop once, however many people
-   * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in between.
+   * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in
+   * between.
    */
   search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
-  /** What searches of one shop found: the texts as they are now, and those stored since. In the caller's transaction. */
+  /**
+   * What searches of one shop found: the texts as they are now, and those stored since. In the caller's transaction.
+   */
   read(searches: readonly TextSearch[]): StoredText[];
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
