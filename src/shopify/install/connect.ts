@@ -89,6 +89,7 @@ async function readInstallation(
   if (status === 401) throw new SdsError("failed", `${domain} refuses this token (HTTP 401)`);
   const data = asObject(body?.["data"]);
   const errors = body?.["errors"];
+  // An answer without errors has the fields that the query names, so the type checker is overruled here.
   if (status === 200 && data !== undefined && errors === undefined) return data as unknown as Installation;
   const [error] = Array.isArray(errors) ? (errors as { message?: string }[]) : [];
   const detail = error?.message === undefined ? "" : `: ${error.message.slice(0, 200)}`;

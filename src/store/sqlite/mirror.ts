@@ -42,7 +42,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
        (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
        EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
-     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id WHERE shops.id = +? AND removal_started_at IS NULL`,
+     FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+     WHERE shops.id = +? AND removal_started_at IS NULL`,
   );
   const setCounts = db.prepare(
     "UPDATE shops SET change_count = ?, customer_count = ?, subscription_count = ?, order_count = ? WHERE id = ?",

@@ -46,7 +46,8 @@ type Bound = [shopId: number, at: number, id: string, read: number];
 export function pageStore(db: Database): PageStore {
   function prepare(resource: Resource) {
     const { sort, field } = PAGE_SORT[resource];
-    const range = `FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?) ORDER BY ${sort} DESC, id DESC LIMIT +?`;
+    const range = `FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?)
+      ORDER BY ${sort} DESC, id DESC LIMIT +?`;
     const joining = (json: string) =>
       db.prepare<Joined, Bound>(
         `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined
