@@ -10,9 +10,13 @@ const FIRST_ROOM_BYTES = 16 * 1024;
 const OVERHEAD_BYTES = 1024;
 /** A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
+const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
-/** A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed. */
+/**
+ * A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed, and
+ * has no bytes from then on.
+ */
 export interface Body extends Disposable {
   bytes: Uint8Array<ArrayBuffer>;
 }
@@ -92,6 +96,8 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
       [Symbol.dispose]() {
         total -= kept;
         kept = 0;
+        // Whoever waits for its answer still has this object.
+        this.bytes = NO_BYTES;
       },
     };
   }
