@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { IntakeBodyStore } from "../intake-bodies.ts";
+import { shopCheck } from "./shop-ids.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */
 const PARTS_PER_STEP = 16;
@@ -15,7 +16,7 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     `UPDATE intake_bodies SET complete = 1 WHERE shop_id = ? AND number = ?
      AND ? = (SELECT count(*) FROM intake_parts WHERE shop_id = intake_bodies.shop_id AND body = intake_bodies.number)`,
   );
-  const canBegin = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  const isServed = shopCheck(db);
   const oldest = db.prepare<{ number: number; shopId: number; domain: string }, []>(
     `SELECT min(number) AS number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
      WHERE complete = 1 AND removal_started_at IS NULL GROUP BY shop_id ORDER BY 1`,
@@ -51,7 +52,7 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     },
 
     async canBegin(shopId) {
-      return canBegin.get(shopId) !== null;
+      return isServed(shopId);
     },
 
     async oldestOfEachShop() {
