@@ -29,9 +29,12 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
        SELECT number FROM intake_parts WHERE shop_id = ? AND body = ? LIMIT ${PARTS_PER_STEP}
      )`,
   );
+  const giveUp = db.prepare("UPDATE intake_bodies SET complete = 0 WHERE shop_id = ? AND number = ? AND complete = 1");
   const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ?");
 
   async function remove(shopId: number, number: number): Promise<void> {
+    // From now on nothing of it is applied. If this is interrupted, removeIncomplete goes on.
+    giveUp.run(shopId, number);
     while (removeParts.run(shopId, number).changes > 0) await nextTurn();
     removeBody.run(shopId, number);
   }
