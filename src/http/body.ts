@@ -54,7 +54,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
   /** Keeps room for so many bytes of an arrival, which may lose its own. @throws SdsError `unavailable` */
   function keepRoom(arrival: Arrival, bytes: number): void {
     while (total + bytes - arrival.bytes > maxTotalBytes) {
-      const stalled = longestOfMost(arriving);
+      const stalled = oldestOfBusiestSender(arriving);
       if (stalled === undefined) throw unavailable(TOO_MANY);
       leave(stalled);
       stalled.giveUp(TOO_MANY);
@@ -96,7 +96,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
       [Symbol.dispose]() {
         total -= kept;
         kept = 0;
-        // Whoever waits for its answer still has this object.
+        // The handler that waits for the answer still has this object.
         this.bytes = NO_BYTES;
       },
     };
@@ -122,7 +122,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
 }
 
 /** The arrival that began first, of the sender who has the most. */
-function longestOfMost(arriving: ReadonlySet<Arrival>): Arrival | undefined {
+function oldestOfBusiestSender(arriving: ReadonlySet<Arrival>): Arrival | undefined {
   const counts = new Map<string, number>();
   for (const { sender } of arriving) counts.set(sender, (counts.get(sender) ?? 0) + 1);
   const most = Math.max(...counts.values());

@@ -64,7 +64,7 @@ export function createBodyStorage({ bodies, slices, stop, onBegun }: Dependencie
   };
 }
 
-/** What whoever waits for a body hears when the program stops. */
+/** The error for everybody who waits for a body when the program stops. */
 export function stopped(): StoreError {
   return new StoreError("busy", new Error("the program stops, and applies the rest of the body after its next start"));
 }
