@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { type App, openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createLog } from "../../src/log.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
@@ -39,7 +40,7 @@ async function open({ data, answers }: OldDatabase): Promise<App> {
     random: randomBytes,
     fetch,
     resolve: async () => [],
-    sleep: () => Bun.sleep(1),
+    sleep: nextTurn,
     log,
   });
   afterTest(() => app.stop());
