@@ -1,17 +1,16 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createSlices } from "../../src/lib/slices.ts";
 import { createLog } from "../../src/log.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
 import type { IntakeBodyStore } from "../../src/store/intake-bodies.ts";
 import type { MirrorStore } from "../../src/store/mirror.ts";
-import { openStore } from "../../src/store/open-store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { customer, order } from "../support/records.ts";
 
 const parts = (count: number, first = 1) =>
@@ -24,12 +23,7 @@ function endPauses(waitMs: number): Promise<void> {
 
 async function setUp() {
   const folder = temporaryFolder();
-  const store = await openStore({
-    folder,
-    masterKeyFile: join(folder, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(folder);
   afterTest(() => store.close());
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, () => START);

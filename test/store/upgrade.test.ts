@@ -4,9 +4,9 @@ import { type App, openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createLog } from "../../src/log.ts";
-import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
@@ -59,12 +59,7 @@ async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
 }
 
 async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
-  const store = await openStore({
-    folder: data,
-    masterKeyFile: join(data, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(data);
   await store.close();
   return readDatabase(data);
 }
