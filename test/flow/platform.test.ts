@@ -108,7 +108,7 @@ test("a sync that is killed continues where it stopped, and queues no event twic
     env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" },
   });
   let killed = 0;
-  for (let requests = 3, ended = false; !ended; requests += 2) {
+  for (let requests = 5, ended = false; !ended; requests += 25) {
     const before = await platform.requests();
     const { pid, exited } = program.start(["sync", "--events"]);
     let status: number | undefined;
