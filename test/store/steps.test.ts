@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import {
   addShop,
@@ -13,8 +11,9 @@ import {
   succeeded,
   URL,
 } from "../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { readRows } from "../support/rows.ts";
 
 const COUNT = 900;
@@ -23,12 +22,7 @@ const range = Array.from({ length: COUNT }, (_, n) => n);
 async function opened() {
   const folder = temporaryFolder();
   async function open(): Promise<Store> {
-    const store = await openStore({
-      folder,
-      masterKeyFile: join(folder, "master.key"),
-      busyTimeoutMs: 2_000,
-      random: randomBytes,
-    });
+    const store = await openStoreIn(folder);
     afterTest(() => store.close());
     return store;
   }
