@@ -1,5 +1,6 @@
 import { SdsError } from "../domain/error.ts";
 import type { Shop } from "../domain/shop.ts";
+import { createByteBudget } from "../lib/byte-budget.ts";
 import type { Slices } from "../lib/slices.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
@@ -32,24 +33,13 @@ export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBod
   // One after another, so that only one body at a time is in memory as text and as records.
   const checks = createSlots(1);
   let stopping = false;
-  /** Bytes by shop. */
-  const underWay = new Map<number, number>();
+  const underWay = createByteBudget({ maxBytes: MAX_BYTES, maxBytesOfOwner: MAX_BYTES_OF_SHOP });
 
   function enter({ id }: Shop, bytes: number): Disposable {
-    const total = [...underWay.values()].reduce((sum, each) => sum + each, 0);
-    const own = underWay.get(id) ?? 0;
-    if (total + bytes > MAX_BYTES || own + bytes > MAX_BYTES_OF_SHOP) {
-      const whose = own + bytes > MAX_BYTES_OF_SHOP ? " of this shop" : "";
-      throw new SdsError("unavailable", `Too many large bodies${whose} are being applied. It is safe to try again.`);
-    }
-    underWay.set(id, own + bytes);
-    return {
-      [Symbol.dispose]() {
-        const left = (underWay.get(id) ?? 0) - bytes;
-        if (left > 0) underWay.set(id, left);
-        else underWay.delete(id);
-      },
-    };
+    const share = underWay.take(id, bytes);
+    if (!("exceeded" in share)) return share;
+    const whose = share.exceeded === "own" ? " of this shop" : "";
+    throw new SdsError("unavailable", `Too many large bodies${whose} are being applied. It is safe to try again.`);
   }
 
   return {
