@@ -7,8 +7,8 @@ import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
- * How long a statement waits for another process's lock, in milliseconds. Waiting blocks the event loop, so the server
- * waits a short time only; a command has nobody else to serve.
+ * How long an operation waits for another process's lock, in milliseconds. In the server somebody waits for the
+ * operation; a command has time. Only while the store is opened, waiting blocks the event loop.
  */
 export type BusyTimeoutMs = 2_000 | 30_000;
 
@@ -125,14 +125,8 @@ function migrateAlone(path: string): void {
 
 /**
  * Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the
- * database.
+ * database, such as a backup that reads: the connection must have a busy_timeout of 0.
  */
-export function checkpoint(db: Database, busyTimeoutMs: BusyTimeoutMs): void {
-  // Without this it would block the event loop as long as, for instance, a backup reads.
-  db.run("PRAGMA busy_timeout = 0");
-  try {
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-  }
+export function checkpoint(db: Database): void {
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 }
