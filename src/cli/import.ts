@@ -4,6 +4,7 @@ import { SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/record-schemas.ts";
 import { parseRecordText } from "../domain/records.ts";
 import type { Refusal } from "../domain/refusal.ts";
+import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import { withShop } from "./context.ts";
 import { type Line, readLines } from "./line-reader.ts";
@@ -37,6 +38,7 @@ export function addImportCommand(program: Command): void {
   ).action(async (file: string, { events = false, json }: Options, command: Command) => {
     const input = await openInput(file);
     const counts = await withShop(command, async (store, shop) => {
+      await finishBodies(store, shop, Date.now);
       const recordWriter = createRecordWriter(store.mirror, Date.now);
       return importLines(input, (records) =>
         recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
