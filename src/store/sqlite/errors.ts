@@ -12,24 +12,36 @@ function storeErrorOf(thrown: unknown): unknown {
   return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
-/** Wraps a part of the store, so that it waits for locks, and SQLite's errors leave it as StoreError. */
-export function withStoreErrors<T extends object>(part: T, lockWait: LockWait): T {
+/** What helps after a failure, so that the operation can be repeated. */
+interface Remedies {
+  lockWait: LockWait;
+  /** Makes room on a full disk. @returns whether it could */
+  emptyLog: () => boolean;
+}
+
+/** Wraps a part of the store, so that it repeats what can succeed now, and SQLite's errors leave it as StoreError. */
+export function withStoreErrors<T extends object>(part: T, remedies: Remedies): T {
   const wrapped = Object.entries(part).map(([name, method]) => [
     name,
-    typeof method === "function" ? translated(method as Method, lockWait) : method,
+    typeof method === "function" ? translated(method as Method, remedies) : method,
   ]);
   return Object.fromEntries(wrapped) as T;
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-function translated(method: Method, { repeat }: LockWait): Method {
+function translated(method: Method, { lockWait, emptyLog }: Remedies): Method {
+  async function repeated(thrown: unknown, args: unknown[]): Promise<unknown> {
+    if (isBusy(thrown)) return lockWait.repeat(() => method(...args), thrown);
+    if (codeOf(thrown) === "SQLITE_FULL" && emptyLog()) return method(...args);
+    throw thrown;
+  }
+
   return async (...args) => {
     try {
       return await method(...args);
     } catch (thrown) {
-      if (!isBusy(thrown)) throw storeErrorOf(thrown);
-      return await repeat(() => method(...args), thrown).catch((again: unknown) => {
+      return await repeated(thrown, args).catch((again: unknown) => {
         throw storeErrorOf(again);
       });
     }

@@ -6,7 +6,7 @@ import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
-import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase } from "./database.ts";
+import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, tryCheckpoint } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
@@ -72,7 +72,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   // From here on nobody waits inside SQLite.
   db.run("PRAGMA busy_timeout = 0");
   const lockWait = createLockWait(db, busyTimeoutMs);
-  const protect = <T extends object>(part: T): T => withStoreErrors(part, lockWait);
+  const emptyLog = (): boolean => tryCheckpoint(db);
+  const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, emptyLog });
   return {
     shops: protect(shopStore(db, typed, vault, random)),
     keys: protect(keyStore(db, typed)),
