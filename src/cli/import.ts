@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/commit.ts";
 import { SdsError } from "../domain/error.ts";
@@ -50,7 +51,7 @@ export function addImportCommand(program: Command): void {
 }
 
 interface Input {
-  stream: ReadableStream<Uint8Array>;
+  stream: AsyncIterable<Uint8Array>;
   /** Bytes; undefined for a pipe. */
   size: number | undefined;
 }
@@ -61,7 +62,9 @@ async function openInput(file: string): Promise<Input> {
   const stat = await handle.stat().catch(() => undefined);
   if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
   if (stat.isDirectory()) throw new SdsError("invalid", `${file} is a folder`);
-  return { stream: handle.stream(), size: stat.isFile() ? stat.size : undefined };
+  // Bun cannot wait for a device such as /dev/null, and its own reader does that.
+  if (!stat.isFile()) return { stream: createReadStream(file), size: undefined };
+  return { stream: handle.stream(), size: stat.size };
 }
 
 async function importLines(
