@@ -76,7 +76,7 @@ type Reader = (payload: JsonObject, triggeredAt: number) => Intent;
 
 const COMPLIANCE: Record<string, Reader> = {
   "customers/redact": (payload, asOf) =>
-    withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
+    redaction(asObject(payload["customer"])?.["id"], asOf, asObject(payload["customer"])),
   "customers/data_request": (payload) =>
     withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
   "shop/redact": (payload) => removal(payload["shop_domain"]),
@@ -91,8 +91,7 @@ const USES: Record<TopicUse, Reader> = {
   },
   cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
-  customer_gone: (payload, asOf) =>
-    withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
     if (payload["status"] === "failed") return ignore("the merge failed");
     const deleted = payload["admin_graphql_api_customer_deleted_id"];
@@ -131,8 +130,17 @@ function readContract(contract: string): Intent {
   return { do: "read_contract", contract };
 }
 
-function redaction(shopifyId: string, asOf: number): Intent {
-  return { do: "apply", record: { type: "redaction", shopifyId, asOf } };
+/** @param customer its contacts may be others than those that the mirror has */
+function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
+  const { email, phone } = customer;
+  const contacts = {
+    ...(typeof email === "string" && { email }),
+    ...(typeof phone === "string" && { phone }),
+  };
+  return withGid("Customer", id, (shopifyId) => ({
+    do: "apply",
+    record: { type: "redaction", shopifyId, asOf, ...(Object.keys(contacts).length > 0 && { contacts }) },
+  }));
 }
 
 /** The id is a gid, or the number in one. A number that a float may have rounded is not used. */
