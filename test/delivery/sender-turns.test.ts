@@ -101,6 +101,16 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     /** The attempts since the last time. */
     newAttempts: () => attempts.splice(0),
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
+    /** From now on, notes how many results each transaction records. */
+    noteRecorded(): number[] {
+      const { turn } = deliveries;
+      const recorded: number[] = [];
+      deliveries.turn = (ended, ...rest) => {
+        recorded.push(ended.length);
+        return turn(ended, ...rest);
+      };
+      return recorded;
+    },
     /** Makes the database fail, until the returned function is called. */
     breakDatabase(): () => void {
       const { dueShops, turn } = deliveries;
@@ -114,6 +124,39 @@ async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
 function contracts(attempts: readonly Attempt[]): string[] {
   return attempts.map(({ claim }) => `${claim.shopId} ${JSON.parse(claim.body).data.contract_id.split("/").at(-1)}`);
 }
+
+describe("attempts that end one after the other", () => {
+  const nextRound = () => new Promise((next) => setImmediate(next));
+
+  test("are recorded together, as long as half of those under way have not ended", async () => {
+    const { addShop, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
+    for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
+    await wake();
+    const recorded = noteRecorded();
+    for (const attempt of newAttempts().slice(0, 4)) {
+      attempt.end();
+      await nextRound();
+    }
+    await settle();
+    expect(recorded).toEqual([4]);
+  });
+
+  test("are recorded at once if somebody asks for a turn", async () => {
+    const { addShop, sender, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
+    for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
+    await wake();
+    const recorded = noteRecorded();
+    const [first, second] = newAttempts();
+    first?.end();
+    await nextRound();
+    sender.wake();
+    await nextRound();
+    await nextRound();
+    second?.end();
+    await settle();
+    expect(recorded).toEqual([1, 1]);
+  });
+});
 
 describe("the order of attempts", () => {
   test("takes shops in turn, and of each shop the oldest delivery first", async () => {
