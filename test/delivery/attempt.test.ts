@@ -312,6 +312,16 @@ describe("addresses", () => {
     );
   });
 
+  test("the name is looked up and checked again at the next attempt", async () => {
+    const named = httpServer(() => new Response()).replace("127.0.0.1", "hooks.example.test");
+    const answers = [["127.0.0.1"], ["10.0.0.1"]];
+    const resolve: Resolve = async () => answers.shift() ?? [];
+    const attempt = createWebhookAttempt({ resolve, allow: LOOPBACK, timeoutMs: TIMEOUT_MS }, createConnector());
+    const request = { url: named, topic: "order.charged", body: "{}", signature: "sha256=00" };
+    expect(await attempt(request)).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await attempt(request)).toEqual(refused("only https:// URLs are accepted"));
+  });
+
   test("one refused address of several refuses all", async () => {
     expect(
       await send("https://hooks.example.test/", {
