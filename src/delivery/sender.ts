@@ -136,7 +136,8 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     const running = claims.get(claim.id);
     if (running !== undefined) {
       // The clock was set forward, so the lease ended early. The attempt that runs goes on, under the new lease.
-      running.lease = claim.lease;
+      const { lease, attempts, round } = claim;
+      Object.assign(running, { lease, attempts, round });
       return;
     }
     claims.set(claim.id, claim);

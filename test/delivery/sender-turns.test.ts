@@ -472,6 +472,30 @@ describe("an operator reads in the log", () => {
   });
 });
 
+test("an attempt that another process made meanwhile counts", async () => {
+  const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly();
+  const shop = await addShop("a", 2);
+  await wake();
+  newAttempts()[0]?.end();
+  await settle();
+  const [slow] = newAttempts();
+  clock.ms += 15_000;
+  const { claimed } = await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
+  const failed = claimed.map((claim) => ({ claim, outcome, startedAt: clock.ms, duration: 1 }));
+  await deliveries.turn(failed, new Map(), clock.ms, clock.ms, [MINUTE]);
+  clock.ms += MINUTE;
+  // The attempt that runs goes on under a new lease.
+  await wake();
+  expect(newAttempts()).toEqual([]);
+  slow?.end();
+  await settle();
+  expect(await log(shop)).toMatchObject([
+    { status: "delivered", attempts: 2 },
+    { status: "delivered", attempts: 1 },
+  ]);
+});
+
 test("a restart does not forget that an endpoint hangs", async () => {
   const first = await sendingSlowly();
   const shop = await first.addShop("a", 9);
