@@ -232,7 +232,7 @@ async function measureNothingNew(folder: string, standIn: StandIn): Promise<void
     "Requests of a reconciliation with nothing changed",
     measured,
     "one of each kind",
-    asked.length === 4 && asked.every(({ times }) => times === 1),
+    asked.length === 5 && asked.every(({ times }) => times === 1),
   );
 }
 

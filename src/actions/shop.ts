@@ -1,3 +1,4 @@
+import { missingScopes } from "../domain/connection.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { Store } from "../store/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
@@ -6,7 +7,7 @@ import { type Actor, checkAccess } from "./access.ts";
 export interface ShopStatus extends ShopSettings {
   /** Whether the shop has access tokens, even if the platform refuses them. */
   hasConnection: boolean;
-  /** Why the platform refuses the tokens; null while it does not. */
+  /** Why the platform refuses the tokens, or which needed scopes the shop does not grant; null if all is well. */
   trouble: string | null;
   loadedAt: number | null;
   reconciledAt: number | null;
@@ -30,12 +31,17 @@ export async function shopStatus(
   return {
     ...settings,
     hasConnection: connection !== undefined,
-    trouble: connection?.trouble ?? null,
+    trouble: connection === undefined ? null : (connection.trouble ?? missingText(connection.scopes)),
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
     reconciledRows: reconciliation?.changed ?? null,
     inbox: counts,
   };
+}
+
+function missingText(scopes: readonly string[]): string | null {
+  const missing = missingScopes(scopes);
+  return missing.length === 0 ? null : `the shop does not grant ${missing.join(", ")}`;
 }
 
 /** The connection in words. */

@@ -4,10 +4,10 @@ import type { SyncCounts } from "../domain/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
-import { platformOf } from "./connection.ts";
+import { NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
 import { EVENTS_OPTION, example, JSON_OPTION, parseSince } from "./options.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 
 interface Options {
@@ -61,6 +61,7 @@ async function sync(
       progress.end();
     }
   });
+  if (since === undefined && counts.subscriptions === 0 && counts.skipped === 0) warn([NO_CONTRACTS]);
   if (json) return printJson(counts);
   const { changed, events: eventCount, skipped } = counts;
   if (skipped > 0) {

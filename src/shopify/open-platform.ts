@@ -3,7 +3,9 @@ import type { Sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/store.ts";
+import type { ShopAddress } from "./api/address.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
+import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
@@ -11,6 +13,7 @@ import { createContractReader } from "./contracts/reader.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
+import { createInstallationReader } from "./install/installation.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
@@ -27,6 +30,11 @@ export interface Platform {
   handler: WebhookHandler;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
+  /**
+   * Whether the platform shows any subscription contract to the app. It shows an app only those that it made.
+   * @throws PlatformError
+   */
+  hasContracts(shop: ShopAddress): Promise<boolean>;
   /** All requests fail from now on. Resolves when renewals of tokens that are under way are stored. */
   stop(): Promise<void>;
 }
@@ -68,14 +76,24 @@ export function openPlatform(
   }
 
   const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
+  const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
-    synchronizer: createSynchronizer({ client, contracts: contractsThrough(client), syncs, inbox, now, log }),
+    synchronizer: createSynchronizer({
+      client,
+      contracts: contractsThrough(client),
+      installations,
+      syncs,
+      inbox,
+      now,
+      log,
+    }),
     handler: createWebhookHandler({
       shops,
       connections,
       client: webhookClient,
       contracts: contractsThrough(webhookClient),
+      installations,
       recordWriter,
       onRemovalBegun,
       now,
@@ -83,6 +101,9 @@ export function openPlatform(
     }),
     connect: (domain, credentials) =>
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
+    async hasContracts(shop) {
+      return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
+    },
     async stop() {
       client.stop();
       const drained = new AbortController();

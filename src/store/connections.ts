@@ -28,6 +28,8 @@ export interface ConnectionStore {
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a renewal that brought no tokens. */
   endRenewal(shopId: number, process: string): Promise<void>;
+  /** Replaces the scopes that the shop grants. */
+  setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
   /** Notes why the platform refuses the token, null where it accepts it. @returns whether this changed */
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
   /** Forgets the tokens of a shop that was connected before a time. @returns whether there were any */

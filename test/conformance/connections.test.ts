@@ -52,6 +52,15 @@ for (const engine of engines()) {
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
     });
 
+    test("replaces its scopes, and no others", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);
+      await store.connections.setScopes(shop.id, ["read_customers", "read_products"]);
+      expect((await store.connections.find(shop.id))?.scopes).toEqual(["read_customers", "read_products"]);
+      expect((await store.connections.find(other.id))?.scopes).toEqual(["read_orders"]);
+    });
+
     test("lists it, by id", async () => {
       const { store } = await engine.open();
       const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];

@@ -199,6 +199,18 @@ test("commands show the inbox and a person's data, and write the files for the p
   expect(extension).toMatchObject({ extensions: [{ type: "flow_trigger", handle: "billing-attempt-failed" }] });
   expect(existsSync(join(folder, "extensions/streak-milestone-reached/shopify.extension.toml"))).toBe(true);
   expect((await program.run(["platform", "files", folder])).status).toBe(1);
+  const files = (...without: string[]) =>
+    program.run(["platform", "files", folder, "--force", ...without.flatMap((scope) => ["--without", scope])]);
+  expect((await files("read_own_subscription_contracts", "read_all_orders")).stderr).toStartWith(
+    "Until the platform grants read_own_subscription_contracts, no shop can be connected.",
+  );
+  const text = readFileSync(join(folder, "shopify.app.toml"), "utf8");
+  expect(text).toContain('scopes = "read_customers,read_orders,read_products,read_customer_merge"');
+  expect(text).not.toContain("subscription_contracts/");
+  expect(await files("read_everything")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--without is "read_everything": it must be one of '),
+  });
   expect((await program.run(["platform", "files", folder, "--url", "http://sds.example.com"])).status).toBe(2);
 });
 

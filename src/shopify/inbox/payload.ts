@@ -1,3 +1,4 @@
+import type { AppSubscription } from "../../domain/app-plan.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { CustomerRecord } from "../../domain/record-schemas.ts";
 import { parseRecord } from "../../domain/records.ts";
@@ -21,7 +22,8 @@ export type Intent =
   | { do: "read_order"; order: string }
   /** Two customers became one. Some payloads do not say which one is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
-  | { do: "read_plan"; name: string; status: string }
+  | { do: "read_plan"; subscription: AppSubscription }
+  | { do: "read_scopes" }
   | { do: "set_currency"; currency: string }
   | { do: "disconnect" }
   /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
@@ -48,7 +50,8 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
     case "merge_customers":
       return { subject: `merge of ${intent.kept}`, needsPlatform: true };
     case "read_plan":
-      return { subject: "plan", needsPlatform: true };
+    case "read_scopes":
+      return { subject: "installation", needsPlatform: true };
     default:
       return { subject: "shop", needsPlatform: false };
   }
@@ -112,10 +115,11 @@ const USES: Record<TopicUse, Reader> = {
   order: (payload) =>
     withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
   uninstalled: () => ({ do: "disconnect" }),
+  scopes: () => ({ do: "read_scopes" }),
   plan: (payload) => {
-    const { name, status } = asObject(payload["app_subscription"]) ?? {};
+    const { name, status, plan_handle: handle } = asObject(payload["app_subscription"]) ?? {};
     if (typeof name !== "string" || typeof status !== "string") return ignore("the payload names no plan");
-    return { do: "read_plan", name, status };
+    return { do: "read_plan", subscription: { name, handle: typeof handle === "string" ? handle : null, status } };
   },
   shop: ({ currency }) => {
     const isKnown = typeof currency === "string" && Intl.supportedValuesOf("currency").includes(currency);

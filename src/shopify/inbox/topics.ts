@@ -9,6 +9,7 @@ export type TopicUse =
   | "consent"
   | "order"
   | "uninstalled"
+  | "scopes"
   | "plan"
   | "shop";
 
@@ -44,9 +45,30 @@ export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
   "orders/updated": "order",
   "orders/cancelled": "order",
   "app/uninstalled": "uninstalled",
+  "app/scopes_update": "scopes",
   "app_subscriptions/update": "plan",
   "shop/update": "shop",
 };
+
+/** The scope that each kind needs. The platform refuses a file with a topic whose scope it does not ask for. */
+const SCOPES: Partial<Record<TopicUse, string>> = {
+  contract: "read_own_subscription_contracts",
+  attempt: "read_own_subscription_contracts",
+  cycle: "read_own_subscription_contracts",
+  customer: "read_customers",
+  customer_gone: "read_customers",
+  customers_merged: "read_customer_merge",
+  consent: "read_customers",
+  order: "read_orders",
+};
+
+/** The topics that an app with these scopes may subscribe to. */
+export function allowedTopics(scopes: readonly string[]): string[] {
+  return Object.entries(WEBHOOK_TOPICS).flatMap(([topic, use]) => {
+    const scope = SCOPES[use];
+    return scope === undefined || scopes.includes(scope) ? [topic] : [];
+  });
+}
 
 /** The topics that every app must accept. The platform lists them separately. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -12,7 +12,7 @@ import { ORDER_CONTRACTS } from "../api/operations/orders.ts";
 import type { ContractMirror } from "../contracts/mirror.ts";
 import { readContractsOf } from "../contracts/orders.ts";
 import { customerRecord } from "../contracts/translate.ts";
-import { readPlan } from "./app-plan.ts";
+import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
 
 /** Does what platform webhooks ask for. */
@@ -27,6 +27,7 @@ export interface WebhookHandler {
 export interface HandlerDependencies {
   shops: ShopStore;
   connections: Pick<ConnectionStore, "find" | "disconnect">;
+  installations: InstallationReader;
   client: GraphqlClient;
   contracts: ContractMirror;
   recordWriter: Pick<RecordWriter, "submit">;
@@ -122,7 +123,10 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
     case "read_plan":
-      return readPlan(dependencies, shop, intent);
+      return dependencies.installations.readPlan(shop, intent.subscription);
+    case "read_scopes":
+      if (await isConnected(dependencies, shop)) await dependencies.installations.read(shop);
+      return;
     case "set_currency":
       await shops.set(shop.domain, { currency: intent.currency });
       return;

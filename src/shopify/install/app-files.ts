@@ -1,23 +1,32 @@
 import { ASKED_SCOPES } from "../../domain/connection.ts";
 import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
 import { API_VERSION } from "../api/address.ts";
-import { COMPLIANCE_TOPICS, WEBHOOK_TOPICS } from "../inbox/topics.ts";
+import { allowedTopics, COMPLIANCE_TOPICS } from "../inbox/topics.ts";
 
 /**
  * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
  * for the extension of each trigger.
  * @param address where sds can be reached from the internet
+ * @param without scopes that the platform has not approved for the app: they are left out with their topics
  * @returns the texts of the files by path
  */
-export function appFiles(address: string, clientId: string | null): Record<string, string> {
+export function appFiles(
+  address: string,
+  clientId: string | null,
+  without: readonly string[] = [],
+): Record<string, string> {
+  const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope));
   const extensions = TRIGGER_HANDLES.map((handle) => [
     `extensions/${handle}/shopify.extension.toml`,
     extensionFile(handle),
   ]);
-  return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId), ...Object.fromEntries(extensions) };
+  return {
+    "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes),
+    ...Object.fromEntries(extensions),
+  };
 }
 
-function appFile(address: string, clientId: string | null): string {
+function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {
   const webhooks = `${address}/platform/webhooks`;
   return `# Written by \`sds platform files\`. Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
@@ -26,7 +35,7 @@ application_url = ${quoted(address)}
 embedded = false
 
 [access_scopes]
-scopes = ${quoted(ASKED_SCOPES.join(","))}
+scopes = ${quoted(scopes.join(","))}
 
 [auth]
 redirect_urls = [${quoted(address)}]
@@ -36,7 +45,7 @@ api_version = ${quoted(API_VERSION)}
 
   [[webhooks.subscriptions]]
   topics = [
-${list(Object.keys(WEBHOOK_TOPICS))}
+${list(allowedTopics(scopes))}
   ]
   uri = ${quoted(webhooks)}
 

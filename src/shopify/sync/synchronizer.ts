@@ -5,6 +5,7 @@ import type { InboxStore } from "../../store/inbox.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractMirror } from "../contracts/mirror.ts";
+import type { InstallationReader } from "../install/installation.ts";
 import { runFullSync } from "./full-sync.ts";
 import { createLoader } from "./loader.ts";
 import type { OnProgress } from "./progress.ts";
@@ -30,19 +31,24 @@ export interface Synchronizer {
 interface Dependencies {
   client: GraphqlClient;
   contracts: ContractMirror;
+  installations: Pick<InstallationReader, "read">;
   syncs: SyncStore;
   inbox: Pick<InboxStore, "receive" | "waitingSubjects">;
   now: () => number;
   log: Log;
 }
 
-export function createSynchronizer({ client, contracts, syncs, inbox, now, log }: Dependencies): Synchronizer {
+export function createSynchronizer(dependencies: Dependencies): Synchronizer {
+  const { client, contracts, installations, syncs, inbox, now, log } = dependencies;
   const loader = createLoader({ contracts, inbox, now, log });
   const ignoreProgress = () => {};
   return {
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ client, loader, syncs, inbox, now }, shop, options, onProgress),
-    reconcile: (shop, since, onProgress = ignoreProgress) =>
-      reconcile({ client, loader, syncs, now }, shop, since, onProgress),
+    async reconcile(shop, since, onProgress = ignoreProgress) {
+      // Its platform webhooks can be lost too, and plans whose prices the platform keeps have none.
+      await installations.read(shop);
+      return reconcile({ client, loader, syncs, now }, shop, since, onProgress);
+    },
   };
 }

@@ -92,6 +92,13 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
         .run();
     },
 
+    async setScopes(shopId, scopes) {
+      db.update(connections)
+        .set({ scopes: scopes.join(",") })
+        .where(eq(connections.shopId, shopId))
+        .run();
+    },
+
     async setTrouble(shopId, trouble) {
       const found = of(shopId);
       if (found === undefined || found.trouble === trouble) return false;

@@ -64,7 +64,7 @@ test.each<[string, string, Intent]>([
   [
     "app_subscriptions/update",
     '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}',
-    { do: "read_plan", name: "Pro", status: "ACTIVE" },
+    { do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } },
   ],
   [
     "app_subscriptions/update",
@@ -178,7 +178,7 @@ describe("the subject", () => {
     [{ do: "read_contract", contract: CONTRACT }, CONTRACT, true],
     [{ do: "read_order", order: ORDER }, ORDER, true],
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
-    [{ do: "read_plan", name: "Pro", status: "ACTIVE" }, "plan", true],
+    [{ do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
     [{ do: "disconnect" }, "shop", false],
     [{ do: "remove_shop", domain: null }, "shop", false],

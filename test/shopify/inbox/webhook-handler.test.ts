@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { connectionText, shopStatus } from "../../../src/actions/shop.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -106,13 +107,21 @@ describe("the plan", () => {
     expect(await plan(all)).toBe("free");
   });
 
+  test("stays as it is while the shop has not paid its bill", async () => {
+    const all = await connected();
+    all.remote.setAppSubscription({ name: "Free", status: "EXPIRED" });
+    all.remote.setAppSubscription({ name: "Pro", status: "FROZEN" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("pro");
+  });
+
   test("stays as it is if sds does not know the name, and that is logged", async () => {
     const all = await connected();
     all.remote.setAppSubscription({ name: `Enterprise ${"x".repeat(200)}`, status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
     const [line] = logged(all, "a plan that sds does not know");
-    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `Enterprise ${"x".repeat(89)}` });
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `enterprise-${"x".repeat(89)}` });
     all.remote.setAppSubscription({ name: "Unknown too", status: "PENDING" });
     await all.deliverAll();
     expect(logged(all, "a plan that sds does not know")).toHaveLength(1);
@@ -124,12 +133,40 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
-    expect(await inbox(all)).toMatchObject([{ subject: "plan", status: "waiting", attempts: 1 }]);
+    expect(await inbox(all)).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
     all.platform.fault = () => undefined;
     all.test.clock.ms += HOUR_MS;
     all.test.app.processor.wake();
     await all.processed();
     expect(await plan(all)).toBe("free");
+  });
+});
+
+describe("a change of the granted scopes", () => {
+  const all = ["read_own_subscription_contracts", "read_customers", "read_orders"];
+
+  test("is stored and logged", async () => {
+    const shop = await connected();
+    shop.remote.setScopes([...all, "read_all_orders"]);
+    await shop.deliverAll();
+    expect((await shop.test.app.store.connections.find(shop.shop.shop.id))?.scopes).toEqual([
+      ...all,
+      "read_all_orders",
+    ]);
+    const [line] = logged(shop, "the scopes that the shop grants changed");
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ added: "read_all_orders", removed: "read_products" });
+    shop.remote.setScopes([...all, "read_all_orders"]);
+    await shop.deliverAll();
+    expect(logged(shop, "the scopes that the shop grants changed")).toHaveLength(1);
+  });
+
+  test("that takes back a needed scope is an error, and the shop's status says so", async () => {
+    const shop = await connected();
+    shop.remote.setScopes(["read_customers"]);
+    await shop.deliverAll();
+    expect(logged(shop, "took back scopes that sds needs")).toHaveLength(1);
+    const status = await shopStatus(shop.test.app.store, shop.shop.shop);
+    expect(connectionText(status)).toBe("the shop does not grant read_own_subscription_contracts, read_orders");
   });
 });
 

@@ -32,7 +32,18 @@ describe("reconciling", () => {
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toEqual(NOTHING);
-    expect(operations(all, begun)).toEqual(["Customers", "Contracts", "Orders", "Attempts"]);
+    expect(operations(all, begun)).toEqual(["Installation", "Customers", "Contracts", "Orders", "Attempts"]);
+  });
+
+  test("finds a new plan, new scopes and a new currency without a webhook", async () => {
+    const all = await loaded();
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    all.remote.setCurrency("EUR");
+    all.remote.setScopes([...all.remote.scopes, "read_all_orders"]);
+    await reconcile(all);
+    const { shops, connections } = all.test.app.store;
+    expect(await shops.find(DOMAIN)).toMatchObject({ plan: "free", currency: "EUR" });
+    expect((await connections.find(all.shop.shop.id))?.scopes).toContain("read_all_orders");
   });
 
   test("finds changes without a webhook, and queues their events", async () => {

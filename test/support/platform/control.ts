@@ -14,6 +14,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   date: string;
   index: number;
   code: string;
+  scopes: string[];
   name: string;
   status: string;
   nextBillingDate: string;
@@ -52,6 +53,7 @@ const CHANGES = new Map<string, Change>(
     updateOrder: (shop, given) => shop.updateOrder(given.id, given),
     cancelOrder: (shop, { id }) => shop.cancelOrder(id),
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
+    setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
     uninstall: (shop) => shop.uninstall(),
     install: (shop) => shop.install(),

@@ -1,7 +1,7 @@
 import { BillingChanges } from "./billing-changes.ts";
 import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
-import { appSubscriptionBody, personBody, shopBody } from "./webhook-bodies.ts";
+import { appSubscriptionBody, personBody, scopesBody, shopBody } from "./webhook-bodies.ts";
 
 /** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
@@ -13,6 +13,13 @@ export class PlatformShop extends BillingChanges {
     }
     subscription.status = status;
     this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
+  }
+
+  /** Grants these scopes from now on. */
+  setScopes(scopes: readonly string[]): void {
+    const previous = this.scopes;
+    this.scopes = scopes;
+    this.emit("app/scopes_update", scopesBody(this, previous));
   }
 
   setCurrency(code: string): void {

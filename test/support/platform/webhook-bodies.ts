@@ -222,6 +222,11 @@ export function appSubscriptionBody(shop: ShopRows, { n, name, status, createdAt
   };
 }
 
+export function scopesBody(shop: ShopRows, previous: readonly string[]): Exact {
+  const shopId = `gid://shopify/Shop/${shop.number}`;
+  return { id: shop.number, shop_id: shopId, previous, current: shop.scopes, updated_at: zoned(shop.now()) };
+}
+
 export function shopBody(shop: ShopRows): Exact {
   return {
     id: shop.number,
