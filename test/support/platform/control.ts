@@ -13,6 +13,11 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   marketing: Consent;
   date: string;
   index: number;
+  ids: string[];
+  list: ContractInput[];
+  access: PlatformShop["access"];
+  planHandle: string | null;
+  webhook: boolean;
   code: string;
   scopes: string[];
   name: string;
@@ -29,12 +34,14 @@ const CHANGES = new Map<string, Change>(
   Object.entries({
     issueToken: (shop) => shop.issueToken(),
     issuePair: (shop) => shop.issuePair(),
+    endRefreshTokens: (shop) => shop.endRefreshTokens(),
     revokeTokens: (shop) => shop.revokeTokens(),
     createCustomer: (shop, given) => shop.createCustomer(given),
     updateCustomer: (shop, given) => shop.updateCustomer(given.id, given),
     setConsent: (shop, { id, consent }) => shop.setConsent(id, consent),
     deleteCustomer: (shop, { id }) => shop.deleteCustomer(id),
     createContract: (shop, given) => shop.createContract(given),
+    createContracts: (shop, { list, discounts }) => shop.createContracts(list, discounts),
     updateContract: (shop, given) => shop.updateContract(given.id, given),
     setNextBillingDate: (shop, { id, date }) => shop.setNextBillingDate(id, date),
     originOrder: (shop, { id }) => shop.originOrder(id),
@@ -45,16 +52,20 @@ const CHANGES = new Map<string, Change>(
     fail: (shop, { id }) => shop.fail(id),
     skipCycle: (shop, { id, index }) => shop.skipCycle(id, index),
     unskipCycle: (shop, { id, index }) => shop.unskipCycle(id, index),
+    editCycle: (shop, { id, index, lines, date }) => shop.editCycle(id, index, lines, date),
+    deleteCycleEdit: (shop, { id, index }) => shop.deleteCycleEdit(id, index),
     startAttempt: (shop, { id, index }) => shop.startAttempt(id, index),
     challenge: (shop, { id }) => shop.challenge(id),
     failAttempt: (shop, { id, code }) => shop.failAttempt(id, code),
     succeedAttempt: (shop, given) => shop.succeedAttempt(given.id, given),
+    succeedAttempts: (shop, given) => shop.succeedAttempts(given.ids, given),
     placeOrder: (shop, given) => shop.placeOrder(given),
     updateOrder: (shop, given) => shop.updateOrder(given.id, given),
     cancelOrder: (shop, { id }) => shop.cancelOrder(id),
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
     setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
+    setAccess: (shop, { access }) => shop.setAccess(access),
     uninstall: (shop) => shop.uninstall(),
     install: (shop) => shop.install(),
     requestData: (shop, { id }) => shop.requestData(id),

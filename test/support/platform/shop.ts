@@ -1,18 +1,21 @@
 import { BillingChanges } from "./billing-changes.ts";
 import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
+import type { AppSubscriptionInput } from "./shop-rows.ts";
 import { appSubscriptionBody, personBody, scopesBody, shopBody } from "./webhook-bodies.ts";
 
 /** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
-  setAppSubscription({ name, status }: { name: string; status: string }): void {
-    let subscription = this.appSubscriptions.find((known) => known.name === name);
+  /** The platform sends the webhook for manual pricing alone. */
+  setAppSubscription({ webhook = true, ...input }: AppSubscriptionInput & { webhook?: boolean }): void {
+    let subscription = this.appSubscriptions.find(({ name }) => name === input.name);
     if (subscription === undefined) {
-      subscription = { n: this.reserve(1), name, status, createdAt: this.now() };
+      subscription = this.newAppSubscription(input);
       this.appSubscriptions.push(subscription);
     }
-    subscription.status = status;
-    this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
+    subscription.status = input.status;
+    if (input.planHandle !== undefined) subscription.planHandle = input.planHandle;
+    if (webhook) this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
   }
 
   /** Grants these scopes from now on. */
@@ -25,6 +28,11 @@ export class PlatformShop extends BillingChanges {
   setCurrency(code: string): void {
     this.currency = code;
     this.emit("shop/update", shopBody(this));
+  }
+
+  /** Sends no webhook: a frozen shop answers 402 from now on, and a shop that blocked the app 403. */
+  setAccess(access: PlatformShop["access"]): void {
+    this.access = access;
   }
 
   uninstall(): void {

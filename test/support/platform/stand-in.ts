@@ -34,6 +34,11 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
+/** How a shop answers that is closed to the app. */
+const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
+  frozen: [402, { errors: "Unavailable Shop" }],
+  blocked: [403, { errors: "Forbidden" }],
+};
 const HANDLES = [
   "subscription-created",
   "subscription-cancelled",
@@ -215,6 +220,7 @@ export class StandIn {
     if (shop === undefined) return json(404, { errors: "Not Found" });
     if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret)
       return json(401, { error: "invalid_client" });
+    if (shop.access !== "open") return json(...REFUSED[shop.access]);
     if (!shop.installed) return json(400, { error: "app_not_installed" });
     const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
     if (status === 200) log.outcome = "ok";
@@ -237,6 +243,7 @@ export class StandIn {
     log.outcome = "unauthorized";
     const token = request.headers["x-shopify-access-token"];
     if (!shop.tokens.isGood(typeof token === "string" ? token : undefined)) return json(401, BAD_TOKEN);
+    if (shop.access !== "open") return json(...REFUSED[shop.access]);
     const answer = await answerGraphql({
       shop,
       request: asRequest(body),
