@@ -15,6 +15,8 @@ export interface SyncCounts {
 /** How far a run is: everything before `cursor` in `stage` is in the mirror. Times in epoch milliseconds. */
 export interface SyncRun {
   startedAt: number;
+  /** A reconciliation reads what changed since then. */
+  from?: number;
   /** Whether events are queued for what it changes. */
   events: boolean;
   stage: "customers" | "subscriptions" | "orders" | "attempts";

@@ -9,6 +9,8 @@ import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
+import { createNodeLoader } from "./contracts/node-loader.ts";
+import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
@@ -71,8 +73,10 @@ export function openPlatform(
 
   function contractsThrough(graphql: GraphqlClient) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
-    const reader = createContractReader({ client: graphql, mirror, settingsOf, now });
-    return createContractMirror({ reader, mutex, recordWriter, connections });
+    const loader = createNodeLoader(graphql);
+    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, now });
+    const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
+    return createContractMirror({ client: graphql, loader, reader, pageReader, mutex, recordWriter, connections });
   }
 
   const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);

@@ -1,5 +1,5 @@
 import type { CommitResult, Submission } from "../domain/commit.ts";
-import type { Order } from "../domain/resources.ts";
+import type { Order, Subscription } from "../domain/resources.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import type { IntakeBody } from "./intake-bodies.ts";
 
@@ -10,6 +10,12 @@ export interface TextSearch {
   people: ReadonlySet<string>;
   /** Must be called once, when no commit needs the search any more: until then every commit of the shop is noted. */
   end(): void;
+}
+
+/** A contract as the mirror has it. */
+export interface MirroredContract {
+  subscription: Subscription;
+  customerGid: string;
 }
 
 export interface MirrorStore {
@@ -45,6 +51,6 @@ export interface MirrorStore {
   knownContracts(shop: ShopRef, contractGids: readonly string[]): Promise<Set<string>>;
   /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
   ordersOf(shop: ShopRef, contractGid: string): Promise<Map<number, Order>>;
-  /** The gid of a contract's customer; undefined for a contract that is not in the mirror. */
-  customerGidOf(shop: ShopRef, contractGid: string): Promise<string | undefined>;
+  /** undefined for a contract that is not in the mirror. */
+  contractOf(shop: ShopRef, contractGid: string): Promise<MirroredContract | undefined>;
 }

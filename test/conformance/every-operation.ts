@@ -99,7 +99,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),
-    store.mirror.customerGidOf(shop, gid.contract(1)),
+    store.mirror.contractOf(shop, gid.contract(1)),
     store.shops.rowCounts(shop.id),
   ]);
   for (const resource of RESOURCES) {

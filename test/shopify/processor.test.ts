@@ -172,7 +172,7 @@ test("webhooks about one contract are processed one after another, and those tha
   let atOnce = 0;
   let most = 0;
   all.platform.fault = ({ operation }) => {
-    if (operation !== "ContractWithCycles") return undefined;
+    if (operation !== "Nodes") return undefined;
     atOnce += 1;
     most = Math.max(most, atOnce);
     setTimeout(() => {

@@ -4,7 +4,11 @@ import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
-import type { ContractNode } from "../api/operations/contracts.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
+import type { NodeLoader } from "./node-loader.ts";
+import { readContractsOf } from "./orders.ts";
+import type { ContractPageReader } from "./page-reader.ts";
 import type { ContractReader } from "./reader.ts";
 
 /** How many rows changed, and how many events were queued. */
@@ -34,14 +38,29 @@ export interface ContractMirror {
     changedOrders?: readonly string[],
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
-  /** The same for a contract that is read already. @returns also the number of its orders */
-  load(shop: Shop, node: ContractNode, events: EventScope): Promise<ChangeCounts & { orders: number }>;
+  /**
+   * The same for a page of contracts.
+   * @returns for each what changed and how many orders it has, or why it cannot be mirrored
+   * @throws PlatformError
+   */
+  loadPage(
+    shop: Shop,
+    nodes: readonly ContractWithAttempts[],
+    eventsOf: (node: ContractNode) => EventScope,
+  ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
+  /** Those contracts whose last whole reading began after they changed. @param changes epoch milliseconds by gid */
+  readSince(shop: Shop, changes: ReadonlyMap<string, number>): Promise<Set<string>>;
+  /** The contracts that orders belong to, by the order's gid. Most orders of a shop belong to none. */
+  contractsOfOrders(shop: Shop, orderGids: readonly string[]): Promise<Map<string, string[]>>;
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
 }
 
 interface Dependencies {
-  reader: ContractReader;
+  client: GraphqlClient;
+  loader: NodeLoader;
+  reader: Pick<ContractReader, "read">;
+  pageReader: ContractPageReader;
   /** Shared by everything that reads contracts. */
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
@@ -51,7 +70,15 @@ interface Dependencies {
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
-export function createContractMirror({ reader, mutex, recordWriter, connections }: Dependencies): ContractMirror {
+export function createContractMirror({
+  client,
+  loader,
+  reader,
+  pageReader,
+  mutex,
+  recordWriter,
+  connections,
+}: Dependencies): ContractMirror {
   /** See `Submission.eventsSince`. */
   async function eventsSinceOf(shop: Shop, events: SubmitOptions["events"]): Promise<number> {
     if (events === "none") return Number.POSITIVE_INFINITY;
@@ -83,12 +110,30 @@ export function createContractMirror({ reader, mutex, recordWriter, connections 
         const records = await reader.read(shop, contractGid, changedOrders);
         return submit(shop, records, { inboxNumbers });
       }),
-    load: (shop, node, events) =>
-      mutex.run(`${shop.id} ${node.id}`, async () => {
-        const records = await reader.readFrom(shop, node);
-        const orders = records.filter(({ type }) => type === "billing_cycle").length;
-        return { orders, ...(await submit(shop, records, { events })) };
-      }),
+    loadPage: (shop, nodes, eventsOf) =>
+      mutex.runAll(
+        nodes.map(({ id }) => `${shop.id} ${id}`),
+        async () => {
+          const results = await pageReader.read(shop, nodes);
+          return Promise.allSettled(
+            nodes.map(async (node, index) => {
+              const result = results[index];
+              if (result?.status !== "fulfilled") throw result?.reason;
+              const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
+              return { orders, ...(await submit(shop, result.value, { events: eventsOf(node) })) };
+            }),
+          );
+        },
+      ),
+    async readSince() {
+      return new Set();
+    },
+    async contractsOfOrders(shop, orderGids) {
+      const contracts = orderGids.map(async (gid): Promise<[string, string[]]> => {
+        return [gid, [...(await readContractsOf(client, loader, shop, gid))]];
+      });
+      return new Map(await Promise.all(contracts));
+    },
     submit,
   };
 }

@@ -8,9 +8,7 @@ import type { InboxItem } from "../../store/inbox.ts";
 import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
-import { ORDER_CONTRACTS } from "../api/operations/orders.ts";
 import type { ContractMirror } from "../contracts/mirror.ts";
-import { readContractsOf } from "../contracts/orders.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
@@ -148,10 +146,8 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
   }
 }
 
-async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
-  const { order } = await client.query(shop, ORDER_CONTRACTS, { id: orderGid });
-  if (order === null) return;
-  for (const contract of await readContractsOf(client, shop, order))
+async function readOrder({ contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
+  for (const contract of (await contracts.contractsOfOrders(shop, [orderGid])).get(orderGid) ?? [])
     await contracts.refresh(shop, contract, [orderGid]);
 }
 

@@ -4,7 +4,7 @@ import type { Shop } from "../../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts } from "../../domain/sync.ts";
 import type { Log } from "../../log.ts";
 import type { InboxStore } from "../../store/inbox.ts";
-import type { ContractNode } from "../api/operations/contracts.ts";
+import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import type { ContractMirror, EventScope } from "../contracts/mirror.ts";
@@ -18,7 +18,7 @@ export interface Loader {
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
   loadContracts(
     shop: Shop,
-    nodes: readonly ContractNode[],
+    nodes: readonly ContractWithAttempts[],
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<Partial<SyncCounts>>;
   /** Reads a contract and its orders again. */
@@ -58,7 +58,7 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
     },
 
     async loadContracts(shop, nodes, eventsOf) {
-      const results = await Promise.allSettled(nodes.map((node) => contracts.load(shop, node, eventsOf(node))));
+      const results = await contracts.loadPage(shop, nodes, eventsOf);
       const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
       const allFailed = nodes.length > 1 && failures.length === nodes.length;
       const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));

@@ -4,17 +4,20 @@ import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../d
 import { isoUtc } from "../../lib/time.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { ATTEMPTS } from "../api/operations/billing.ts";
-import { CONTRACTS } from "../api/operations/contracts.ts";
+import { ATTEMPTS } from "../api/operations/attempts.ts";
+import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
-import { ORDERS } from "../api/operations/orders.ts";
-import { readContractsOf } from "../contracts/orders.ts";
+import type { Operation, PageVariables } from "../api/operations/operation.ts";
+import { CHANGED_ORDERS } from "../api/operations/orders.ts";
+import type { Page } from "../api/paging.ts";
+import type { ContractMirror } from "../contracts/mirror.ts";
 import type { Loader } from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
 
 interface Dependencies {
   client: GraphqlClient;
+  contracts: Pick<ContractMirror, "contractsOfOrders" | "readSince">;
   loader: Loader;
   syncs: SyncStore;
   now: () => number;
@@ -24,7 +27,8 @@ interface Dependencies {
 const OVERLAP_MS = 5 * 60_000;
 
 /**
- * Brings what changed at the platform since a time into the mirror, and queues the events that were missed.
+ * Brings what changed at the platform since a time into the mirror, and queues the events that were missed. A run by
+ * the hour that was interrupted continues at its last page.
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
@@ -35,18 +39,28 @@ export async function reconcile(
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
   const { syncs, now } = dependencies;
-  const startedAt = now();
   const covered = await coveredUntil(syncs, shop);
   const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
   if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
     throw new SdsError("conflict", message);
   }
-  const counts = await reconcileSince(dependencies, shop, from, onProgress);
+  const begun = since === undefined ? await syncs.unfinished(shop.id, "changes") : undefined;
+  const run: SyncRun = begun ?? {
+    startedAt: now(),
+    from,
+    events: true,
+    stage: "customers",
+    cursor: null,
+    counts: NO_COUNTS,
+  };
+  // A run by hand is not continued.
+  const save = since === undefined ? () => syncs.save(shop.id, "changes", run) : async () => {};
+  await runStages(dependencies, shop, run, save, onProgress);
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
-  const leavesGap = covered === undefined || from > covered;
-  await syncs.complete(shop.id, "changes", leavesGap ? undefined : startedAt, counts.changed, now());
-  return counts;
+  const leavesGap = covered === undefined || (run.from ?? from) > covered;
+  await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
+  return run.counts;
 }
 
 /** The time up to which complete runs have seen everything. */
@@ -57,42 +71,71 @@ async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | unde
   return starts.length === 0 ? undefined : Math.max(...starts);
 }
 
-async function reconcileSince(
-  { client, loader }: Dependencies,
+/** Goes on with a run, from its stage and its page on. */
+async function runStages(
+  { client, contracts, loader }: Dependencies,
   shop: Shop,
-  from: number,
+  run: SyncRun,
+  save: () => Promise<void>,
   onProgress: OnProgress,
-): Promise<SyncCounts> {
-  const updated = { query: `updated_at:>='${isoUtc(from)}'` };
-  const created = { query: `created_at:>='${isoUtc(from)}'` };
-  const contractsRead = new Set<string>();
-  let counts = NO_COUNTS;
+): Promise<void> {
+  const from = isoUtc(run.from ?? 0);
+  const updated = `updated_at:>='${from}'`;
+  const created = `created_at:>='${from}'`;
+  const stages: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
 
-  function add(stage: SyncRun["stage"], more: Partial<SyncCounts>): void {
-    counts = addCounts(counts, more);
-    onProgress({ counts, stage, done: undefined });
-  }
-
-  async function refresh(stage: SyncRun["stage"], contractGid: string, changedOrders: string[]): Promise<void> {
-    contractsRead.add(contractGid);
-    add(stage, await loader.refreshContract(shop, contractGid, changedOrders));
-  }
-
-  for await (const { nodes } of readPages(client, shop, CUSTOMERS, "customers", updated)) {
-    add("customers", await loader.loadCustomers(shop, nodes));
-  }
-  for await (const { nodes } of readPages(client, shop, CONTRACTS, "subscriptionContracts", updated)) {
-    for (const { id } of nodes) contractsRead.add(id);
-    add("subscriptions", await loader.loadContracts(shop, nodes, () => "since_connected"));
-  }
-  for await (const { nodes } of readPages(client, shop, ORDERS, "orders", updated)) {
-    for (const order of nodes) {
-      for (const contract of await readContractsOf(client, shop, order)) await refresh("orders", contract, [order.id]);
+  /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
+  async function runStage<T, F extends string>(
+    stage: SyncRun["stage"],
+    operation: Operation<PageVariables, Record<F, Page<T>>>,
+    field: F,
+    query: string,
+    read: (nodes: readonly T[]) => Promise<Partial<SyncCounts>>,
+  ): Promise<void> {
+    if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
+    if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
+    for await (const { nodes, endCursor } of readPages(client, shop, operation, field, { query, after: run.cursor })) {
+      run.counts = addCounts(run.counts, await read(nodes));
+      run.cursor = endCursor;
+      await save();
+      onProgress({ counts: run.counts, stage, done: undefined });
     }
   }
-  for await (const { nodes } of readPages(client, shop, ATTEMPTS, "subscriptionBillingAttempts", created)) {
-    const contracts = new Set(nodes.map(({ subscriptionContract }) => subscriptionContract.id));
-    for (const contract of contracts.difference(contractsRead)) await refresh("attempts", contract, []);
+
+  /** Reads the contracts that were not read since they changed. @param changes when each changed, epoch milliseconds */
+  async function refresh(changes: ReadonlyMap<string, number>, orders: ReadonlyMap<string, string[]> = new Map()) {
+    const known = await contracts.readSince(shop, changes);
+    const results = await Promise.all(
+      [...changes.keys()]
+        .filter((gid) => !known.has(gid))
+        .map((gid) => loader.refreshContract(shop, gid, orders.get(gid) ?? [])),
+    );
+    return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
-  return counts;
+
+  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) => loader.loadCustomers(shop, nodes));
+  await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
+    const counts = await refresh(new Map(nodes.map(({ id, updatedAt }) => [id, Date.parse(updatedAt)])));
+    return { ...counts, subscriptions: nodes.length };
+  });
+  await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
+    const updatedAt = new Map(nodes.map((node) => [node.id, Date.parse(node.updatedAt)]));
+    const changes = new Map<string, number>();
+    const orders = new Map<string, string[]>();
+    for (const [order, gids] of await contracts.contractsOfOrders(shop, [...updatedAt.keys()])) {
+      for (const gid of gids) {
+        changes.set(gid, Math.max(changes.get(gid) ?? 0, updatedAt.get(order) ?? 0));
+        orders.set(gid, [...(orders.get(gid) ?? []), order]);
+      }
+    }
+    return refresh(changes, orders);
+  });
+  await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => {
+    const changes = new Map<string, number>();
+    for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+      const gid = subscriptionContract.id;
+      changes.set(gid, Math.max(changes.get(gid) ?? 0, Date.parse(completedAt ?? createdAt)));
+    }
+    return refresh(changes);
+  });
 }

@@ -141,8 +141,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       return new Set(rows.contracts(shop.id, [...gids.keys()]).map((id) => gids.get(id) ?? ""));
     },
 
-    async customerGidOf(shop, contractGid) {
-      return rows.customerGidOf(shop.id, subscriptionId(shop.domain, contractGid));
+    async contractOf(shop, contractGid) {
+      return rows.contract(shop.id, subscriptionId(shop.domain, contractGid));
     },
 
     async ordersOf(shop, contractGid) {

@@ -61,7 +61,7 @@ test("an order reads each of its contracts again, and an order without contracts
   const begun = all.platform.requests.length;
   all.remote.placeOrder();
   await all.deliverAll();
-  expect(new Set(operations(all, begun))).toEqual(new Set(["OrderContracts"]));
+  expect(new Set(operations(all, begun))).toEqual(new Set(["Nodes"]));
   await send(all, "orders/updated", { id: 7 });
   expect(await inbox(all)).toEqual([]);
 });

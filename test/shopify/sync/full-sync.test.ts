@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
-import { type ConnectedShop, connected } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
 
 // Many pages take time on a busy machine.
@@ -77,17 +77,16 @@ describe("a load of a whole shop", () => {
     expect(all.platform.throttled).toBe(0);
   });
 
-  test("costs fewer points for a young contract, and the points of an old one have a limit", async () => {
-    const costOf = async (renewals: number) => {
-      const all = await connected();
-      all.remote.seed({ contracts: 1, renewals });
-      all.test.clock.ms += HOUR_MS;
-      await load(all);
-      return all.platform.requests.find(({ operation }) => operation === "BillingCycles")?.cost ?? 0;
-    };
-    const [young, old, older] = [await costOf(0), await costOf(20), await costOf(40)];
-    expect(young).toBeLessThan(old / 2);
-    expect(older).toBe(old);
+  test.each([
+    [2, 2.9],
+    [20, 4],
+  ])("of contracts that were charged %p times costs less than %p points for each", async (renewals, points) => {
+    const all = await connected();
+    all.remote.seed({ contracts: 250, linesEach: 1, renewals });
+    all.test.clock.ms += HOUR_MS;
+    const before = all.platform.bucket(DOMAIN).spent;
+    expect(await load(all)).toMatchObject({ orders: 250 * (1 + renewals) });
+    expect((all.platform.bucket(DOMAIN).spent - before) / 250).toBeLessThan(points);
   });
 
   test("changes nothing the second time, and reads no charged order again", async () => {
@@ -100,26 +99,26 @@ describe("a load of a whole shop", () => {
     expect((await load(all)).changed).toBeGreaterThan(20);
     const begun = all.platform.requests.length;
     expect(await load(all)).toMatchObject({ changed: 0 });
-    expect(operations(all, begun)).not.toContain("OrdersById");
+    expect(operations(all, begun)).not.toContain("Nodes");
   });
 
   test("continues at its last page after an interruption, with the same result", async () => {
     const all = await connected();
     const { syncs } = all.test.app.store;
-    all.remote.seed({ contracts: 60, renewals: 1 });
+    all.remote.seed({ contracts: 520, renewals: 1 });
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 2 ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 1 ? { status: 404 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 404");
     const loaded = (await all.shop.all("subscriptions")).length;
     expect(loaded).toBeGreaterThan(0);
-    expect(loaded).toBeLessThan(60);
+    expect(loaded).toBeLessThan(520);
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toBeUndefined();
     all.platform.fault = () => undefined;
     const begun = all.platform.requests.length;
-    expect(await load(all)).toMatchObject({ customers: 60, subscriptions: 60 });
+    expect(await load(all)).toMatchObject({ customers: 520, subscriptions: 520 });
     expect(operations(all, begun)).not.toContain("AllCustomers");
     expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
-    expect(await all.shop.all("subscriptions")).toHaveLength(60);
+    expect(await all.shop.all("subscriptions")).toHaveLength(520);
     // The run counts from its start, not from its continuation.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
@@ -127,17 +126,17 @@ describe("a load of a whole shop", () => {
 
   test("reports its progress", async () => {
     const all = await connected();
-    all.remote.seed({ contracts: 150, renewals: 0 });
+    all.remote.seed({ contracts: 600, renewals: 0 });
     all.test.clock.ms += HOUR_MS;
     const progress: SyncProgress[] = [];
     await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false }, (each) => progress.push(each));
     const doneIn = (stage: string) => progress.filter((each) => each.stage === stage).map(({ done }) => done);
-    expect(doneIn("customers")).toEqual([100 / 150, 1]);
+    expect(doneIn("customers")).toEqual([250 / 600, 500 / 600, 1]);
     const contracts = doneIn("subscriptions");
-    expect(contracts).toHaveLength(10);
+    expect(contracts).toHaveLength(3);
     expect(contracts.every((done, index) => done !== undefined && done > (contracts[index - 1] ?? 0))).toBe(true);
     expect(contracts.at(-1)).toBe(1);
-    expect(progress.at(-1)?.counts).toMatchObject({ customers: 150, subscriptions: 150 });
+    expect(progress.at(-1)?.counts).toMatchObject({ customers: 600, subscriptions: 600 });
   });
 
   test("queues events of the past only with the option for them", async () => {
@@ -203,7 +202,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     all.remote.seed({ contracts: 2, renewals: 0 });
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 404");
     expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
   });
@@ -212,7 +211,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     createContract(all.remote);
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     expect(await load(all)).toMatchObject({ subscriptions: 0, skipped: 1 });
   });
 
@@ -220,7 +219,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     createContract(all.remote);
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 503 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 503");
   });
 
@@ -282,7 +281,7 @@ describe("data without access", () => {
     const contract = createContract(all.remote);
     const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     const body = '{"data":{"nodes":[null,null]}}';
-    all.platform.fault = ({ operation }) => (operation === "OrdersById" ? { status: 200, body } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 200, body } : undefined);
     all.test.clock.ms += 2 * HOUR_MS;
     await load(all);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 1 }]);

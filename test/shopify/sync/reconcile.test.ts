@@ -32,7 +32,13 @@ describe("reconciling", () => {
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toEqual(NOTHING);
-    expect(operations(all, begun)).toEqual(["Installation", "Customers", "Contracts", "Orders", "Attempts"]);
+    expect(operations(all, begun)).toEqual([
+      "Installation",
+      "Customers",
+      "ChangedContracts",
+      "ChangedOrders",
+      "Attempts",
+    ]);
   });
 
   test("finds a new plan, new scopes and a new currency without a webhook", async () => {
@@ -61,7 +67,7 @@ describe("reconciling", () => {
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
     expect(await all.shop.all("orders")).toMatchObject([{ shopifyId: order, totalCents: 300 }]);
-    expect(operations(all, begun)).toContain("OrdersById");
+    expect(operations(all, begun)).toContain("Nodes");
   });
 
   test("reads a contract once, however many of its attempts are new", async () => {
@@ -69,7 +75,7 @@ describe("reconciling", () => {
     for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
     const begun = all.platform.requests.length;
     await reconcile(all);
-    expect(operations(all, begun).filter((name) => /^(BillingCycles|ContractWithCycles)$/.test(name))).toHaveLength(1);
+    expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
   test("finds an attempt of a contract that the platform does not show as changed", async () => {
@@ -77,7 +83,7 @@ describe("reconciling", () => {
     all.remote.startAttempt(all.contract, 1);
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
-    expect(operations(all, begun)).toContain("ContractWithCycles");
+    expect(operations(all, begun)).toContain("BillingCycles");
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
   });
 
@@ -113,7 +119,7 @@ describe("reconciling", () => {
   test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
     const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
@@ -122,7 +128,7 @@ describe("reconciling", () => {
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 503 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
     await expect(reconcile(all)).rejects.toThrow("HTTP 503");
     expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
     all.platform.fault = () => undefined;
