@@ -1,3 +1,4 @@
+import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { ContractInput } from "./contract-changes.ts";
 import type { Consent, CustomerInput } from "./customer-changes.ts";
 import type { FinancialStatus, Kind } from "./rows.ts";
@@ -15,6 +16,7 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   index: number;
   ids: string[];
   list: ContractInput[];
+  bulk: Partial<BulkBehaviour>;
   access: PlatformShop["access"];
   planHandle: string | null;
   webhook: boolean;
@@ -66,6 +68,9 @@ const CHANGES = new Map<string, Change>(
     setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
     setAccess: (shop, { access }) => shop.setAccess(access),
+    setBulk: (shop, { bulk }) => shop.setBulk(bulk),
+    finishBulkOperations: (shop) => shop.finishBulkOperations(),
+    expireBulkOperations: (shop) => shop.expireBulkOperations(),
     uninstall: (shop) => shop.uninstall(),
     install: (shop) => shop.install(),
     requestData: (shop, { id }) => shop.requestData(id),
@@ -92,6 +97,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
     standIn.webhooksTo = given["url"] as string | undefined;
     return null;
   }
+  if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);
   return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
@@ -103,6 +109,7 @@ export function readState(standIn: StandIn, path: string, query: URLSearchParams
   if (path === "ids") return shop().ids((query.get("kind") ?? "contract") as Kind);
   if (path === "workflows") return shop().workflows;
   if (path === "outgoing") return shop().outgoing;
+  if (path === "downloads") return standIn.files.downloads;
   if (path === "requests") return standIn.requests;
   if (path === "spent") return spent(standIn, query.get("shop") ?? "");
   if (path === "undelivered") return standIn.undelivered;

@@ -1,3 +1,4 @@
+import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { Exact } from "./exact-json.ts";
 import { exactJson } from "./exact-json.ts";
 import { type AttemptRow, type ContractRow, type Kind, type Row, type RowOf, TYPE_NAME } from "./rows.ts";
@@ -16,6 +17,8 @@ export interface ShopOptions {
   firstId?: bigint;
   /** Whether webhooks about billing attempts have the id of the attempt. The platform sometimes leaves it out. */
   attemptIds?: boolean;
+  /** How bulk operations run. */
+  bulk?: Partial<BulkBehaviour>;
 }
 
 export interface ShopDependencies {

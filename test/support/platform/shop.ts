@@ -1,11 +1,43 @@
 import { BillingChanges } from "./billing-changes.ts";
+import { type BulkBehaviour, type BulkDependencies, BulkOperations } from "./bulk-operations.ts";
 import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
-import type { AppSubscriptionInput } from "./shop-rows.ts";
+import type { AppSubscriptionInput, ShopDependencies, ShopOptions } from "./shop-rows.ts";
 import { appSubscriptionBody, personBody, scopesBody, shopBody } from "./webhook-bodies.ts";
+
+interface PlatformShopDependencies extends ShopDependencies {
+  bulk: Pick<BulkDependencies, "refuse" | "unknown" | "files"> & {
+    lines: (shop: PlatformShop, query: string) => ReturnType<BulkDependencies["lines"]>;
+  };
+}
 
 /** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
+  readonly bulk: BulkOperations;
+
+  constructor(domain: string, options: ShopOptions, { bulk, ...dependencies }: PlatformShopDependencies) {
+    super(domain, options, dependencies);
+    this.bulk = new BulkOperations({
+      refuse: bulk.refuse,
+      lines: (query) => bulk.lines(this, query),
+      unknown: bulk.unknown,
+      files: bulk.files,
+      now: () => this.now(),
+      newId: () => `gid://shopify/BulkOperation/${this.idOf(this.reserve(1))}`,
+      emit: (topic, payload) => this.emit(topic, payload),
+    });
+    Object.assign(this.bulk.behaviour, options.bulk);
+  }
+
+  setBulk(behaviour: Partial<BulkBehaviour>): void {
+    Object.assign(this.bulk.behaviour, behaviour);
+  }
+
+  /** Runs the bulk operations that wait, to their end. Each sends its webhook. */
+  finishBulkOperations = (): Promise<void> => this.bulk.finishAll();
+  /** The results cannot be downloaded any more. */
+  expireBulkOperations = (): void => this.bulk.expireAll();
+
   /** The platform sends the webhook for manual pricing alone. */
   setAppSubscription({ webhook = true, ...input }: AppSubscriptionInput & { webhook?: boolean }): void {
     let subscription = this.appSubscriptions.find(({ name }) => name === input.name);

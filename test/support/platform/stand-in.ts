@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
+import { bulkLines, refuseBulkQuery } from "./bulk-query.ts";
 import { readState, runCommand } from "./control.ts";
 import type { Fault, FaultInfo } from "./faults.ts";
+import { FileHost } from "./file-host.ts";
 import { type Answer, asRequest, json, readBody, write } from "./http.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
@@ -70,6 +72,8 @@ export class StandIn {
   private readonly buckets = new Map<string, Bucket>();
   private readonly counts = new Map<string, number>();
   private readonly server: Server;
+  /** From where results of bulk operations are downloaded. */
+  readonly files = new FileHost((what) => this.invalid.push(what));
   private posting: Promise<unknown> = Promise.resolve();
 
   private constructor(options: StandInOptions) {
@@ -92,11 +96,14 @@ export class StandIn {
   /** Listens on 127.0.0.1. */
   static async start(options: StandInOptions = {}): Promise<StandIn> {
     const standIn = new StandIn(options);
+    await standIn.files.start();
     await new Promise<void>((listening) => standIn.server.listen(standIn.options.port, "127.0.0.1", listening));
     return standIn;
   }
 
   async stop(): Promise<void> {
+    for (const { bulk } of this.shops.values()) bulk.stop();
+    await this.files.stop();
     this.server.closeAllConnections();
     await new Promise((closed) => this.server.close(closed));
   }
@@ -120,6 +127,12 @@ export class StandIn {
       firstId: FIRST_ID + BigInt(index) * IDS_PER_SHOP,
       shopNumber: 548_380_009 + index,
       onWebhook: (webhook) => this.post(webhook),
+      bulk: {
+        refuse: refuseBulkQuery,
+        lines: (of, query) => bulkLines(of, query, (what) => this.invalid.push(what)),
+        unknown: (what) => this.invalid.push(what),
+        files: this.files,
+      },
     });
     this.shops.set(domain, shop);
     this.buckets.set(domain, new Bucket(this.options.maximumAvailable, this.options.restoreRate));
@@ -173,7 +186,7 @@ export class StandIn {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     const raw = Buffer.concat(chunks).toString();
-    if (request.url?.startsWith("/control") === true) return write(response, this.answerControl(request, raw));
+    if (request.url?.startsWith("/control") === true) return write(response, await this.answerControl(request, raw));
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
@@ -198,10 +211,10 @@ export class StandIn {
   }
 
   /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
-  private answerControl(request: IncomingMessage, raw: string): Answer {
+  private async answerControl(request: IncomingMessage, raw: string): Promise<Answer> {
     const { pathname, searchParams } = new URL(request.url ?? "", this.address);
     try {
-      if (request.method === "POST") return json(200, { result: runCommand(this, JSON.parse(raw)) });
+      if (request.method === "POST") return json(200, { result: (await runCommand(this, JSON.parse(raw))) ?? null });
       return json(200, readState(this, pathname.slice("/control/".length), searchParams));
     } catch (error) {
       return json(400, { error: error instanceof Error ? error.message : String(error) });
