@@ -41,6 +41,8 @@ export interface BillingCycleRecord {
   /** When its first attempt is expected. */
   expectedAt: string;
   attempts: BillingAttempt[];
+  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED): then nothing is tried again. */
+  contractEnded: boolean;
   /** The expected money, used until something is charged. */
   expected: OrderMoney;
   retryPlan: RetryPlan;

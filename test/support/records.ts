@@ -95,6 +95,7 @@ export function billingCycle(
     cycleNumber,
     skipped: false,
     expectedAt: at(1),
+    contractEnded: false,
     expected: { ...money, creditsCents: 0 },
     retryPlan: [1, 3, 5],
     attempts: attempts.map(([outcome, day]) => {

@@ -21,7 +21,7 @@ import {
 } from "./cycles.ts";
 import { expectedMoney } from "./money.ts";
 import { readOrders } from "./orders.ts";
-import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "./translate.ts";
+import { billingAttempt, checkoutAttempt, customerRecord, hasEnded, subscriptionRecord } from "./translate.ts";
 import { dateFrom } from "./values.ts";
 
 /**
@@ -116,7 +116,8 @@ async function makeRecords(
   };
   const orders = await readOrders(client, shop, orderRequest);
 
-  const shared = { type: "billing_cycle" as const, subscription: node.id, expected, retryPlan };
+  const contractEnded = hasEnded(node);
+  const shared = { type: "billing_cycle" as const, subscription: node.id, contractEnded, expected, retryPlan };
   const records: BillingCycleRecord[] = [];
   if (orders.checkout !== undefined) {
     const { money } = orders.checkout;
