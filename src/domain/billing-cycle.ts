@@ -117,6 +117,12 @@ function eventsOf(
 
 type Charge = BillingAttempt & { outcome: { kind: "charged" } };
 
+type Decline = BillingAttempt & { outcome: { kind: "declined" } };
+
+function isDecline(attempt: BillingAttempt): attempt is Decline {
+  return attempt.outcome.kind === "declined";
+}
+
 function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
 }
@@ -140,12 +146,13 @@ function retryStateAfter(
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
   }
-  const declines = ended.filter(({ outcome }) => outcome.kind === "declined");
+  const declines = ended.filter(isDecline);
   const last = declines.at(-1);
   const declined = last !== undefined || before?.declined === true;
-  if (last?.outcome.kind !== "declined")
+  if (last === undefined)
     return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
-  const next = afterDecline(retryPlan, declines.length, endOf(last));
+  const payments = declines.filter(({ outcome }) => !outcome.outOfStock);
+  const next = afterDecline(retryPlan, payments.length, endOf(last));
   return { attemptCount: ended.length, reason: last.outcome.reason, ...next, declined };
 }
 

@@ -16,7 +16,8 @@ export interface BillingAttempt {
   endedAt: string | null;
   outcome:
     | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
-    | { kind: "declined"; reason: string }
+    /** With `outOfStock` a product was missing, and no payment was declined. */
+    | { kind: "declined"; reason: string; outOfStock: boolean }
     | { kind: "waiting" };
 }
 

@@ -100,6 +100,38 @@ describe("events", () => {
     expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
   });
 
+  test("an attempt that finds something out of stock is counted, and repeats the wait of the plan", () => {
+    const stock = "out_of_stock";
+    const { events } = MapMirror.of(subscription(1)).apply(
+      billingCycle(1, 1, [
+        [stock, 1],
+        [stock, 2],
+        ["a", 3],
+        ["b", 4],
+        [stock, 7],
+        ["c", 10],
+        ["d", 15],
+        [stock, 16],
+      ]),
+    );
+    const told = events.map(({ data }) => [
+      data["attempt_count"],
+      data["reason"],
+      String(data["next_retry_at"]).slice(0, 10),
+      data["retries_exhausted"],
+    ]);
+    expect(told).toEqual([
+      [1, stock, "2026-02-02", false],
+      [2, stock, "2026-02-03", false],
+      [3, "a", "2026-02-04", false],
+      [4, "b", "2026-02-07", false],
+      [5, stock, "2026-02-10", false],
+      [6, "c", "2026-02-15", false],
+      [7, "d", "null", true],
+      [8, stock, "null", true],
+    ]);
+  });
+
   test("a charge gives one event, order.recovered after a decline", () => {
     const mirror = MapMirror.of(subscription(1));
     const { events } = mirror.apply(

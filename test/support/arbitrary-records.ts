@@ -43,7 +43,7 @@ export const mirrorRecord: fc.Arbitrary<MirrorRecord> = fc.oneof(
     .tuple(
       n,
       n,
-      fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined"), day), { maxLength: 3 }),
+      fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined", "out_of_stock"), day), { maxLength: 3 }),
       fc.boolean(),
     )
     .map(([of, cycle, attempts, contractEnded]) =>

@@ -98,7 +98,8 @@ export function billingAttempt(
   if (state.__typename === "SubscriptionBillingAttemptFailedState") {
     const { general, payment, inventory } = state.error;
     const reason = clipText(payment ?? inventory ?? general ?? "unexpected_error").toLowerCase();
-    return { startedAt, endedAt, outcome: { kind: "declined", reason } };
+    const outOfStock = payment === undefined && inventory !== undefined;
+    return { startedAt, endedAt, outcome: { kind: "declined", reason, outOfStock } };
   }
   if (state.__typename !== "SubscriptionBillingAttemptSuccessState") return waiting(startedAt);
   const shopifyId = state.order?.id ?? null;
