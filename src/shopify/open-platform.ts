@@ -10,6 +10,7 @@ import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
 import { createContractReader } from "./contracts/reader.ts";
+import { createRoundingReport } from "./contracts/rounding-report.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
@@ -68,10 +69,11 @@ export function openPlatform(
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
   const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
   const mutex = createKeyedMutex();
+  const rounding = createRoundingReport(log);
 
   function contractsThrough(graphql: GraphqlClient) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
-    const reader = createContractReader({ client: graphql, mirror, settingsOf, now });
+    const reader = createContractReader({ client: graphql, mirror, settingsOf, rounding, now });
     return createContractMirror({ reader, mutex, recordWriter, connections });
   }
 

@@ -14,7 +14,7 @@ import {
 } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
-import { orderMoney } from "./money.ts";
+import { type NoteRounding, orderMoney } from "./money.ts";
 
 /** An order as it was read, and what it costs. */
 interface ReadOrder {
@@ -33,6 +33,7 @@ export interface OrderRequest {
   creditTitle: string;
   /** What the contract costs, for orders that do not show their products. */
   expected: OrderMoney;
+  noteRounding: NoteRounding;
 }
 
 export interface ContractOrders {
@@ -46,7 +47,7 @@ export interface ContractOrders {
 export async function readOrders(
   client: GraphqlClient,
   shop: ShopAddress,
-  { checkout, attempts, mirrored, changedOrders, creditTitle, expected }: OrderRequest,
+  { checkout, attempts, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
 ): Promise<ContractOrders> {
   const known = new Map(
     [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
@@ -58,7 +59,7 @@ export async function readOrders(
     const ids = unknown.slice(start, start + MAX_ORDERS_PER_QUERY);
     for (const node of (await client.query(shop, ORDERS_BY_ID, { ids })).nodes) {
       if (node === null) continue;
-      const money = orderMoney(await readLines(client, shop, node), creditTitle);
+      const money = orderMoney(await readLines(client, shop, node), creditTitle, noteRounding);
       orders.set(node.id, { node, money: withLines(money, expected) });
     }
   }

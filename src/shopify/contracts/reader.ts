@@ -19,8 +19,9 @@ import {
   readFirstCycles,
   readFurtherCycles,
 } from "./cycles.ts";
-import { expectedMoney } from "./money.ts";
+import { expectedMoney, type NoteRounding } from "./money.ts";
 import { readOrders } from "./orders.ts";
+import type { RoundingReport } from "./rounding-report.ts";
 import { billingAttempt, checkoutAttempt, customerRecord, hasEnded, subscriptionRecord } from "./translate.ts";
 import { dateFrom } from "./values.ts";
 
@@ -43,6 +44,7 @@ interface Dependencies {
   client: GraphqlClient;
   mirror: Pick<MirrorStore, "ordersOf" | "customerGidOf">;
   settingsOf: (shopId: number) => Promise<ShopSettings>;
+  rounding: RoundingReport;
   now: () => number;
 }
 
@@ -92,7 +94,7 @@ async function readWithCycles(client: GraphqlClient, shop: Shop, contractGid: st
 }
 
 async function makeRecords(
-  { client, mirror, settingsOf, now }: Dependencies,
+  { client, mirror, settingsOf, rounding, now }: Dependencies,
   shop: Shop,
   { node, mirrored, cycles: first, changedOrders }: ContractParts,
 ): Promise<MirrorRecord[]> {
@@ -102,7 +104,8 @@ async function makeRecords(
   if (customer === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
   const lines = await readLines(client, shop, node);
   const subscription = subscriptionRecord(node, lines, customer);
-  const expected = expectedMoney(lines);
+  const noteRounding: NoteRounding = (money) => rounding.add(shop, money);
+  const expected = expectedMoney(lines, noteRounding);
   const cycles = [...first, ...(await readFurtherCycles(client, shop, node, first, now()))];
   const attempts = await Promise.all(cycles.map((cycle) => readAttempts(client, shop, node.id, cycle)));
   const checkoutGid = node.originOrder?.id;
@@ -113,6 +116,7 @@ async function makeRecords(
     changedOrders,
     creditTitle,
     expected,
+    noteRounding,
   };
   const orders = await readOrders(client, shop, orderRequest);
 
