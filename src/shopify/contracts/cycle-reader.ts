@@ -6,7 +6,7 @@ import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts"
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
-import { firstOpenCycle, hasEnded, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
 const FIRST_COUNT = 3;
@@ -68,7 +68,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     readOpen(shop, { contractGid, mirrored, before, settledBefore }) {
       const first = firstOpenCycle(mirrored, settledBefore);
       const { min, max } = intervalMs(before);
-      const isIdle = !hasEnded(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
+      const isIdle = hasNextBilling(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
       return isIdle
         ? readAroundNow(shop, contractGid, settledBefore, min)
         : readRange(shop, contractGid, first, FIRST_COUNT);
@@ -121,7 +121,7 @@ function dueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: num
 
 /** When a contract ended, at the latest; now if it did not end. */
 function endOf(node: ContractNode, before: Subscription | undefined, now: number): number {
-  if (!hasEnded(node)) return now;
+  if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
@@ -138,7 +138,7 @@ function isEnough(
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
   if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
-  if (hasEnded(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
+  if (!hasNextBilling(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
   const next = nextCycle(cycles, mirrored, settledBefore);
   return next !== undefined && last.cycleIndex > next.cycleIndex;
 }
