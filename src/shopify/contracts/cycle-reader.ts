@@ -46,7 +46,7 @@ export interface CycleReader {
   readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
   /** All attempts of a cycle. */
   attempts(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<AttemptNode[]>;
-  /** The lines of a cycle that was edited; undefined if it was not. */
+  /** The lines of a cycle if they were edited; else undefined. */
   editedLines(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<ContractLineNode[] | undefined>;
 }
 
@@ -102,12 +102,14 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
         return answer.subscriptionBillingCycle?.billingAttempts;
       }),
 
-    async editedLines(shop, contractGid, { cycleIndex, editedContract }) {
-      if (editedContract === null) return undefined;
-      return allNodes(editedContract.lines, async (after) => {
+    async editedLines(shop, contractGid, { cycleIndex, edited }) {
+      if (!edited) return undefined;
+      const readPage = async (after: string | null) => {
         const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
         return answer.subscriptionBillingCycle?.editedContract?.lines;
-      });
+      };
+      const first = await readPage(null);
+      return first && allNodes(first, readPage);
     },
   };
 }
