@@ -5,9 +5,9 @@ import { type Actor, checkAccess } from "./access.ts";
 
 /** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null for what never happened. */
 export interface ShopStatus extends ShopSettings {
-  /** Whether the shop has access tokens, even if the platform refuses them. */
+  /** Whether the shop has access tokens, even if the platform refuses the connection. */
   hasConnection: boolean;
-  /** Why the platform refuses the tokens, or which needed scopes the shop does not grant; null if all is well. */
+  /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null if all is well. */
   trouble: string | null;
   loadedAt: number | null;
   reconciledAt: number | null;

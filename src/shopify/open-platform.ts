@@ -12,6 +12,7 @@ import { createContractMirror } from "./contracts/mirror.ts";
 import { createNodeLoader } from "./contracts/node-loader.ts";
 import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
+import { createRoundingReport } from "./contracts/rounding-report.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
@@ -70,11 +71,12 @@ export function openPlatform(
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
   const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
   const mutex = createKeyedMutex();
+  const rounding = createRoundingReport(log);
 
   function contractsThrough(graphql: GraphqlClient) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
     const loader = createNodeLoader(graphql);
-    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, now });
+    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
     const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
     return createContractMirror({ client: graphql, loader, reader, pageReader, mutex, recordWriter, connections });
   }

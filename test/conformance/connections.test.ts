@@ -109,7 +109,7 @@ for (const engine of engines()) {
       expect(begun.filter(Boolean)).toHaveLength(1);
     });
 
-    test("stores the new pair, and ends the renewal and the trouble", async () => {
+    test("stores the new pair and ends the renewal, and the trouble stays until the platform accepts it", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, another] = [await addShop(store), await addShop(store, "another")];
@@ -121,7 +121,8 @@ for (const engine of engines()) {
       await store.connections.renew(shop.id, NEXT);
       expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
       const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
-      expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble: null });
+      const trouble = "the access token was revoked";
+      expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble });
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
       expect(await store.connections.tokens(another.id)).toEqual(PAIR);
     });

@@ -54,6 +54,21 @@ test("a cancellation that comes together with the last decline is involuntary", 
   expect(JSON.parse(body).data).toMatchObject({ churn_type: "involuntary" });
 });
 
+test("a declined renewal is uncollectible once its contract has ended, and failed again if the contract goes on", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  await all.deliverAll();
+  const statusAfter = async (change: (id: string) => unknown) => {
+    change(contract);
+    await all.deliverAll();
+    return (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === 1)?.["status"];
+  };
+  expect(await statusAfter((id) => all.remote.fail(id))).toBe("UNCOLLECTIBLE");
+  expect(await statusAfter((id) => all.remote.activate(id))).toBe("FAILED");
+  expect(await statusAfter((id) => all.remote.cancel(id))).toBe("UNCOLLECTIBLE");
+});
+
 test("a contract whose customer the platform deleted keeps the customer that the mirror knows", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "a@example.com" });

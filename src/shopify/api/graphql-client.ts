@@ -81,7 +81,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
       } catch (thrown) {
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
-        if (thrown.status === 401) await report.setTrouble(shop, thrown.message);
+        if (thrown.isTrouble) await report.setTrouble(shop, thrown.message);
         if (thrown.reason !== "unavailable" || retries >= maxRetries) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: operation.name, waitMs, error: thrown.message };

@@ -6,7 +6,7 @@ import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts"
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
-import { firstOpenCycle, hasEnded, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
 const FIRST_COUNT = 3;
@@ -46,7 +46,7 @@ export interface CycleReader {
   readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
   /** All attempts of a cycle. */
   attempts(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<AttemptNode[]>;
-  /** The lines of a cycle that was edited; undefined if it was not. */
+  /** The lines of a cycle if they were edited; else undefined. */
   editedLines(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<ContractLineNode[] | undefined>;
 }
 
@@ -68,7 +68,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     readOpen(shop, { contractGid, mirrored, before, settledBefore }) {
       const first = firstOpenCycle(mirrored, settledBefore);
       const { min, max } = intervalMs(before);
-      const isIdle = !hasEnded(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
+      const isIdle = hasNextBilling(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
       return isIdle
         ? readAroundNow(shop, contractGid, settledBefore, min)
         : readRange(shop, contractGid, first, FIRST_COUNT);
@@ -102,12 +102,14 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
         return answer.subscriptionBillingCycle?.billingAttempts;
       }),
 
-    async editedLines(shop, contractGid, { cycleIndex, editedContract }) {
-      if (editedContract === null) return undefined;
-      return allNodes(editedContract.lines, async (after) => {
+    async editedLines(shop, contractGid, { cycleIndex, edited }) {
+      if (!edited) return undefined;
+      const readPage = async (after: string | null) => {
         const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
         return answer.subscriptionBillingCycle?.editedContract?.lines;
-      });
+      };
+      const first = await readPage(null);
+      return first && allNodes(first, readPage);
     },
   };
 }
@@ -121,7 +123,7 @@ function dueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: num
 
 /** When a contract ended, at the latest; now if it did not end. */
 function endOf(node: ContractNode, before: Subscription | undefined, now: number): number {
-  if (!hasEnded(node)) return now;
+  if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
@@ -138,7 +140,7 @@ function isEnough(
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
   if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
-  if (hasEnded(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
+  if (!hasNextBilling(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
   const next = nextCycle(cycles, mirrored, settledBefore);
   return next !== undefined && last.cycleIndex > next.cycleIndex;
 }

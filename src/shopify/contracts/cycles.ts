@@ -76,9 +76,9 @@ export function nextBillingDate(
   return isAhead ? written : next.billingAttemptExpectedDate;
 }
 
-/** An ended contract is not billed any more. Its cycles go on all the same. */
-export function hasEnded({ status }: Pick<ContractNode, "status">): boolean {
-  return status === "CANCELLED" || status === "EXPIRED";
+/** Whether a contract can be billed again. The cycles of one that cannot go on all the same. */
+export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
+  return status !== "CANCELLED" && status !== "EXPIRED";
 }
 
 /** Whether nothing happened in a cycle. */

@@ -6,7 +6,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import { ORDER_LINES, type OrderLineNode, type OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
-import { orderMoney } from "./money.ts";
+import { type NoteRounding, orderMoney } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 
 /** An order as it was read, and what it costs. */
@@ -30,6 +30,7 @@ export interface OrderRequest {
   creditTitle: string;
   /** What the contract costs, for orders that do not show their products. */
   expected: OrderMoney;
+  noteRounding: NoteRounding;
 }
 
 export interface ContractOrders {
@@ -44,7 +45,7 @@ export async function readOrders(
   client: GraphqlClient,
   readOrder: OrderReader,
   shop: ShopAddress,
-  { contractGid, checkout, attempts, mirrored, changedOrders, creditTitle, expected }: OrderRequest,
+  { contractGid, checkout, attempts, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
 ): Promise<ContractOrders> {
   const known = new Map(
     [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
@@ -56,7 +57,7 @@ export async function readOrders(
     const node = await readOrder(gid);
     if (node === undefined) return;
     const lines = ownLines(await readLines(client, shop, node), contractGid);
-    orders.set(gid, { node, money: withLines(orderMoney(lines, creditTitle), expected) });
+    orders.set(gid, { node, money: withLines(orderMoney(lines, creditTitle, noteRounding), expected) });
   }
   await Promise.all(unknown.map(read));
   return {

@@ -5,7 +5,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import { hasEnded, settledTime } from "./cycles.ts";
+import { hasNextBilling, settledTime } from "./cycles.ts";
 import type { ContractReader, History } from "./reader.ts";
 
 /** Reads the contracts of a page, with far fewer points than one after another. */
@@ -102,7 +102,7 @@ function regularHistory(
   const areOpen = [next, following].every(({ status, edited }) => status === "UNBILLED" && !edited);
   if (!areOpen) return undefined;
   const isDue = !next.skipped && Date.parse(next.billingAttemptExpectedDate) >= settledBefore;
-  if (!isDue && !hasEnded(node)) return undefined;
+  if (!isDue && hasNextBilling(node)) return undefined;
   const billed = attempts.map((attempt, index) => ({
     cycleIndex: index + 1,
     skipped: false,

@@ -9,10 +9,11 @@ import { allNodes } from "../api/paging.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { type CycleReading, createCycleReader } from "./cycle-reader.ts";
 import { nextCycle, settledTime } from "./cycles.ts";
-import { expectedMoney } from "./money.ts";
+import { expectedMoney, type NoteRounding } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { type OrderReader, orderOf, readOrders } from "./orders.ts";
 import { type CycleHistory, contractRecords } from "./records.ts";
+import type { RoundingReport } from "./rounding-report.ts";
 
 /**
  * Reads contracts from the platform and makes records of them: the customer, the contract, its checkout and its billing
@@ -46,6 +47,7 @@ interface Dependencies {
   loader: NodeLoader;
   mirror: Pick<MirrorStore, "ordersOf" | "contractOf">;
   settingsOf: (shopId: number) => Promise<ShopSettings>;
+  rounding: RoundingReport;
   now: () => number;
 }
 
@@ -57,7 +59,8 @@ interface Reading extends CycleReading {
   readOrder: OrderReader;
 }
 
-export function createContractReader({ client, loader, mirror, settingsOf, now }: Dependencies): ContractReader {
+export function createContractReader(dependencies: Dependencies): ContractReader {
+  const { client, loader, mirror, settingsOf, rounding, now } = dependencies;
   const cycleReader = createCycleReader(client, now);
 
   async function begin(shop: Shop, contractGid: string, changedOrders: readonly string[]): Promise<Reading> {
@@ -121,6 +124,7 @@ export function createContractReader({ client, loader, mirror, settingsOf, now }
     { cycles, next }: History,
   ): Promise<MirrorRecord[]> {
     const { creditTitle, retryDays: retryPlan } = settings;
+    const noteRounding: NoteRounding = (money) => rounding.add(shop, money);
     const customer = node.customer?.id ?? contract?.customerGid;
     if (customer === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
     const lines = await readLines(client, shop, node);
@@ -131,10 +135,12 @@ export function createContractReader({ client, loader, mirror, settingsOf, now }
       mirrored,
       changedOrders,
       creditTitle,
-      expected: expectedMoney(lines),
+      expected: expectedMoney(lines, noteRounding),
+      noteRounding,
     });
     const isNew = contract === undefined;
-    return contractRecords({ node, lines, customer, isNew, mirrored, cycles, next, orders, retryPlan, now: now() });
+    const known = { node, lines, customer, isNew, mirrored, cycles, next, orders };
+    return contractRecords({ ...known, retryPlan, noteRounding, now: now() });
   }
 
   return {

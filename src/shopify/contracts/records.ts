@@ -4,9 +4,9 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CycleState } from "../api/operations/cycles.ts";
 import { type MirroredOrders, nextBillingDate } from "./cycles.ts";
-import { expectedMoney } from "./money.ts";
+import { expectedMoney, type NoteRounding } from "./money.ts";
 import type { ContractOrders } from "./orders.ts";
-import { billingAttempt, checkoutAttempt, customerRecord, subscriptionRecord } from "./translate.ts";
+import { billingAttempt, checkoutAttempt, customerRecord, hasEnded, subscriptionRecord } from "./translate.ts";
 import { dateFrom } from "./values.ts";
 
 /** A cycle with all its attempts. */
@@ -30,6 +30,7 @@ export interface ContractParts {
   next: CycleState | undefined;
   orders: ContractOrders;
   retryPlan: RetryPlan;
+  noteRounding: NoteRounding;
   now: number;
 }
 
@@ -58,20 +59,23 @@ function checkoutRecords({ node, orders, retryPlan }: ContractParts): BillingCyc
       expectedAt: attempt.startedAt,
       attempts: [attempt],
       expected: money,
+      contractEnded: hasEnded(node),
       retryPlan,
     },
   ];
 }
 
-function cycleRecords({ node, lines, mirrored, cycles, next, orders, retryPlan, now }: ContractParts) {
-  const contractMoney = expectedMoney(lines);
+function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
+  const { node, lines, mirrored, cycles, next, orders, retryPlan, noteRounding, now } = parts;
+  const contractMoney = expectedMoney(lines, noteRounding);
+  const contractEnded = hasEnded(node);
   // A skip counts up to the cycle after the next billing, because no reading looks further.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
   return cycles.flatMap(
     ({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }): BillingCycleRecord[] => {
       const isSkipped = skipped && cycleIndex <= last;
       if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
-      const expected: OrderMoney = editedLines === undefined ? contractMoney : expectedMoney(editedLines);
+      const expected: OrderMoney = editedLines === undefined ? contractMoney : expectedMoney(editedLines, noteRounding);
       return [
         {
           type: "billing_cycle",
@@ -82,6 +86,7 @@ function cycleRecords({ node, lines, mirrored, cycles, next, orders, retryPlan, 
           expectedAt: dateFrom(billingAttemptExpectedDate),
           attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
           expected,
+          contractEnded,
           retryPlan,
         },
       ];

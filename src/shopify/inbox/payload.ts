@@ -52,6 +52,9 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
     case "read_plan":
     case "read_scopes":
       return { subject: "installation", needsPlatform: true };
+    // The platform says whether the app is installed again. For a shop that is not connected it is not queried.
+    case "remove_shop":
+      return { subject: "removal", needsPlatform: true };
     default:
       return { subject: "shop", needsPlatform: false };
   }

@@ -1,5 +1,5 @@
 import { messageOf } from "../../domain/error.ts";
-import type { Shop } from "../../domain/shop.ts";
+import { REMOVAL_TOPIC, type Shop } from "../../domain/shop.ts";
 import { createRotation } from "../../lib/rotation.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import { createTurnLoop } from "../../lib/turn-loop.ts";
@@ -112,7 +112,9 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts counts for all of them.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
-    const waitMs = WAITS_MS[attempts - 1];
+    // A request to remove a shop is never given up.
+    const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
+    const waitMs = WAITS_MS[attempts - 1] ?? lastWaitMs;
     await inbox.postpone(
       shop.id,
       items.map(({ number }) => number),

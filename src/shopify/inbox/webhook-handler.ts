@@ -8,6 +8,7 @@ import type { InboxItem } from "../../store/inbox.ts";
 import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
+import { PlatformError } from "../api/platform-error.ts";
 import type { ContractMirror } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
@@ -35,6 +36,9 @@ export interface HandlerDependencies {
   log: Log;
 }
 
+const PAYMENT_REQUIRED = 402;
+const NOT_FOUND = 404;
+
 type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
 
 export function createWebhookHandler(dependencies: HandlerDependencies): WebhookHandler {
@@ -43,7 +47,8 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       const { contracts } = dependencies;
       const inboxNumbers = items.map(({ number }) => number);
       const { records, others } = readItems(items);
-      if (others.some((intent) => asksForRemoval(intent, shop))) return beginRemoval(dependencies, shop);
+      const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
+      if (isRemoval && !(await isInstalled(dependencies, shop))) return beginRemoval(dependencies, shop);
       const [first] = others;
       // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
       // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
@@ -101,6 +106,27 @@ async function beginRemoval({ shops, onRemovalBegun, now, log }: HandlerDependen
   onRemovalBegun();
 }
 
+/**
+ * Whether the platform shows the shop to the app. A shop whose app was uninstalled and installed again is connected,
+ * when the request to remove it comes two days later.
+ * @throws PlatformError if the platform cannot be queried now. Then the request waits, and no removal is lost.
+ */
+async function isInstalled(dependencies: HandlerDependencies, shop: Shop): Promise<boolean> {
+  if (!(await isConnected(dependencies, shop))) return false;
+  try {
+    await dependencies.installations.read(shop);
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError)) throw thrown;
+    // The token is accepted, and only the query is refused.
+    if (thrown.status === 200) return true;
+    // A frozen shop says nothing about its apps. A closed shop is not found.
+    const isRefusal = thrown.isTrouble && thrown.status !== PAYMENT_REQUIRED;
+    if (isRefusal || thrown.status === NOT_FOUND) return false;
+    throw thrown;
+  }
+}
+
 async function isConnected({ connections }: HandlerDependencies, shop: Shop): Promise<boolean> {
   return (await connections.find(shop.id)) !== undefined;
 }
@@ -135,7 +161,12 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       }
       return;
     case "remove_shop":
-      return log.warn("a shop/redact platform webhook names one shop in its body and another in its header", fields);
+      return log.warn(
+        asksForRemoval(intent, shop)
+          ? "the platform asked for the removal of a shop that has the app installed again; the shop stays"
+          : "a shop/redact platform webhook names one shop in its body and another in its header",
+        fields,
+      );
     case "note_data_request": {
       // Somebody has to answer the request, so this is a warning.
       const message = "a customer's data was requested: print it with `sds customer export`";

@@ -9,6 +9,7 @@ import { apiUrls } from "../api/address.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { postJson } from "../api/post-json.ts";
 import type { TokenEndpoint } from "../api/token-endpoint.ts";
+import { troubleOfStatus } from "../api/trouble.ts";
 import { appSubscriptions, grantedScopes } from "./installation.ts";
 
 /** What the operator gives to connect a shop. */
@@ -87,6 +88,8 @@ async function requestInstallation(
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
   const { status, body } = await postJson(fetch, { url, body: JSON.stringify({ query: INSTALLATION.text }), headers });
   if (status === 401) throw new SdsError("failed", `${domain} refuses this token (HTTP 401)`);
+  const trouble = troubleOfStatus(status);
+  if (trouble !== undefined) throw new SdsError("failed", `${domain}: ${trouble}`);
   const data = asObject(body?.["data"]);
   const errors = body?.["errors"];
   // An answer without errors has the fields that the query names, so the type checker is overruled here.

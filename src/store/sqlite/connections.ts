@@ -80,7 +80,7 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     async renew(shopId, tokens) {
       const sealed = await seal(shopId, tokens);
       db.update(connections)
-        .set({ sealed, expiresAt: tokens.expiresAt, renewing: null, renewingUntil: null, trouble: null })
+        .set({ sealed, expiresAt: tokens.expiresAt, renewing: null, renewingUntil: null })
         .where(eq(connections.shopId, shopId))
         .run();
     },

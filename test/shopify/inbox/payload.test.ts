@@ -181,7 +181,7 @@ describe("the subject", () => {
     [{ do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
     [{ do: "disconnect" }, "shop", false],
-    [{ do: "remove_shop", domain: null }, "shop", false],
+    [{ do: "remove_shop", domain: null }, "removal", true],
   ])("of %j is %s", (intent, subject, needsPlatform) => {
     expect(routeOf(intent)).toEqual({ subject, needsPlatform });
   });

@@ -6,10 +6,15 @@ import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
 async function send(all: ConnectedShop, topic: string, payload: object): Promise<void> {
+  await post(all, DOMAIN, topic, payload);
+  await all.processed();
+}
+
+/** The same, without waiting for the processing. */
+async function post(all: ConnectedShop, shop: string, topic: string, payload: object): Promise<void> {
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
-  await all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
-  await all.processed();
+  await all.send({ shop, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
 }
 
 function inbox({ test, shop }: ConnectedShop) {
@@ -173,11 +178,65 @@ describe("a change of the granted scopes", () => {
 describe("a removal of the shop", () => {
   test("is carried out and logged", async () => {
     const all = await connected();
+    // Its webhook is lost.
+    all.remote.uninstall();
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toEqual([]);
     expect(logged(all, "the shop is being removed, because the platform asked for it")).toHaveLength(1);
     await eventually(async () => (await all.test.app.store.shops.removing()).length === 0);
     await eventually(() => logged(all, "a shop was removed with everything that was stored about it").length === 1);
+  });
+
+  test("is not carried out if the shop has the app installed again, and that is logged", async () => {
+    const all = await connected();
+    for (let n = 0; n < 2; n += 1) {
+      await send(all, "shop/redact", { shop_domain: DOMAIN });
+      expect(await all.test.app.store.shops.list()).toHaveLength(1);
+      expect(logged(all, "has the app installed again; the shop stays")).toHaveLength(n + 1);
+      expect(await inbox(all)).toEqual([]);
+    }
+  });
+
+  test.each([503, 402])(
+    "waits while the platform answers HTTP %d, however long, and is then carried out",
+    async (status) => {
+      const all = await connected();
+      all.platform.fault = () => ({ status });
+      await send(all, "shop/redact", { shop_domain: DOMAIN });
+      for (let n = 1; n <= 15; n += 1) {
+        expect(await inbox(all)).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
+        all.test.clock.ms += 8 * HOUR_MS;
+        all.test.app.processor.wake();
+        await all.processed();
+      }
+      expect(await all.test.app.store.shops.list()).toHaveLength(1);
+      all.remote.uninstall();
+      all.platform.fault = () => undefined;
+      all.test.clock.ms += 8 * HOUR_MS;
+      all.test.app.processor.wake();
+      await eventually(async () => (await all.test.app.store.shops.list()).length === 0);
+    },
+  );
+
+  test("of a shop that is not connected is carried out while the platform of another shop does not answer", async () => {
+    const all = await connected();
+    const beta = "beta.myshopify.com";
+    await all.test.addShop(beta);
+    for (let n = 0; n < 20; n += 1) createContract(all.remote);
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>();
+    all.platform.fault = () => ({ until });
+    for (const webhook of all.remote.outgoing.splice(0)) await all.send(webhook);
+    await post(all, beta, "shop/redact", { shop_domain: beta });
+    await eventually(async () => (await all.test.app.store.shops.list()).length === 1);
+    answer();
+    await all.processed();
+  });
+
+  test("is carried out if the platform does not know the shop any more", async () => {
+    const all = await connected();
+    all.platform.fault = () => ({ status: 404 });
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toEqual([]);
   });
 
   test("is refused and logged if it names another shop", async () => {

@@ -16,13 +16,10 @@ export interface CycleState {
 const CYCLE_STATE_FIELDS = "cycleIndex status skipped edited cycleStartAt billingAttemptExpectedDate";
 
 export interface CycleNode extends CycleState {
-  /** The lines of this cycle alone, if somebody changed them. */
-  editedContract: { lines: Page<ContractLineNode> } | null;
   billingAttempts: Page<AttemptNode>;
 }
 
-const CYCLE_FIELDS = `${CYCLE_STATE_FIELDS} editedContract { lines(first: 10) { ${pageOf(LINE_FIELDS)} } }
-  billingAttempts(first: 6) { ${pageOf(ATTEMPT_FIELDS)} }`;
+const CYCLE_FIELDS = `${CYCLE_STATE_FIELDS} billingAttempts(first: 6) { ${pageOf(ATTEMPT_FIELDS)} }`;
 
 /** Cycles `from` to `to` of a contract. */
 export interface CyclesVariables {
@@ -87,7 +84,7 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
   };
 }
 
-/** More lines of an edited cycle. */
+/** The lines of an edited cycle; no contract if only its date was edited. */
 export const EDITED_LINES = operation<
   { id: string; index: number; after: string | null },
   { subscriptionBillingCycle: { editedContract: { lines: Page<ContractLineNode> } | null } | null }
