@@ -194,6 +194,25 @@ test("five operations run at once, and each can be canceled", async () => {
   expect((await start(ORDERS)).userErrors).toMatchObject([{ code: "OPERATION_IN_PROGRESS" }]);
 });
 
+test("an operation that runs is canceled once, and leaves no result", async () => {
+  const { shop, query, start, poll } = await bulk({ delayMs: 0, shuffledLines: 0 });
+  shop.seed({ contracts: 800 });
+  const { id } = (await start(ORDERS)).bulkOperation;
+  await eventually(async () => Number((await poll(id)).objectCount) > 0);
+  shop.bulk.cancel(id);
+  const canceled = shop.finishBulkOperations();
+  expect((await query(CANCEL, { id })).data).toMatchObject({
+    bulkOperationCancel: { bulkOperation: { status: expect.stringMatching(/^CANCEL(ING|ED)$/) } },
+  });
+  await canceled;
+  // Another one of the same size takes longer than the rest of this one.
+  await start(ORDERS);
+  await shop.finishBulkOperations();
+  expect(await poll(id)).toMatchObject({ status: "CANCELED", url: null });
+  const ended = shop.outgoing.map(({ body }) => JSON.parse(body).status);
+  expect(ended).toEqual(["canceled", "completed"]);
+});
+
 test("an operation can fail with partial data, or be denied", async () => {
   const { shop, start, poll, lines } = await bulk();
   shop.seed({ contracts: 20 });

@@ -59,6 +59,7 @@ export class BulkOperations {
   readonly behaviour: BulkBehaviour = { delayMs: 0, refuses: [], limit: 5, failure: null, shuffledLines: 1000 };
   readonly all: BulkOperation[] = [];
   private readonly dependencies: BulkDependencies;
+  private readonly running = new Map<BulkOperation, Promise<void>>();
   private readonly timers = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(dependencies: BulkDependencies) {
@@ -120,12 +121,13 @@ export class BulkOperations {
       const message = `A bulk operation cannot be canceled when it is ${operation.status.toLowerCase()}`;
       return { bulkOperation: operation, userErrors: [{ field: null, message }] };
     }
+    // One that runs ends by itself.
+    if (operation.status === "CREATED") this.later(() => this.finish(operation));
     operation.status = "CANCELING";
-    this.later(() => this.finish(operation));
     return { bulkOperation: operation, userErrors: [] };
   }
 
-  /** Runs what waits, to its end. */
+  /** Runs what waits, to its end, and waits for what runs already. */
   async finishAll(): Promise<void> {
     for (const operation of this.all) await this.finish(operation);
   }
@@ -154,6 +156,16 @@ export class BulkOperations {
   }
 
   private async finish(operation: BulkOperation): Promise<void> {
+    const run = this.running.get(operation) ?? this.runOnce(operation);
+    this.running.set(operation, run);
+    try {
+      await run;
+    } finally {
+      this.running.delete(operation);
+    }
+  }
+
+  private async runOnce(operation: BulkOperation): Promise<void> {
     if (operation.status === "CANCELING") return this.end(operation, "CANCELED");
     if (operation.status !== "CREATED") return;
     operation.status = "RUNNING";
