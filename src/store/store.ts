@@ -4,6 +4,7 @@ import type { InboxStore } from "./inbox.ts";
 import type { IntakeBodyStore } from "./intake-bodies.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
+import type { OrderStageStore } from "./order-stages.ts";
 import type { PageStore } from "./pages.ts";
 import type { PersonStore } from "./people.ts";
 import type { SessionStore } from "./sessions.ts";
@@ -27,6 +28,7 @@ export interface Store {
   connections: ConnectionStore;
   inbox: InboxStore;
   syncs: SyncStore;
+  orderStages: OrderStageStore;
   people: PersonStore;
   sessions: SessionStore;
   /** Rejects if the database cannot be read and written. */

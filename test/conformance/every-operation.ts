@@ -106,6 +106,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     const page = await store.pages.list(shop.id, resource, 1, null);
     if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
   }
+  await stageOrders(store, shop);
   await store.syncs.save(shop.id, "full", {
     startedAt: START,
     events: false,
@@ -115,6 +116,15 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+}
+
+async function stageOrders({ orderStages }: Store, { id }: Shop): Promise<void> {
+  const stage = (await orderStages.begin(id)) ?? 0;
+  const line = { orderGid: gid.order(1), gid: "gid://shopify/LineItem/1", json: "{}" };
+  await orderStages.add(id, stage, [{ gid: gid.order(1), json: "{}" }], [line]);
+  await orderStages.complete(id, stage);
+  await orderStages.find(id, gid.order(1));
+  await orderStages.remove(id, stage);
 }
 
 async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<void> {

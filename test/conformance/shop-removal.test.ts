@@ -48,6 +48,8 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
   const body = (await store.intakeBodies.begin(shop.id)) ?? 0;
   await store.intakeBodies.add(shop.id, body, ["[]"]);
+  const stage = (await store.orderStages.begin(shop.id)) ?? 0;
+  await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
   const [claimed] = await claim(store, shop, { share: 1 });
   if (claimed !== undefined) await record(store, [failed(claimed)]);

@@ -95,7 +95,16 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["connections", "deliveries", "inbox", "intake_bodies", "intake_parts", "shops", "webhook_endpoints"]);
+  ).toEqual([
+    "connections",
+    "deliveries",
+    "inbox",
+    "intake_bodies",
+    "intake_parts",
+    "order_stages",
+    "shops",
+    "webhook_endpoints",
+  ]);
 });
 
 test("no table takes a row of a shop that is being removed, except those that grow, whose writers look at the mark", async () => {
@@ -118,6 +127,8 @@ test("no table takes a row of a shop that is being removed, except those that gr
     "occurrences",
     "orders",
     "platform_webhooks",
+    "staged_order_lines",
+    "staged_orders",
     "subscriptions",
   ]);
 });
@@ -230,5 +241,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
+    "0007_bulk_stage.sql aaf89f78354fc1c0",
   ]);
 });

@@ -18,6 +18,8 @@ const GROWING = [
   "attempts",
   "inbox",
   "intake_parts",
+  "staged_orders",
+  "staged_order_lines",
 ];
 
 /**

@@ -14,6 +14,7 @@ import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
+import { orderStageStore } from "./order-stages.ts";
 import { pageStore } from "./pages.ts";
 import { personStore } from "./people.ts";
 import { sessionStore } from "./sessions.ts";
@@ -79,6 +80,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     connections: withStoreErrors(connectionStore(typed, vault)),
     inbox: withStoreErrors(inboxStore(db)),
     syncs: withStoreErrors(syncStore(typed)),
+    orderStages: withStoreErrors(orderStageStore(db)),
     people: withStoreErrors(personStore(db)),
     sessions: withStoreErrors(sessionStore(typed)),
     ...withStoreErrors({
