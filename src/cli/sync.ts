@@ -13,6 +13,7 @@ import { createProgressBar } from "./progress-bar.ts";
 interface Options {
   events?: boolean;
   since?: string;
+  pages?: boolean;
   json?: boolean;
 }
 
@@ -26,6 +27,7 @@ export function addSyncCommand(program: Command): void {
       "load only what changed since then, and queue the events that were missed: " +
         "an ISO date in UTC, or an age like 2h or 7d",
     )
+    .option("--pages", "read everything page by page, and use no bulk operations of the platform")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds sync alpha.myshopify.com", "sds sync --since 24h"))
     .action(sync);
@@ -33,10 +35,11 @@ export function addSyncCommand(program: Command): void {
 
 async function sync(
   domain: string | undefined,
-  { events = false, since: text, json }: Options,
+  { events = false, since: text, pages = false, json }: Options,
   command: Command,
 ): Promise<void> {
   if (text !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
+  if (text !== undefined && pages) throw new SdsError("invalid", "--since always reads pages: leave out --pages");
   const since = text === undefined ? undefined : parseSince(text);
   const config = configOf(command);
   const progress = createProgressBar(process.stderr);
@@ -55,7 +58,7 @@ async function sync(
     const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
     try {
       return since === undefined
-        ? await synchronizer.load(shop, { events }, show)
+        ? await synchronizer.load(shop, { events, pages }, show)
         : await synchronizer.reconcile(shop, since, show);
     } finally {
       progress.end();
@@ -72,7 +75,11 @@ async function sync(
   printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);
 }
 
-function progressText({ counts, stage }: SyncProgress): string {
+function progressText({ counts, stage, bulk }: SyncProgress): string {
+  if (bulk?.state === "preparing") {
+    return `the platform prepares the file of ${bulk.what}, ${bulk.count.toLocaleString("en")} so far`;
+  }
+  if (bulk?.what === "orders") return `reading the file of orders, ${counted(bulk.count, "order", "orders")}`;
   return stage === "customers" ? counted(counts.customers, "customer", "customers") : contractsText(counts);
 }
 

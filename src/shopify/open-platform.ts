@@ -8,6 +8,7 @@ import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from
 import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
+import { createStagedNodeLoader } from "./bulk/staged-orders.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
 import { createNodeLoader } from "./contracts/node-loader.ts";
 import { createContractPageReader } from "./contracts/page-reader.ts";
@@ -65,7 +66,7 @@ export function openPlatform(
   recordWriter: RecordWriter,
   { now, clock, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
 ): Platform {
-  const { shops, connections, syncs, inbox, mirror } = store;
+  const { shops, connections, syncs, orderStages, inbox, mirror } = store;
   const clientSecret = () => newestSecret(platformSecretFile);
   const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
@@ -73,9 +74,8 @@ export function openPlatform(
   const mutex = createKeyedMutex();
   const rounding = createRoundingReport(log);
 
-  function contractsThrough(graphql: GraphqlClient) {
+  function contractsThrough(graphql: GraphqlClient, loader = createNodeLoader(graphql)) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
-    const loader = createNodeLoader(graphql);
     const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
     const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
     return createContractMirror({ client: graphql, loader, reader, pageReader, mutex, recordWriter, connections });
@@ -88,10 +88,14 @@ export function openPlatform(
     synchronizer: createSynchronizer({
       client,
       contracts: contractsThrough(client),
+      loadedContracts: contractsThrough(client, createStagedNodeLoader(createNodeLoader(client), orderStages)),
+      files: { fetch, sleep, allowHttp: baseUrl.startsWith("http://") },
+      orderStages,
       installations,
       syncs,
       inbox,
       now,
+      clock,
       log,
     }),
     handler: createWebhookHandler({

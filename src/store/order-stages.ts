@@ -11,7 +11,7 @@ export interface StagedLine {
 }
 
 /** A whole order, with its lines in the order of their numbers. */
-export interface OrderWithLines {
+interface OrderWithLines {
   order: string;
   lines: string[];
 }

@@ -60,6 +60,11 @@ export const NEWEST_CONTRACT = operation<NoVariables, { subscriptionContracts: {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
 );
 
+/** When the oldest contract was made: no order of a contract is much older. */
+export const OLDEST_CONTRACT = operation<NoVariables, { subscriptionContracts: { nodes: { createdAt: string }[] } }>(
+  "query OldestContract { subscriptionContracts(first: 1, sortKey: CREATED_AT) { nodes { createdAt } } }",
+);
+
 interface LinesVariables {
   id: string;
   after: string | null;

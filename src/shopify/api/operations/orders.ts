@@ -33,8 +33,17 @@ export interface OrderNode {
   lineItems: Page<OrderLineNode>;
 }
 
-export const ORDER_FIELDS = `id createdAt processedAt displayFinancialStatus
-  lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
+const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus";
+
+export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
+
+/** The same in the form of a bulk query, whose lines need an id. */
+export const ORDER_BULK_FIELDS = `${OWN_FIELDS} lineItems { edges { node { id ${LINE_FIELDS} } } }`;
+
+/** @param query a filter in the platform's search syntax */
+export const ORDERS_COUNT = operation<{ query: string }, { ordersCount: { count: number } | null }>(
+  "query OrdersCount($query: String) { ordersCount(query: $query, limit: null) { count } }",
+);
 
 export const ORDER_LINES = operation<
   { id: string; after: string | null },
