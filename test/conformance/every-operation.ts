@@ -70,6 +70,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS);
   await connections.endRenewal(shop.id, "p1");
@@ -162,7 +163,8 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
-  await inbox.bringForward(START, START);
+  await inbox.bringForward({ first: START, further: START }, START);
+  await inbox.waitingAbout({ shopId: shop.id, needsPlatform: true }, item?.subject ?? "", 5);
   await Promise.all([
     inbox.waitingSubjects(shop.id),
     inbox.read(shop.id, [number]),

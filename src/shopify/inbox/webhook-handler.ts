@@ -53,7 +53,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await contracts.refresh(shop, first.contract, [], inboxNumbers);
+        await contracts.refresh(shop, first.contract, first.orders, inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
@@ -63,14 +63,24 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
   };
 }
 
-/** Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once. */
+/**
+ * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once: one reading
+ * shows what all webhooks about a contract tell, whatever their topics, and reads the orders that any of them names.
+ */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
   for (const { topic, body, triggeredAt } of items) {
     const intent = readWebhook({ topic, text: body, triggeredAt });
-    if (intent.do === "apply") records.push(intent.record);
-    else others.set(JSON.stringify({ ...intent, topic }), { ...intent, topic, triggeredAt });
+    if (intent.do === "apply") {
+      records.push(intent.record);
+      continue;
+    }
+    const key = intent.do === "read_contract" ? intent.contract : JSON.stringify({ ...intent, topic });
+    const same = others.get(key);
+    if (intent.do === "read_contract" && same?.do === "read_contract")
+      same.orders = [...new Set([...same.orders, ...intent.orders])];
+    else others.set(key, { ...intent, topic, triggeredAt });
   }
   return { records, others: [...others.values()] };
 }
@@ -118,7 +128,7 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
-      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract);
+      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract, intent.orders);
       if (intent.do === "read_order") await readOrder(dependencies, shop, intent.order);
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
