@@ -72,7 +72,7 @@ export function openPlatform(
   function contractsThrough(graphql: GraphqlClient) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
     const reader = createContractReader({ client: graphql, mirror, settingsOf, now });
-    return createContractMirror({ reader, mutex, recordWriter, connections });
+    return createContractMirror({ reader, mutex, recordWriter, connections, mirror, now });
   }
 
   const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
@@ -94,6 +94,7 @@ export function openPlatform(
       client: webhookClient,
       contracts: contractsThrough(webhookClient),
       installations,
+      mirror,
       recordWriter,
       onRemovalBegun,
       now,

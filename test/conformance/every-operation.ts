@@ -93,13 +93,16 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     reward("r", { email: "a@example.com" }),
     cancelFlow("c"),
   ];
-  await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
+  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
+  await store.mirror.applyRecords([{ shop, records, reads, inboxNumbers: [settled?.number ?? 0] }], START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),
+    store.mirror.contractReads(shop, [gid.contract(1)]),
+    store.mirror.contractsOfOrder(shop, gid.order(1)),
     store.mirror.customerGidOf(shop, gid.contract(1)),
     store.shops.rowCounts(shop.id),
   ]);

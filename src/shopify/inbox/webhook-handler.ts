@@ -5,11 +5,12 @@ import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
 import type { InboxItem } from "../../store/inbox.ts";
+import type { MirrorStore } from "../../store/mirror.ts";
 import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { ORDER_CONTRACTS } from "../api/operations/orders.ts";
-import type { ContractMirror } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import { readContractsOf } from "../contracts/orders.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
@@ -30,6 +31,7 @@ export interface HandlerDependencies {
   installations: InstallationReader;
   client: GraphqlClient;
   contracts: ContractMirror;
+  mirror: Pick<MirrorStore, "contractsOfOrder">;
   recordWriter: Pick<RecordWriter, "submit">;
   /** Called when the removal of a shop began. */
   onRemovalBegun: () => void;
@@ -53,7 +55,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await contracts.refresh(shop, first.contract, first.orders, inboxNumbers);
+        await contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
@@ -64,8 +66,9 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
 }
 
 /**
- * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once: one reading
- * shows what all webhooks about a contract tell, whatever their topics, and reads the orders that any of them names.
+ * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once, as new as the
+ * newest of them: one reading shows what all webhooks about a contract or an order tell, whatever their topics, and
+ * reads the orders that any of them names.
  */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
@@ -76,11 +79,16 @@ function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; othe
       records.push(intent.record);
       continue;
     }
-    const key = intent.do === "read_contract" ? intent.contract : JSON.stringify({ ...intent, topic });
+    const isReading = intent.do === "read_contract" || intent.do === "read_order";
+    const key = JSON.stringify(isReading ? { ...intent, orders: undefined } : { ...intent, topic });
     const same = others.get(key);
-    if (intent.do === "read_contract" && same?.do === "read_contract")
+    if (same === undefined) {
+      others.set(key, { ...intent, topic, triggeredAt });
+      continue;
+    }
+    same.triggeredAt = Math.max(same.triggeredAt, triggeredAt);
+    if (intent.do === "read_contract" && same.do === "read_contract")
       same.orders = [...new Set([...same.orders, ...intent.orders])];
-    else others.set(key, { ...intent, topic, triggeredAt });
   }
   return { records, others: [...others.values()] };
 }
@@ -128,8 +136,8 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
-      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract, intent.orders);
-      if (intent.do === "read_order") await readOrder(dependencies, shop, intent.order);
+      if (intent.do === "read_contract") await contracts.follow(shop, intent.contract, hintOf(intent));
+      if (intent.do === "read_order") await readOrder(dependencies, shop, intent);
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
     case "read_plan":
@@ -158,11 +166,23 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
   }
 }
 
-async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
-  const { order } = await client.query(shop, ORDER_CONTRACTS, { id: orderGid });
+function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contract" }>): ChangeHint {
+  return { of: "contract", orders, triggeredAt };
+}
+
+/** Most orders of a shop belong to no contract. The contracts of an order that the mirror has need no query. */
+async function readOrder(
+  { client, contracts, mirror }: HandlerDependencies,
+  shop: Shop,
+  { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
+): Promise<void> {
+  const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
+  const known = await mirror.contractsOfOrder(shop, gid);
+  for (const contract of known) await contracts.follow(shop, contract, hint);
+  if (known.length > 0) return;
+  const { order } = await client.query(shop, ORDER_CONTRACTS, { id: gid });
   if (order === null) return;
-  for (const contract of await readContractsOf(client, shop, order))
-    await contracts.refresh(shop, contract, [orderGid]);
+  for (const contract of await readContractsOf(client, shop, order)) await contracts.follow(shop, contract, hint);
 }
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
