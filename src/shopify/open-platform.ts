@@ -78,7 +78,17 @@ export function openPlatform(
     const loader = createNodeLoader(graphql);
     const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
     const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
-    return createContractMirror({ client: graphql, loader, reader, pageReader, mutex, recordWriter, connections });
+    return createContractMirror({
+      client: graphql,
+      loader,
+      reader,
+      pageReader,
+      mutex,
+      recordWriter,
+      connections,
+      mirror,
+      now,
+    });
   }
 
   const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);

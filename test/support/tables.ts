@@ -9,6 +9,7 @@ const TABLES = {
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },
+  contract_reads: { order: ["shop_id", "contract"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },

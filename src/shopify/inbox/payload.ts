@@ -18,7 +18,8 @@ export interface PlatformWebhook {
 /** What a platform webhook asks for. Ids are gids. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
-  | { do: "read_contract"; contract: string }
+  /** `orders` are those that the webhook names, to be read with the contract. */
+  | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
   /** Two customers became one. Some payloads do not say which one is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
@@ -90,12 +91,17 @@ const COMPLIANCE: Record<string, Reader> = {
 
 const USES: Record<TopicUse, Reader> = {
   contract: (payload) =>
-    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
+    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], (contract) =>
+      readContract(contract),
+    ),
   attempt: (payload) => {
     const id = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
-    return withGid("SubscriptionContract", id, readContract);
+    const order = payload["admin_graphql_api_order_id"];
+    const orders = isGid("Order", order) ? [order] : [];
+    return withGid("SubscriptionContract", id, (contract) => readContract(contract, orders));
   },
-  cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
+  cycle: (payload) =>
+    withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
   customer_gone: (payload, asOf) =>
     withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
@@ -134,8 +140,8 @@ function ignore(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(contract: string): Intent {
-  return { do: "read_contract", contract };
+function readContract(contract: string, orders: string[] = []): Intent {
+  return { do: "read_contract", contract, orders };
 }
 
 function redaction(shopifyId: string, asOf: number): Intent {

@@ -70,5 +70,27 @@ export function allowedTopics(scopes: readonly string[]): string[] {
   });
 }
 
+const SECOND_MS = 1_000;
+/**
+ * How long the first platform webhook about a subject waits for others, so that one change, which the platform tells in
+ * up to six webhooks, needs one reading. Orders wait for longer: the reading of their contract shows most of them.
+ * What needs no reading, and a failed payment, is processed at once.
+ */
+const BURSTS_MS: Partial<Record<TopicUse, number>> = {
+  contract: 3 * SECOND_MS,
+  attempt: 3 * SECOND_MS,
+  cycle: 3 * SECOND_MS,
+  order: 8 * SECOND_MS,
+};
+export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
+/** Somebody may wait for the e-mail about a payment that failed. */
+const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_billing_attempts/challenged"];
+
+/** How long a platform webhook waits for others about its subject, milliseconds. */
+export function burstMsOf(topic: string): number {
+  const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
+  return use === undefined || URGENT_TOPICS.includes(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+}
+
 /** The topics that every app must accept. The platform lists them separately. */
 export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

@@ -9,7 +9,7 @@ import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { PlatformError } from "../api/platform-error.ts";
-import type { ContractMirror } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
@@ -56,7 +56,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await contracts.refresh(shop, first.contract, [], inboxNumbers);
+        await contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
@@ -66,14 +66,30 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
   };
 }
 
-/** Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once. */
+/**
+ * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once, as new as the
+ * newest of them: one reading shows what all webhooks about a contract or an order tell, whatever their topics, and
+ * reads the orders that any of them names.
+ */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
   for (const { topic, body, triggeredAt } of items) {
     const intent = readWebhook({ topic, text: body, triggeredAt });
-    if (intent.do === "apply") records.push(intent.record);
-    else others.set(JSON.stringify({ ...intent, topic }), { ...intent, topic, triggeredAt });
+    if (intent.do === "apply") {
+      records.push(intent.record);
+      continue;
+    }
+    const isReading = intent.do === "read_contract" || intent.do === "read_order";
+    const key = JSON.stringify(isReading ? { ...intent, orders: undefined } : { ...intent, topic });
+    const same = others.get(key);
+    if (same === undefined) {
+      others.set(key, { ...intent, topic, triggeredAt });
+      continue;
+    }
+    same.triggeredAt = Math.max(same.triggeredAt, triggeredAt);
+    if (intent.do === "read_contract" && same.do === "read_contract")
+      same.orders = [...new Set([...same.orders, ...intent.orders])];
   }
   return { records, others: [...others.values()] };
 }
@@ -142,8 +158,8 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
-      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract);
-      if (intent.do === "read_order") await readOrder(dependencies, shop, intent.order);
+      if (intent.do === "read_contract") await contracts.follow(shop, intent.contract, hintOf(intent));
+      if (intent.do === "read_order") await readOrder(dependencies, shop, intent);
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
     case "read_plan":
@@ -177,9 +193,18 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
   }
 }
 
-async function readOrder({ contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
-  for (const contract of (await contracts.contractsOfOrders(shop, [orderGid])).get(orderGid) ?? [])
-    await contracts.refresh(shop, contract, [orderGid]);
+function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contract" }>): ChangeHint {
+  return { of: "contract", orders, triggeredAt };
+}
+
+/** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
+async function readOrder(
+  { contracts }: HandlerDependencies,
+  shop: Shop,
+  { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
+): Promise<void> {
+  const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
+  for (const contract of await contracts.contractsOfOrder(shop, gid)) await contracts.follow(shop, contract, hint);
 }
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */

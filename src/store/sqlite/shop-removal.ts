@@ -14,6 +14,7 @@ const LARGE_TABLES: LargeTable[] = [
   { name: "subscriptions", key: "started_at, id", text: "json" },
   { name: "customers", key: "created_at, id", text: "json" },
   { name: "occurrences", key: "type, id", text: "json" },
+  { name: "contract_reads", key: "contract", text: "orders" },
   { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
   {
     name: "platform_webhooks",

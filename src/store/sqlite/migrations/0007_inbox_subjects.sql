@@ -1,0 +1,17 @@
+-- All that waits about one subject is taken together, whenever each of it is due.
+CREATE INDEX inbox_of_subject ON inbox (shop_id, subject, next_attempt_at, number) WHERE next_attempt_at IS NOT NULL;
+
+-- When the last whole reading of each contract began: an older platform webhook has nothing to tell.
+CREATE TABLE contract_reads (
+  shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
+  -- Its gid.
+  contract TEXT NOT NULL,
+  began_at INTEGER NOT NULL,
+  -- JSON object: the orders that were read last, by their gids, each with the time when its reading began.
+  orders TEXT NOT NULL,
+  PRIMARY KEY (shop_id, contract)
+) STRICT, WITHOUT ROWID;
+
+-- The contracts of an order that a platform webhook names. One order can belong to several contracts.
+CREATE INDEX orders_by_gid ON orders (shop_id, json_extract(json, '$.shopifyId'))
+WHERE json_extract(json, '$.shopifyId') IS NOT NULL;
