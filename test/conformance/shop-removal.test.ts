@@ -5,7 +5,7 @@ import { NO_COUNTS } from "../../src/domain/sync.ts";
 import type { Store } from "../../src/store/store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, gid, customer, order, reward, subscription } from "../support/records.ts";
+import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
 import {

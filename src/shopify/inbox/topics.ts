@@ -62,12 +62,26 @@ const SCOPES: Partial<Record<TopicUse, string>> = {
   order: "read_orders",
 };
 
-/** The topics that an app with these scopes may subscribe to. */
-export function allowedTopics(scopes: readonly string[]): string[] {
-  return Object.entries(WEBHOOK_TOPICS).flatMap(([topic, use]) => {
+/** Topics that the app subscribes to together. */
+interface TopicSubscription {
+  topics: string[];
+  /** The fields of the payload that the platform sends; all of them if it is left out. */
+  fields?: readonly string[];
+}
+
+/** All that `payload.ts` reads of an order. The rest is large, and has names and addresses of people. */
+const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
+
+/** What an app with these scopes may subscribe to. */
+export function topicSubscriptions(scopes: readonly string[]): TopicSubscription[] {
+  const allowed = Object.entries(WEBHOOK_TOPICS).filter(([, use]) => {
     const scope = SCOPES[use];
-    return scope === undefined || scopes.includes(scope) ? [topic] : [];
+    return scope === undefined || scopes.includes(scope);
   });
+  const topicsOf = (isOrder: boolean) =>
+    allowed.flatMap(([topic, use]) => ((use === "order") === isOrder ? [topic] : []));
+  const subscriptions = [{ topics: topicsOf(false) }, { topics: topicsOf(true), fields: ORDER_FIELDS }];
+  return subscriptions.filter(({ topics }) => topics.length > 0);
 }
 
 const SECOND_MS = 1_000;
