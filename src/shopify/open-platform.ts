@@ -10,6 +10,7 @@ import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
 import { createContractReader } from "./contracts/reader.ts";
+import type { WebhookPriority } from "./inbox/topics.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
@@ -75,13 +76,19 @@ export function openPlatform(
     return createContractMirror({ reader, mutex, recordWriter, connections, mirror, now });
   }
 
-  const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
+  function readerFor(priority: WebhookPriority) {
+    const graphql = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
+    return { client: graphql, contracts: contractsThrough(graphql) };
+  }
+
+  const syncClient = client.withOptions({ priority: "load" });
+  const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
   const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
     synchronizer: createSynchronizer({
-      client,
-      contracts: contractsThrough(client),
+      client: syncClient,
+      contracts: contractsThrough(syncClient),
       installations,
       syncs,
       inbox,
@@ -91,8 +98,7 @@ export function openPlatform(
     handler: createWebhookHandler({
       shops,
       connections,
-      client: webhookClient,
-      contracts: contractsThrough(webhookClient),
+      readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
       installations,
       mirror,
       recordWriter,

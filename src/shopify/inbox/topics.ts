@@ -1,3 +1,8 @@
+import type { Priority } from "../api/rate-limits.ts";
+
+/** How urgent readings for platform webhooks are. */
+export type WebhookPriority = Extract<Priority, "attempt" | "contract" | "order">;
+
 /** The kinds of platform webhooks. The kind decides how a payload is read, and what is done for it. */
 export type TopicUse =
   | "contract"
@@ -104,6 +109,13 @@ const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_bi
 export function burstMsOf(topic: string): number {
   const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
   return use === undefined || URGENT_TOPICS.includes(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+}
+
+/** How urgent the platform webhooks about a subject are: as the most urgent of them. */
+export function priorityOf(topics: readonly string[]): WebhookPriority {
+  const uses = topics.map((topic) => (Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined));
+  if (uses.includes("attempt")) return "attempt";
+  return uses.every((use) => use === "order") ? "order" : "contract";
 }
 
 /** The topics that every app must accept. The platform lists them separately. */
