@@ -13,6 +13,7 @@ import { createNodeLoader } from "./contracts/node-loader.ts";
 import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
 import { createRoundingReport } from "./contracts/rounding-report.ts";
+import type { WebhookPriority } from "./inbox/topics.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
@@ -91,13 +92,19 @@ export function openPlatform(
     });
   }
 
-  const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
+  function readerFor(priority: WebhookPriority) {
+    const graphql = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
+    return { client: graphql, contracts: contractsThrough(graphql) };
+  }
+
+  const syncClient = client.withOptions({ priority: "load" });
+  const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
   const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
     synchronizer: createSynchronizer({
-      client,
-      contracts: contractsThrough(client),
+      client: syncClient,
+      contracts: contractsThrough(syncClient),
       installations,
       syncs,
       inbox,
@@ -107,8 +114,7 @@ export function openPlatform(
     handler: createWebhookHandler({
       shops,
       connections,
-      client: webhookClient,
-      contracts: contractsThrough(webhookClient),
+      readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
       installations,
       recordWriter,
       onRemovalBegun,

@@ -1,12 +1,19 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
+/**
+ * What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours
+ * anyway. Requests that name nothing are made for somebody who waits, so they are as urgent as attempts.
+ */
+const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
 export interface RateLimits {
   /**
    * Waits until the shop should have the points of an operation.
    * @returns to be called with the cost that the response reports, or with undefined if there is none
    */
-  reserve(shopId: number, operationName: string): Promise<(cost: QueryCost | undefined) => void>;
+  reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
 }
 
 /** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
@@ -21,8 +28,9 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
-    async reserve(shopId, operationName) {
-      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0);
+    async reserve(shopId, operationName, priority) {
+      const cost = costs.get(operationName) ?? 0;
+      const release = await limiterOf(shopId).reserve(cost, PRIORITIES.indexOf(priority));
       return (cost) => {
         if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
         release(cost?.throttleStatus);

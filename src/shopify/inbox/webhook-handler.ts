@@ -13,6 +13,7 @@ import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
+import { priorityOf, type WebhookPriority } from "./topics.ts";
 
 /** Does what platform webhooks ask for. */
 export interface WebhookHandler {
@@ -23,12 +24,17 @@ export interface WebhookHandler {
   handle(shop: Shop, items: readonly InboxItem[]): Promise<void>;
 }
 
+interface PlatformReader {
+  client: GraphqlClient;
+  contracts: ContractMirror;
+}
+
 export interface HandlerDependencies {
   shops: ShopStore;
   connections: Pick<ConnectionStore, "find" | "disconnect">;
   installations: InstallationReader;
-  client: GraphqlClient;
-  contracts: ContractMirror;
+  /** What reads the platform, by how urgent it is. */
+  readers: Record<WebhookPriority, PlatformReader>;
   recordWriter: Pick<RecordWriter, "submit">;
   /** Called when the removal of a shop began. */
   onRemovalBegun: () => void;
@@ -41,10 +47,13 @@ const NOT_FOUND = 404;
 
 type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
 
+type Scope = HandlerDependencies & PlatformReader;
+
 export function createWebhookHandler(dependencies: HandlerDependencies): WebhookHandler {
   return {
     async handle(shop, items) {
-      const { contracts } = dependencies;
+      const reader = dependencies.readers[priorityOf(items.map(({ topic }) => topic))];
+      const scope = { ...dependencies, ...reader };
       const inboxNumbers = items.map(({ number }) => number);
       const { records, others } = readItems(items);
       const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
@@ -56,11 +65,11 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
+        await reader.contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
-      for (const intent of others) await carryOut(dependencies, shop, intent);
+      for (const intent of others) await carryOut(scope, shop, intent);
       await submit(dependencies, shop, [], inboxNumbers);
     },
   };
@@ -147,7 +156,7 @@ async function isConnected({ connections }: HandlerDependencies, shop: Shop): Pr
   return (await connections.find(shop.id)) !== undefined;
 }
 
-async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: OpenIntent): Promise<void> {
+async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Promise<void> {
   const { shops, connections, contracts, log } = dependencies;
   const fields = { shop: shop.domain, topic: intent.topic };
   switch (intent.do) {
@@ -199,7 +208,7 @@ function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contrac
 
 /** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
 async function readOrder(
-  { contracts }: HandlerDependencies,
+  { contracts }: Scope,
   shop: Shop,
   { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
 ): Promise<void> {
@@ -209,7 +218,7 @@ async function readOrder(
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
 async function mergeCustomers(
-  dependencies: HandlerDependencies,
+  dependencies: Scope,
   shop: Shop,
   { kept, gone, triggeredAt }: Extract<OpenIntent, { do: "merge_customers" }>,
 ): Promise<void> {

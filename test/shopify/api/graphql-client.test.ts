@@ -88,7 +88,7 @@ describe("a failure that may pass is retried", () => {
     await expect(many).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
     waits.length = 0;
-    await expect(client.withMaxRetries(1).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
+    await expect(client.withOptions({ maxRetries: 1 }).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000]);
   });
 
