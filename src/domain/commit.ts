@@ -1,5 +1,6 @@
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
+import type { DataRequest } from "./data-request.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
 import type { RewardRecord } from "./record-schemas.ts";
@@ -19,6 +20,8 @@ export interface Submission {
    * commit.
    */
   inboxNumbers?: readonly number[];
+  /** Requests for data that the same platform webhooks brought. One that is known changes nothing. */
+  dataRequests?: readonly DataRequest[];
   /**
    * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all,
    * Infinity none. An event whose source gives no time happens now.
@@ -56,6 +59,7 @@ export interface ShopChanges {
   deliveries: NewDelivery[];
   /** Items that leave the inbox. */
   inboxNumbers: number[];
+  dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
 }
@@ -126,6 +130,7 @@ class ShopDraft {
   private readonly rewards: RewardRow[] = [];
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
+  private readonly dataRequests: DataRequest[] = [];
 
   constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
@@ -136,7 +141,7 @@ class ShopDraft {
     this.newId = newId;
   }
 
-  apply({ records, inboxNumbers = [], eventsSince = 0 }: Submission): CommitResult {
+  apply({ records, inboxNumbers = [], dataRequests = [], eventsSince = 0 }: Submission): CommitResult {
     const lists = [this.deliveries, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
     let changed = 0;
@@ -151,6 +156,7 @@ class ShopDraft {
     }
     this.snapshot.keepDrafts();
     for (const number of inboxNumbers) this.inboxNumbers.add(number);
+    this.dataRequests.push(...dataRequests);
     return { accepted: records.length, changed, events: this.deliveries.length - (lengths[0] ?? 0) };
   }
 
@@ -191,6 +197,7 @@ class ShopDraft {
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
       inboxNumbers: [...this.inboxNumbers],
+      dataRequests: this.dataRequests,
       texts: this.redactedTexts(),
     };
   }

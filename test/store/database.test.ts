@@ -230,5 +230,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
+    "0007_data_requests.sql 2d7be7c03e07fe32",
   ]);
 });

@@ -10,6 +10,7 @@ const TABLES = {
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },
+  data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   intake_bodies: { order: ["number"], flags: ["complete"] },

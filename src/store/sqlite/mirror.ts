@@ -16,6 +16,7 @@ import type { Plan } from "../../domain/shop.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
 import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
 import type { MirrorStore, TextSearch } from "../mirror.ts";
+import { dataRequestInserter } from "./data-requests.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
@@ -37,6 +38,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const rows = mirrorRows(db);
   const texts = mentioningTexts(db);
   const insertDelivery = deliveryInserter(db);
+  const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredShop, [number]>(
     `SELECT plan, url, topics, triggers, change_count AS changeCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
@@ -70,7 +72,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   }
 
   function write(
-    { shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, texts: changedTexts }: ShopChanges,
+    {
+      shop,
+      rows: changedRows,
+      changeCount,
+      counts,
+      deliveries,
+      inboxNumbers,
+      dataRequests,
+      texts: changedTexts,
+    }: ShopChanges,
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
@@ -78,6 +89,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
+    for (const request of dataRequests) insertDataRequest(shop.id, request);
     for (const change of changedTexts) texts.write(shop.id, change);
   }
 

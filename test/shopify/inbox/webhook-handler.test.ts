@@ -256,6 +256,9 @@ test("records and requests with the same subject are handled together", async ()
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   await all.processed();
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
-  expect(logged(all, "a customer's data was requested")).toHaveLength(1);
+  expect(logged(all, "a customer's data was requested")).toHaveLength(2);
   expect(await inbox(all)).toEqual([]);
+  const requestedAt = all.test.clock.ms;
+  const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
+  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([open, open]);
 });
