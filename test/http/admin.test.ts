@@ -225,6 +225,20 @@ describe("webhooks", () => {
   });
 });
 
+test("the pages say why the platform refuses the connection", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.connections.connect(
+    shop.id,
+    "token",
+    { accessToken: "t", refreshToken: null, expiresAt: null },
+    [],
+    START,
+  );
+  await store.connections.setTrouble(shop.id, "the shop is frozen, wait");
+  expect(await html("/admin/triggers")).toContain("refuses the connection at present: the shop is frozen, wait.");
+  expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>the shop is frozen, wait</dd>");
+});
+
 describe("the page of plan and mirror", () => {
   test("counts the rows of the mirror, and says what to do while it is empty", async () => {
     const { all, html, shop } = await signedIn();

@@ -232,6 +232,15 @@ describe("a removal of the shop", () => {
     await all.processed();
   });
 
+  test("is not carried out if the platform accepts the token and only refuses the query", async () => {
+    const all = await connected();
+    const denied = { message: "Access denied", extensions: { code: "ACCESS_DENIED" } };
+    all.platform.fault = () => ({ status: 200, body: JSON.stringify({ data: null, errors: [denied] }) });
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+    expect(await inbox(all)).toEqual([]);
+  });
+
   test("is carried out if the platform does not know the shop any more", async () => {
     const all = await connected();
     all.platform.fault = () => ({ status: 404 });
