@@ -187,6 +187,7 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   remembered.taken.push(await intake(server, remembered, ALPHA, occurrences(101)));
   const alpha = platform.shop(ALPHA);
   alpha.activate(alpha.ids("contract")[3] ?? "");
+  alpha.requestData(alpha.ids("customer")[0] ?? "");
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
   const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   const signedIn = await fetch(url, { redirect: "manual" });

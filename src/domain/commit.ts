@@ -1,5 +1,6 @@
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
+import type { DataRequest } from "./data-request.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
 import type { RewardRecord } from "./record-schemas.ts";
@@ -21,6 +22,8 @@ export interface Submission {
   inboxNumbers?: readonly number[];
   /** The whole readings of contracts that gave the records. They are noted in the same commit, and change no row. */
   reads?: readonly ContractRead[];
+  /** Requests for data that the same platform webhooks brought. One that is known changes nothing. */
+  dataRequests?: readonly DataRequest[];
   /**
    * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all,
    * Infinity none. An event whose source gives no time happens now.
@@ -70,6 +73,7 @@ export interface ShopChanges {
   inboxNumbers: number[];
   /** Readings to note, in order. */
   reads: ContractRead[];
+  dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
 }
@@ -141,6 +145,7 @@ class ShopDraft {
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
   private readonly reads: ContractRead[] = [];
+  private readonly dataRequests: DataRequest[] = [];
 
   constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
@@ -151,7 +156,7 @@ class ShopDraft {
     this.newId = newId;
   }
 
-  apply({ records, inboxNumbers = [], reads = [], eventsSince = 0 }: Submission): CommitResult {
+  apply({ records, inboxNumbers = [], reads = [], dataRequests = [], eventsSince = 0 }: Submission): CommitResult {
     const lists = [this.deliveries, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
     let changed = 0;
@@ -167,6 +172,7 @@ class ShopDraft {
     this.snapshot.keepDrafts();
     for (const number of inboxNumbers) this.inboxNumbers.add(number);
     this.reads.push(...reads);
+    this.dataRequests.push(...dataRequests);
     return { accepted: records.length, changed, events: this.deliveries.length - (lengths[0] ?? 0) };
   }
 
@@ -208,6 +214,7 @@ class ShopDraft {
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
       inboxNumbers: [...this.inboxNumbers],
       reads: this.reads,
+      dataRequests: this.dataRequests,
       texts: this.redactedTexts(),
     };
   }

@@ -1,3 +1,4 @@
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { type ApiKey, hashKey } from "../../src/domain/key.ts";
 import { RESOURCES } from "../../src/domain/resources.ts";
@@ -74,6 +75,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS);
   await connections.endRenewal(shop.id, "p1");
+  await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked");
   await connections.disconnect(shop.id, START + 1);
   await chooseAllEvents(store, shop);
@@ -94,7 +96,12 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     cancelFlow("c"),
   ];
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
-  await store.mirror.applyRecords([{ shop, records, reads, inboxNumbers: [settled?.number ?? 0] }], START);
+  const dataRequests = [dataRequest("1", gid.customer(1), START)];
+  const inboxNumbers = [settled?.number ?? 0];
+  await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START);
+  await Promise.all([store.dataRequests.open(shop.id), store.dataRequests.dueBefore(START)]);
+  await store.dataRequests.answer(shop.id, gid.customer(1), START);
+  await store.dataRequests.forgetAnswered(START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();

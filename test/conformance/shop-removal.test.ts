@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { NO_COUNTS } from "../../src/domain/sync.ts";
@@ -50,7 +51,8 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.intakeBodies.add(shop.id, body, ["[]"]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
   const reads = [{ contract: gid.contract(1), beganAt: START, orders: [] }];
-  await store.mirror.applyRecords([{ shop, records: [], reads }], START);
+  const dataRequests = [dataRequest("1", gid.customer(1), START)];
+  await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START);
   const [claimed] = await claim(store, shop, { share: 1 });
   if (claimed !== undefined) await record(store, [failed(claimed)]);
 }

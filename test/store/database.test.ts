@@ -231,6 +231,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
-    "0007_inbox_subjects.sql dbd0f152cdf050fc",
+    "0007_reads_and_data_requests.sql c5090e729849240a",
   ]);
 });

@@ -11,6 +11,7 @@ const TABLES = {
   connections: { order: ["shop_id"], flags: [] },
   contract_reads: { order: ["shop_id", "contract"], flags: [] },
   customers: { order: ["shop_id", "id"], flags: [] },
+  data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
   intake_bodies: { order: ["number"], flags: ["complete"] },

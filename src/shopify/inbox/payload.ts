@@ -29,7 +29,8 @@ export type Intent =
   | { do: "disconnect" }
   /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
   | { do: "remove_shop"; domain: string | null }
-  | { do: "note_data_request"; customer: string }
+  /** `request` is the platform's id of the request, null if it gives none. */
+  | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
 /**
@@ -85,7 +86,12 @@ const COMPLIANCE: Record<string, Reader> = {
   "customers/redact": (payload, asOf) =>
     withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
   "customers/data_request": (payload) =>
-    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
+    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => {
+      const id = asObject(payload["data_request"])?.["id"];
+      const isId = (typeof id === "number" || typeof id === "string") && /^\d{1,20}$/.test(`${id}`);
+      const request = isId ? `${id}` : null;
+      return { do: "note_data_request", customer, request };
+    }),
   "shop/redact": (payload) => removal(payload["shop_domain"]),
 };
 

@@ -1,6 +1,8 @@
+import { type DataRequest, dataRequest } from "../../domain/data-request.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
+import { isoUtc } from "../../lib/time.ts";
 import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
@@ -70,7 +72,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
       for (const intent of others) await carryOut(scope, shop, intent);
-      await submit(dependencies, shop, [], inboxNumbers);
+      await submit(dependencies, shop, [], inboxNumbers, others.flatMap(dataRequestOf));
     },
   };
 }
@@ -108,12 +110,17 @@ async function submit(
   shop: Shop,
   records: MirrorRecord[],
   inboxNumbers: readonly number[],
+  dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
-  const result = await recordWriter.submit({ shop, records, inboxNumbers });
+  const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
   // If the removal of the shop began in the meantime, its inbox goes with it, and nothing is left to do.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
+}
+
+function dataRequestOf(intent: OpenIntent): DataRequest[] {
+  return intent.do === "note_data_request" ? [dataRequest(intent.request, intent.customer, intent.triggeredAt)] : [];
 }
 
 /** The placeholder of the platform's test tool is for the shop of the header. */
@@ -195,7 +202,8 @@ async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Pr
     case "note_data_request": {
       // Somebody has to answer the request, so this is a warning.
       const message = "a customer's data was requested: print it with `sds customer export`";
-      return log.warn(message, { ...fields, customer: intent.customer });
+      const { customer, dueAt } = dataRequest(intent.request, intent.customer, intent.triggeredAt);
+      return log.warn(message, { ...fields, customer, dueAt: isoUtc(dueAt) });
     }
     case "ignore":
       return log.info("a platform webhook was not used", { ...fields, reason: intent.reason });

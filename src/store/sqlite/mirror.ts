@@ -17,6 +17,7 @@ import type { TriggerHandle } from "../../domain/trigger.ts";
 import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
 import type { MirrorStore, TextSearch } from "../mirror.ts";
 import { contractReads } from "./contract-reads.ts";
+import { dataRequestInserter } from "./data-requests.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
@@ -39,6 +40,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const texts = mentioningTexts(db);
   const reads = contractReads(db);
   const insertDelivery = deliveryInserter(db);
+  const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredShop, [number]>(
     `SELECT plan, url, topics, triggers, change_count AS changeCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
@@ -81,6 +83,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);
+    for (const request of more.dataRequests) insertDataRequest(shop.id, request);
     for (const change of more.texts) texts.write(shop.id, change);
   }
 

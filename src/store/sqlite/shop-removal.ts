@@ -3,7 +3,15 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopStore } from "../shops.ts";
 
 /** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
-const EMPTIED_AT_ONCE = ["admin_links", "admin_sessions", "api_keys", "webhook_endpoints", "connections", "syncs"];
+const EMPTIED_AT_ONCE = [
+  "admin_links",
+  "admin_sessions",
+  "api_keys",
+  "webhook_endpoints",
+  "connections",
+  "syncs",
+  "data_requests",
+];
 
 /** Tables that can hold millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [

@@ -110,7 +110,21 @@ test.each<[string, string, Intent]>([
     { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } },
   ],
   ["customers/redact", '{"id":7}', NO_CUSTOMER],
-  ["customers/data_request", '{"customer":{"id":9007199254740993}}', { do: "note_data_request", customer: CUSTOMER }],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993}}',
+    { do: "note_data_request", customer: CUSTOMER, request: null },
+  ],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993},"data_request":{"id":9007199254740995}}',
+    { do: "note_data_request", customer: CUSTOMER, request: "9007199254740995" },
+  ],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993},"data_request":{"id":{"toString":1}}}',
+    { do: "note_data_request", customer: CUSTOMER, request: null },
+  ],
   ["shop/redact", '{"shop_domain":"alpha.myshopify.com"}', { do: "remove_shop", domain: "alpha.myshopify.com" }],
   ["shop/redact", '{"shop_domain":"{shop}.myshopify.com"}', { do: "remove_shop", domain: null }],
   ["shop/redact", '{"shop_domain":"Alpha"}', { do: "ignore", reason: "the payload names no shop" }],
@@ -184,7 +198,7 @@ test.each([
 describe("the subject", () => {
   test.each<[Intent, string, boolean]>([
     [{ do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: 1 } }, CUSTOMER, false],
-    [{ do: "note_data_request", customer: CUSTOMER }, CUSTOMER, false],
+    [{ do: "note_data_request", customer: CUSTOMER, request: "1" }, CUSTOMER, false],
     [{ do: "read_contract", contract: CONTRACT, orders: [] }, CONTRACT, true],
     [{ do: "read_order", order: ORDER }, ORDER, true],
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],

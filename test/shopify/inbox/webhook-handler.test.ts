@@ -304,6 +304,15 @@ describe("a removal of the shop", () => {
     await all.processed();
   });
 
+  test("is not carried out if the platform accepts the token and only refuses the query", async () => {
+    const all = await connected();
+    const denied = { message: "Access denied", extensions: { code: "ACCESS_DENIED" } };
+    all.platform.fault = () => ({ status: 200, body: JSON.stringify({ data: null, errors: [denied] }) });
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+    expect(await inbox(all)).toEqual([]);
+  });
+
   test("is carried out if the platform does not know the shop any more", async () => {
     const all = await connected();
     all.platform.fault = () => ({ status: 404 });
@@ -328,6 +337,9 @@ test("records and requests with the same subject are handled together", async ()
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   await all.processed();
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
-  expect(logged(all, "a customer's data was requested")).toHaveLength(1);
+  expect(logged(all, "a customer's data was requested")).toHaveLength(2);
   expect(await inbox(all)).toEqual([]);
+  const requestedAt = all.test.clock.ms;
+  const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
+  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([open, open]);
 });
