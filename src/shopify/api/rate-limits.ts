@@ -16,10 +16,15 @@ export interface RateLimits {
   reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
 }
 
-/** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
+/**
+ * The points of each shop. The cost of an operation is that of its last response. Its first request goes alone, and the
+ * others wait until its cost is known.
+ */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
   const costs = new Map<string, number>();
+  /** The first requests of operations whose cost is not known. */
+  const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
     const limiter = limiters.get(shopId) ?? createRateLimiter(clock, sleep);
@@ -27,13 +32,26 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
+  /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
+  async function begin(operationName: string): Promise<() => void> {
+    while (!costs.has(operationName) && firsts.has(operationName)) await firsts.get(operationName);
+    if (costs.has(operationName)) return () => {};
+    const { promise, resolve } = Promise.withResolvers<void>();
+    firsts.set(operationName, promise);
+    return () => {
+      firsts.delete(operationName);
+      resolve();
+    };
+  }
+
   return {
     async reserve(shopId, operationName, priority) {
-      const cost = costs.get(operationName) ?? 0;
-      const release = await limiterOf(shopId).reserve(cost, PRIORITIES.indexOf(priority));
+      const end = await begin(operationName);
+      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0, PRIORITIES.indexOf(priority));
       return (cost) => {
         if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
         release(cost?.throttleStatus);
+        end();
       };
     },
   };
