@@ -28,7 +28,7 @@ export function appFiles(
 
 function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {
   const uri = quoted(`${address}/platform/webhooks`);
-  const subscriptions = topicSubscriptions(scopes).map(({ topics, fields }) => {
+  const [all = "", ...limited] = topicSubscriptions(scopes).map(({ topics, fields }) => {
     const onlyFields = fields === undefined ? "" : `  include_fields = [${fields.map(quoted).join(", ")}]\n`;
     return `  [[webhooks.subscriptions]]
   topics = [
@@ -52,13 +52,13 @@ redirect_urls = [${quoted(address)}]
 [webhooks]
 api_version = ${quoted(API_VERSION)}
 
-${subscriptions.join("\n")}
+${all}
   [[webhooks.subscriptions]]
   compliance_topics = [
 ${list(COMPLIANCE_TOPICS)}
   ]
   uri = ${uri}
-`;
+${limited.map((text) => `\n${text}`).join("")}`;
 }
 
 function extensionFile(handle: keyof typeof TRIGGERS): string {

@@ -82,17 +82,20 @@ describe("a webhook that is older than the last reading", () => {
     const readAt = all.test.clock.ms;
     await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
     all.test.clock.ms += HOUR_MS;
-    const ask = async (topic: string, payload: object, triggeredAt: number) => {
-      const before = all.platform.requests.length;
+    const post = (topic: string, payload: object, triggeredAt: number) => {
       const id = crypto.randomUUID();
       const at = new Date(triggeredAt).toISOString();
-      await all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt: at });
+      return all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt: at });
+    };
+    const ask = async (topic: string, payload: object, triggeredAt: number) => {
+      const before = all.platform.requests.length;
+      await post(topic, payload, triggeredAt);
       await all.processed();
       expect(await inbox(all)).toEqual([]);
       return operations(all, before);
     };
     // The first platform webhook waited three seconds for others.
-    return { all, contract, order, beganAt: readAt + 3_000, ask };
+    return { all, contract, order, beganAt: readAt + 3_000, post, ask };
   }
 
   test("of its contract needs no query, but one that is not two seconds older is followed", async () => {
@@ -119,6 +122,17 @@ describe("a webhook that is older than the last reading", () => {
     expect(await ask("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt)).toEqual([]);
   });
 
+  test("is followed together with a newer one, and so are the orders that any of them names", async () => {
+    const { all, contract, order, beganAt, post } = await read();
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.outgoing.length = 0;
+    const attempt = { admin_graphql_api_subscription_contract_id: contract, admin_graphql_api_order_id: order };
+    await post("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt - 60_000);
+    await post("subscription_billing_attempts/success", attempt, beganAt + 60_000);
+    await all.processed();
+    expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+  });
+
   test("is followed if a clock that was ahead noted the reading", async () => {
     const { all, contract, beganAt, ask } = await read();
     all.test.clock.step(-3 * HOUR_MS);
@@ -141,6 +155,32 @@ test("the orders of a renewal need no query after the reading of its contract", 
   // A webhook about the attempt names the order, so the contract and the order are read in one query.
   expect(operations(all, from).filter((name) => name === "Nodes")).toHaveLength(1);
   expect(await all.shop.all("orders")).toHaveLength(2);
+});
+
+test("an order that a reading found needs no query, but a charged order that it left out does", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  all.remote.skipCycle(contract, 1);
+  await all.deliverAll();
+  all.test.clock.ms += HOUR_MS;
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 2));
+  const late = all.remote.outgoing.splice(0).filter(({ topic }) => topic === "orders/create");
+  // The reading for this webhook finds the order, although the webhook does not name it.
+  await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
+  const from = all.platform.requests.length;
+  for (const webhook of late) await all.send(webhook);
+  await all.processed();
+  expect([late.length, operations(all, from)]).toEqual([1, []]);
+
+  all.test.clock.ms += HOUR_MS;
+  all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+  const updates = all.remote.outgoing.splice(0);
+  all.test.clock.ms += HOUR_MS;
+  await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
+  for (const webhook of updates) await all.send(webhook);
+  await all.processed();
+  const totals = (await all.shop.all("orders")).map(({ shopifyId, totalCents }) => [shopifyId, totalCents]);
+  expect(totals).toContainEqual([order, 300]);
 });
 
 test("webhooks that need the platform are dropped if the shop is not connected", async () => {
