@@ -1,4 +1,5 @@
 import { missingScopes } from "../domain/connection.ts";
+import type { DataRequest } from "../domain/data-request.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { Store } from "../store/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
@@ -15,18 +16,27 @@ export interface ShopStatus extends ShopSettings {
   reconciledRows: number | null;
   /** Platform webhooks that wait to be processed, and those that could not be processed. */
   inbox: { waiting: number; failed: number };
+  /** Customers' requests for their data that are not answered, the first due first. */
+  dataRequests: DataRequest[];
 }
 
 export async function shopStatus(
-  { connections, inbox, shops, syncs }: Pick<Store, "connections" | "inbox" | "shops" | "syncs">,
+  {
+    connections,
+    dataRequests,
+    inbox,
+    shops,
+    syncs,
+  }: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
 ): Promise<ShopStatus> {
-  const [settings, connection, counts, load, reconciliation] = await Promise.all([
+  const [settings, connection, counts, load, reconciliation, openRequests] = await Promise.all([
     shops.settings(shop.id),
     connections.find(shop.id),
     inbox.count(shop.id),
     syncs.lastComplete(shop.id, "full"),
     syncs.lastComplete(shop.id, "changes"),
+    dataRequests.open(shop.id),
   ]);
   return {
     ...settings,
@@ -36,6 +46,7 @@ export async function shopStatus(
     reconciledAt: reconciliation?.endedAt ?? null,
     reconciledRows: reconciliation?.changed ?? null,
     inbox: counts,
+    dataRequests: openRequests,
   };
 }
 

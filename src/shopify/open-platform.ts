@@ -14,6 +14,7 @@ import { createNodeLoader } from "./contracts/node-loader.ts";
 import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
 import { createRoundingReport } from "./contracts/rounding-report.ts";
+import type { WebhookPriority } from "./inbox/topics.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
@@ -78,17 +79,33 @@ export function openPlatform(
     const settingsOf = (shopId: number) => shops.settings(shopId);
     const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
     const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
-    return createContractMirror({ client: graphql, loader, reader, pageReader, mutex, recordWriter, connections });
+    return createContractMirror({
+      client: graphql,
+      loader,
+      reader,
+      pageReader,
+      mutex,
+      recordWriter,
+      connections,
+      mirror,
+      now,
+    });
   }
 
-  const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
+  function readerFor(priority: WebhookPriority) {
+    const graphql = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
+    return { client: graphql, contracts: contractsThrough(graphql) };
+  }
+
+  const syncClient = client.withOptions({ priority: "load" });
+  const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
   const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
     synchronizer: createSynchronizer({
-      client,
-      contracts: contractsThrough(client),
-      loadedContracts: contractsThrough(client, createStagedNodeLoader(createNodeLoader(client), orderStages)),
+      client: syncClient,
+      contracts: contractsThrough(syncClient),
+      loadedContracts: contractsThrough(syncClient, createStagedNodeLoader(createNodeLoader(syncClient), orderStages)),
       files: { fetch, sleep, allowHttp: baseUrl.startsWith("http://") },
       orderStages,
       installations,
@@ -101,8 +118,7 @@ export function openPlatform(
     handler: createWebhookHandler({
       shops,
       connections,
-      client: webhookClient,
-      contracts: contractsThrough(webhookClient),
+      readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
       installations,
       recordWriter,
       onRemovalBegun,

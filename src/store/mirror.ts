@@ -1,6 +1,7 @@
 import type { CommitResult, Submission } from "../domain/commit.ts";
 import type { Order, Subscription } from "../domain/resources.ts";
 import type { ShopRef } from "../domain/shop.ts";
+import type { StoredRead } from "./contract-reads.ts";
 import type { IntakeBody } from "./intake-bodies.ts";
 
 /** What a search for the stored texts about people found. Only its own engine can read it. */
@@ -49,6 +50,10 @@ export interface MirrorStore {
   ): Promise<CommitResult | undefined>;
   /** Those of the contracts that are in the mirror, by gid. */
   knownContracts(shop: ShopRef, contractGids: readonly string[]): Promise<Set<string>>;
+  /** What is stored of the readings of contracts, by gid. Those that were never read are left out. */
+  contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
+  /** The gids of the contracts that have an order with this gid in the mirror. */
+  contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;
   /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
   ordersOf(shop: ShopRef, contractGid: string): Promise<Map<number, Order>>;
   /** undefined for a contract that is not in the mirror. */

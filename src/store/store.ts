@@ -1,4 +1,5 @@
 import type { ConnectionStore } from "./connections.ts";
+import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { InboxStore } from "./inbox.ts";
 import type { IntakeBodyStore } from "./intake-bodies.ts";
@@ -30,6 +31,7 @@ export interface Store {
   syncs: SyncStore;
   orderStages: OrderStageStore;
   people: PersonStore;
+  dataRequests: DataRequestStore;
   sessions: SessionStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;

@@ -29,6 +29,7 @@ describe("the status of a shop", () => {
       reconciledAt: null,
       reconciledRows: null,
       inbox: { waiting: 0, failed: 0 },
+      dataRequests: [],
     });
   });
 

@@ -1,3 +1,4 @@
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { type ApiKey, hashKey } from "../../src/domain/key.ts";
 import { RESOURCES } from "../../src/domain/resources.ts";
@@ -70,9 +71,11 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS);
   await connections.endRenewal(shop.id, "p1");
+  await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked");
   await connections.disconnect(shop.id, START + 1);
   await chooseAllEvents(store, shop);
@@ -92,7 +95,13 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     reward("r", { email: "a@example.com" }),
     cancelFlow("c"),
   ];
-  await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
+  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
+  const dataRequests = [dataRequest("1", gid.customer(1), START)];
+  const inboxNumbers = [settled?.number ?? 0];
+  await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START);
+  await Promise.all([store.dataRequests.open(shop.id), store.dataRequests.dueBefore(START)]);
+  await store.dataRequests.answer(shop.id, gid.customer(1), START);
+  await store.dataRequests.forgetAnswered(START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
@@ -100,6 +109,8 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),
     store.mirror.contractOf(shop, gid.contract(1)),
+    store.mirror.contractReads(shop, [gid.contract(1)]),
+    store.mirror.contractsOfOrder(shop, gid.order(1)),
     store.shops.rowCounts(shop.id),
   ]);
   for (const resource of RESOURCES) {
@@ -172,7 +183,8 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
-  await inbox.bringForward(START, START);
+  await inbox.bringForward({ first: START, further: START }, START);
+  await inbox.waitingAbout({ shopId: shop.id, needsPlatform: true }, item?.subject ?? "", 5);
   await Promise.all([
     inbox.waitingSubjects(shop.id),
     inbox.read(shop.id, [number]),

@@ -289,6 +289,13 @@ describe("when the contract has ended", () => {
     expect(told(events)[0]).toEqual([1, "2026-02-02T00:00:00.000Z", false]);
   });
 
+  test("a decline that only the intake reported stays as the intake says", () => {
+    const given = order(1, 1, { status: "FAILED", shopifyId: null, reason: "our words" });
+    const mirror = MapMirror.of(subscription(1), given, billingCycle(1, 1, [], ended));
+    expect(mirror.theOrder(1, 1)?.status).toBe("FAILED");
+    expect(mirror.apply(given).events).toEqual([]);
+  });
+
   test("details that the intake gave stay, and count again if the contract goes on", () => {
     const details = { attemptCount: 2, reason: "our words", nextRetryAt: "2026-02-20T00:00:00.000Z" };
     for (const retriesExhausted of [false, undefined]) {

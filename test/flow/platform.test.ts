@@ -87,12 +87,15 @@ test("a shop is connected and loaded, and a change at the platform is seen every
     { topic: "billing-attempt-failed" },
   ]);
 
+  await expectDataRequest(program, platform, customer);
+
   // From here on, webhooks do not arrive.
   await platform.tell("webhooksTo");
   await platform.tell("activate", { id: contract });
   expect(await program.json(["sync", "--since", "1h"])).toMatchObject({ events: 1 });
   expect((await receiver.gets(4)).at(-1)?.json.data).toMatchObject({ status: "ACTIVE" });
   // The contract, and its order: that is tried again.
+  await eventually(async () => (await program.json<unknown[]>(["inbox", "list"])).length === 0);
   expect(await program.json(["shop", "show", DOMAIN])).toMatchObject({
     platform: { connected: true, repairs: 2, inbox: { waiting: 0, failed: 0 } },
   });
@@ -237,3 +240,27 @@ test.each([
     stderr: true,
   });
 });
+
+/** A request for data that `serve` received is shown until the operator notes the answer. */
+async function expectDataRequest(program: Program, platform: PlatformProcess, customer: string): Promise<void> {
+  await platform.tell("requestData", { id: customer });
+  const shown = async () =>
+    (await program.json<{ dataRequests: { requestedAt: string; dueAt: string }[] }>(["shop", "show", DOMAIN]))
+      .dataRequests;
+  const [request] = await eventually(async () => {
+    const requests = await shown();
+    return requests.length === 1 && requests;
+  });
+  const { requestedAt = "", dueAt = "" } = request ?? {};
+  expect(request).toEqual({ customer, requestedAt, dueAt } as never);
+  expect(Date.parse(dueAt) - Date.parse(requestedAt)).toBe(30 * 86_400_000);
+  expect((await program.run(["shop", "show", DOMAIN])).stdout).toContain(`${customer} until ${dueAt}`);
+  const answered = ["customer", "answered", customer];
+  expect(await program.run(answered)).toEqual({ status: 0, stdout: "", stderr: "Noted 1 request as answered.\n" });
+  expect(await shown()).toEqual([]);
+  expect(await program.run(answered)).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: `sds: there is no open request for the data of ${customer}\n`,
+  });
+}

@@ -82,7 +82,7 @@ async function processing() {
     settle,
     addShop: async (name: string) => (await addShop(`${name}.myshopify.com`)).shop,
     /** Puts one item about each subject into the inbox. */
-    async receive(shop: Shop, subjects: readonly string[], needsPlatform = true): Promise<void> {
+    async receive(shop: Shop, subjects: readonly string[], needsPlatform = true, waitMs = 0): Promise<void> {
       const receipts = subjects.map((subject) => {
         return {
           shopId: shop.id,
@@ -92,6 +92,7 @@ async function processing() {
           needsPlatform,
           body: "{}",
           triggeredAt: START,
+          waitMs,
         };
       });
       await inbox.receive(receipts, clock.now());
@@ -248,6 +249,39 @@ describe("platform webhooks about one subject", () => {
       ["s", [1, 3, 4]],
       ["other", [2]],
     ]);
+  });
+
+  test("are taken together when the first of them is due, those that failed too", async () => {
+    const { addShop, receive, wake, settle, newCalls, clock } = await processing();
+    const shop = await addShop("a");
+    await receive(shop, ["s"]);
+    await wake();
+    newCalls()[0]?.fail(new SdsError("bad_record", "the record is refused"));
+    await settle();
+    await receive(shop, ["s"], true, 3 * SECOND);
+    clock.ms += SECOND;
+    await receive(shop, ["s"], true, 3 * SECOND);
+    clock.ms += 2 * SECOND - 1;
+    await wake();
+    expect(newCalls()).toEqual([]);
+    clock.ms += 1;
+    await wake();
+    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[1, 2, 3]]);
+  });
+
+  test("wait after a start as long as before it, but not as long as a clock that was ahead planned", async () => {
+    const { addShop, receive, wake, newCalls, clock } = await processing();
+    const shop = await addShop("a");
+    await receive(shop, ["soon"], true, 8 * SECOND);
+    clock.step(SECOND);
+    await receive(shop, ["ahead"], true, 8 * SECOND);
+    clock.step(-SECOND);
+    // The first turn of the processor.
+    await wake();
+    expect(bySubject(newCalls())).toEqual(["a ahead"]);
+    clock.ms += 8 * SECOND;
+    await wake();
+    expect(bySubject(newCalls())).toEqual(["a soon"]);
   });
 
   test("that arrive while it is under way wait for its end", async () => {

@@ -121,6 +121,7 @@ test("no table takes a row of a shop that is being removed, except those that gr
   );
   expect(guarded.filter(({ trigger }) => trigger === 0).map(({ name }) => name)).toEqual([
     "attempts",
+    "contract_reads",
     "customers",
     "deliveries",
     "inbox",
@@ -241,6 +242,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
-    "0007_bulk_stage.sql aaf89f78354fc1c0",
+    "0007_reads_and_data_requests.sql c4f793f9ab954192",
   ]);
 });

@@ -13,6 +13,7 @@ const GROWING = [
   "subscriptions",
   "orders",
   "occurrences",
+  "contract_reads",
   "platform_webhooks",
   "deliveries",
   "attempts",

@@ -1,18 +1,30 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
+/**
+ * What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours
+ * anyway. Requests that name nothing are made for somebody who waits, so they are as urgent as attempts.
+ */
+const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
 export interface RateLimits {
   /**
    * Waits until the shop should have the points of an operation.
    * @returns to be called with the cost that the response reports, or with undefined if there is none
    */
-  reserve(shopId: number, operationName: string): Promise<(cost: QueryCost | undefined) => void>;
+  reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
 }
 
-/** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
+/**
+ * The points of each shop. The cost of an operation is that of its last response. Its first request goes alone, and the
+ * others wait until its cost is known.
+ */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
   const costs = new Map<string, number>();
+  /** The first requests of operations whose cost is not known. */
+  const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
     const limiter = limiters.get(shopId) ?? createRateLimiter(clock, sleep);
@@ -20,12 +32,26 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
+  /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
+  async function begin(operationName: string): Promise<() => void> {
+    while (!costs.has(operationName) && firsts.has(operationName)) await firsts.get(operationName);
+    if (costs.has(operationName)) return () => {};
+    const { promise, resolve } = Promise.withResolvers<void>();
+    firsts.set(operationName, promise);
+    return () => {
+      firsts.delete(operationName);
+      resolve();
+    };
+  }
+
   return {
-    async reserve(shopId, operationName) {
-      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0);
+    async reserve(shopId, operationName, priority) {
+      const end = await begin(operationName);
+      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0, PRIORITIES.indexOf(priority));
       return (cost) => {
         if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
         release(cost?.throttleStatus);
+        end();
       };
     },
   };

@@ -1,9 +1,12 @@
+import type { ContractRead } from "../../domain/commit.ts";
 import { SdsError } from "../../domain/error.ts";
+import { isCharged } from "../../domain/order.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
+import type { MirrorStore } from "../../store/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { NodeLoader } from "./node-loader.ts";
@@ -24,6 +27,17 @@ interface SubmitOptions {
   events?: EventScope;
   /** The platform webhooks that brought the records, as numbers of the inbox. They leave it in the same commit. */
   inboxNumbers?: readonly number[];
+  reads?: readonly ContractRead[];
+}
+
+/** What platform webhooks about one subject tell: that something changed, until a time. */
+export interface ChangeHint {
+  /** Whether the contract changed, or one of its orders. */
+  of: "contract" | "order";
+  /** Gids of the orders that the webhooks name. */
+  orders: readonly string[];
+  /** When the newest of them was triggered, epoch milliseconds. */
+  triggeredAt: number;
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
@@ -38,8 +52,10 @@ export interface ContractMirror {
     changedOrders?: readonly string[],
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
+  /** The same, but nothing is read if a reading that began after the change has shown it already. */
+  follow(shop: Shop, contractGid: string, hint: ChangeHint, inboxNumbers?: readonly number[]): Promise<ChangeCounts>;
   /**
-   * The same for a page of contracts.
+   * The same as `refresh` for a page of contracts.
    * @returns for each what changed and how many orders it has, or why it cannot be mirrored
    * @throws PlatformError
    */
@@ -48,10 +64,8 @@ export interface ContractMirror {
     nodes: readonly ContractWithAttempts[],
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
-  /** Those contracts whose last whole reading began after they changed. @param changes epoch milliseconds by gid */
-  readSince(shop: Shop, changes: ReadonlyMap<string, number>): Promise<Set<string>>;
-  /** The contracts that orders belong to, by the order's gid. Most orders of a shop belong to none. */
-  contractsOfOrders(shop: Shop, orderGids: readonly string[]): Promise<Map<string, string[]>>;
+  /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
+  contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
 }
@@ -65,20 +79,16 @@ interface Dependencies {
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
+  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "ordersOf">;
+  now: () => number;
 }
 
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
-export function createContractMirror({
-  client,
-  loader,
-  reader,
-  pageReader,
-  mutex,
-  recordWriter,
-  connections,
-}: Dependencies): ContractMirror {
+export function createContractMirror(dependencies: Dependencies): ContractMirror {
+  const { client, loader, reader, pageReader, mutex, recordWriter, connections, mirror, now } = dependencies;
+
   /** See `Submission.eventsSince`. */
   async function eventsSinceOf(shop: Shop, events: SubmitOptions["events"]): Promise<number> {
     if (events === "none") return Number.POSITIVE_INFINITY;
@@ -89,12 +99,13 @@ export function createContractMirror({
   async function submit(
     shop: Shop,
     records: readonly MirrorRecord[],
-    { events = "since_connected", inboxNumbers = [] }: SubmitOptions = {},
+    { events = "since_connected", inboxNumbers = [], reads = [] }: SubmitOptions = {},
   ): Promise<ChangeCounts> {
     const result = await recordWriter.submit({
       shop,
       records,
       inboxNumbers,
+      reads,
       eventsSince: await eventsSinceOf(shop, events),
     });
     if ("refused" in result) {
@@ -104,12 +115,48 @@ export function createContractMirror({
     return { changed: result.changed, events: result.events };
   }
 
+  /** The orders that a reading gave: the mirror did not have them as charged, or they were asked for. */
+  async function newOrders(shop: Shop, contractGid: string, records: readonly MirrorRecord[]): Promise<string[]> {
+    const mirrored = await mirror.ordersOf(shop, contractGid);
+    const known = new Set(
+      [...mirrored.values()].map(({ shopifyId, status }) => (isCharged(status) ? shopifyId : null)),
+    );
+    return records
+      .flatMap((record) => (record.type === "billing_cycle" ? record.attempts : []))
+      .flatMap(({ outcome }) => (outcome.kind === "charged" ? [outcome.order.shopifyId ?? ""] : []))
+      .filter((gid) => gid !== "" && !known.has(gid));
+  }
+
+  async function read(
+    shop: Shop,
+    contractGid: string,
+    changedOrders: readonly string[],
+    inboxNumbers: readonly number[],
+  ): Promise<ChangeCounts> {
+    const beganAt = now();
+    const records = await reader.read(shop, contractGid, changedOrders);
+    if (records.length === 0) return submit(shop, records, { inboxNumbers });
+    const orders = [...changedOrders, ...(await newOrders(shop, contractGid, records))];
+    return submit(shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
+  }
+
+  /** Whether a reading that began after the change has shown it. */
+  async function isShown(shop: Shop, contractGid: string, { of, orders, triggeredAt }: ChangeHint): Promise<boolean> {
+    const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
+    const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
+    // A time that is not over was noted by a clock that was ahead, and says nothing.
+    return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
+  }
+
   return {
     refresh: (shop, contractGid, changedOrders = [], inboxNumbers = []) =>
-      mutex.run(`${shop.id} ${contractGid}`, async () => {
-        const records = await reader.read(shop, contractGid, changedOrders);
-        return submit(shop, records, { inboxNumbers });
-      }),
+      mutex.run(`${shop.id} ${contractGid}`, () => read(shop, contractGid, changedOrders, inboxNumbers)),
+    follow: (shop, contractGid, hint, inboxNumbers = []) =>
+      mutex.run(`${shop.id} ${contractGid}`, async () =>
+        (await isShown(shop, contractGid, hint))
+          ? submit(shop, [], { inboxNumbers })
+          : read(shop, contractGid, hint.orders, inboxNumbers),
+      ),
     loadPage: (shop, nodes, eventsOf) =>
       mutex.runAll(
         nodes.map(({ id }) => `${shop.id} ${id}`),
@@ -125,14 +172,9 @@ export function createContractMirror({
           );
         },
       ),
-    async readSince() {
-      return new Set();
-    },
-    async contractsOfOrders(shop, orderGids) {
-      const contracts = orderGids.map(async (gid): Promise<[string, string[]]> => {
-        return [gid, [...(await readContractsOf(client, loader, shop, gid))]];
-      });
-      return new Map(await Promise.all(contracts));
+    async contractsOfOrder(shop, orderGid) {
+      const known = await mirror.contractsOfOrder(shop, orderGid);
+      return known.length > 0 ? known : [...(await readContractsOf(client, loader, shop, orderGid))];
     },
     submit,
   };

@@ -18,7 +18,8 @@ export interface PlatformWebhook {
 /** What a platform webhook asks for. Ids are gids. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
-  | { do: "read_contract"; contract: string }
+  /** `orders` are those that the webhook names, to be read with the contract. */
+  | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
   /** Two customers became one. Some payloads do not say which one is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
@@ -28,7 +29,8 @@ export type Intent =
   | { do: "disconnect" }
   /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
   | { do: "remove_shop"; domain: string | null }
-  | { do: "note_data_request"; customer: string }
+  /** `request` is the platform's id of the request, null if it gives none. */
+  | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
 /**
@@ -84,18 +86,28 @@ const COMPLIANCE: Record<string, Reader> = {
   "customers/redact": (payload, asOf) =>
     withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
   "customers/data_request": (payload) =>
-    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
+    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => {
+      const id = asObject(payload["data_request"])?.["id"];
+      const isId = (typeof id === "number" || typeof id === "string") && /^\d{1,20}$/.test(`${id}`);
+      const request = isId ? `${id}` : null;
+      return { do: "note_data_request", customer, request };
+    }),
   "shop/redact": (payload) => removal(payload["shop_domain"]),
 };
 
 const USES: Record<TopicUse, Reader> = {
   contract: (payload) =>
-    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
+    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], (contract) =>
+      readContract(contract),
+    ),
   attempt: (payload) => {
     const id = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
-    return withGid("SubscriptionContract", id, readContract);
+    const order = payload["admin_graphql_api_order_id"];
+    const orders = isGid("Order", order) ? [order] : [];
+    return withGid("SubscriptionContract", id, (contract) => readContract(contract, orders));
   },
-  cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
+  cycle: (payload) =>
+    withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
   customer_gone: (payload, asOf) =>
     withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
@@ -134,8 +146,8 @@ function ignore(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(contract: string): Intent {
-  return { do: "read_contract", contract };
+function readContract(contract: string, orders: string[] = []): Intent {
+  return { do: "read_contract", contract, orders };
 }
 
 function redaction(shopifyId: string, asOf: number): Intent {

@@ -1,7 +1,7 @@
 import { ASKED_SCOPES } from "../../domain/connection.ts";
 import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
 import { API_VERSION } from "../api/address.ts";
-import { allowedTopics, COMPLIANCE_TOPICS } from "../inbox/topics.ts";
+import { COMPLIANCE_TOPICS, topicSubscriptions } from "../inbox/topics.ts";
 
 /**
  * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
@@ -27,7 +27,16 @@ export function appFiles(
 }
 
 function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {
-  const webhooks = `${address}/platform/webhooks`;
+  const uri = quoted(`${address}/platform/webhooks`);
+  const [all = "", ...limited] = topicSubscriptions(scopes).map(({ topics, fields }) => {
+    const onlyFields = fields === undefined ? "" : `  include_fields = [${fields.map(quoted).join(", ")}]\n`;
+    return `  [[webhooks.subscriptions]]
+  topics = [
+${list(topics)}
+  ]
+${onlyFields}  uri = ${uri}
+`;
+  });
   return `# Written by \`sds platform files\`. Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
 name = "Subscription Data Service"
@@ -43,18 +52,13 @@ redirect_urls = [${quoted(address)}]
 [webhooks]
 api_version = ${quoted(API_VERSION)}
 
-  [[webhooks.subscriptions]]
-  topics = [
-${list(allowedTopics(scopes))}
-  ]
-  uri = ${quoted(webhooks)}
-
+${all}
   [[webhooks.subscriptions]]
   compliance_topics = [
 ${list(COMPLIANCE_TOPICS)}
   ]
-  uri = ${quoted(webhooks)}
-`;
+  uri = ${uri}
+${limited.map((text) => `\n${text}`).join("")}`;
 }
 
 function extensionFile(handle: keyof typeof TRIGGERS): string {

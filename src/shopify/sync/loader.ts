@@ -7,7 +7,7 @@ import type { InboxStore } from "../../store/inbox.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import type { ContractMirror, EventScope } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror, EventScope } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { contractWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
@@ -21,8 +21,8 @@ export interface Loader {
     nodes: readonly ContractWithAttempts[],
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<Partial<SyncCounts>>;
-  /** Reads a contract and its orders again. */
-  refreshContract(shop: Shop, contractGid: string, changedOrders: readonly string[]): Promise<Partial<SyncCounts>>;
+  /** Reads a contract that changed again, unless a reading has shown the change already. */
+  followContract(shop: Shop, contractGid: string, hint: ChangeHint): Promise<Partial<SyncCounts>>;
 }
 
 interface Dependencies {
@@ -73,9 +73,9 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
       return counts;
     },
 
-    async refreshContract(shop, contractGid, changedOrders) {
+    async followContract(shop, contractGid, hint) {
       try {
-        return await contracts.refresh(shop, contractGid, changedOrders);
+        return await contracts.follow(shop, contractGid, hint);
       } catch (thrown) {
         if (!isBadData(thrown)) throw thrown;
         return skipContract(shop, contractGid, thrown);

@@ -10,14 +10,14 @@ import { CUSTOMERS } from "../api/operations/customers.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
 import { CHANGED_ORDERS } from "../api/operations/orders.ts";
 import type { Page } from "../api/paging.ts";
-import type { ContractMirror } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import type { Loader } from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
 
 interface Dependencies {
   client: GraphqlClient;
-  contracts: Pick<ContractMirror, "contractsOfOrders" | "readSince">;
+  contracts: Pick<ContractMirror, "contractsOfOrder">;
   loader: Loader;
   syncs: SyncStore;
   now: () => number;
@@ -102,40 +102,38 @@ async function runStages(
     }
   }
 
-  /** Reads the contracts that were not read since they changed. @param changes when each changed, epoch milliseconds */
-  async function refresh(changes: ReadonlyMap<string, number>, orders: ReadonlyMap<string, string[]> = new Map()) {
-    const known = await contracts.readSince(shop, changes);
-    const results = await Promise.all(
-      [...changes.keys()]
-        .filter((gid) => !known.has(gid))
-        .map((gid) => loader.refreshContract(shop, gid, orders.get(gid) ?? [])),
-    );
+  /** Reads the contracts that changed, all at the same time: then they share queries. */
+  async function follow(changes: ReadonlyMap<string, ChangeHint>): Promise<SyncCounts> {
+    const results = await Promise.all([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
     return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
 
   await runStage("customers", CUSTOMERS, "customers", updated, (nodes) => loader.loadCustomers(shop, nodes));
   await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
-    const counts = await refresh(new Map(nodes.map(({ id, updatedAt }) => [id, Date.parse(updatedAt)])));
-    return { ...counts, subscriptions: nodes.length };
+    const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
+    return { ...(await follow(new Map(changes))), subscriptions: nodes.length };
   });
   await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
-    const updatedAt = new Map(nodes.map((node) => [node.id, Date.parse(node.updatedAt)]));
-    const changes = new Map<string, number>();
-    const orders = new Map<string, string[]>();
-    for (const [order, gids] of await contracts.contractsOfOrders(shop, [...updatedAt.keys()])) {
-      for (const gid of gids) {
-        changes.set(gid, Math.max(changes.get(gid) ?? 0, updatedAt.get(order) ?? 0));
-        orders.set(gid, [...(orders.get(gid) ?? []), order]);
+    const changes = new Map<string, ChangeHint>();
+    const found = await Promise.all(nodes.map(({ id }) => contracts.contractsOfOrder(shop, id)));
+    for (const [index, { id, updatedAt }] of nodes.entries()) {
+      for (const contract of found[index] ?? []) {
+        const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
+        const latest = Math.max(triggeredAt, Date.parse(updatedAt));
+        changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
       }
     }
-    return refresh(changes, orders);
+    return follow(changes);
   });
   await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => {
-    const changes = new Map<string, number>();
-    for (const { subscriptionContract, createdAt, completedAt } of nodes) {
-      const gid = subscriptionContract.id;
-      changes.set(gid, Math.max(changes.get(gid) ?? 0, Date.parse(completedAt ?? createdAt)));
-    }
-    return refresh(changes);
+    // They come in the order of their time, so the last attempt of a contract counts.
+    const changes = nodes.map(({ subscriptionContract, createdAt, completedAt }): [string, ChangeHint] => {
+      return [subscriptionContract.id, contractHint(completedAt ?? createdAt)];
+    });
+    return follow(new Map(changes));
   });
+}
+
+function contractHint(changedAt: string): ChangeHint {
+  return { of: "contract", orders: [], triggeredAt: Date.parse(changedAt) };
 }

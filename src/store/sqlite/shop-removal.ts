@@ -11,6 +11,7 @@ const EMPTIED_AT_ONCE = [
   "connections",
   "syncs",
   "order_stages",
+  "data_requests",
 ];
 
 /** Tables that can hold millions of rows of a shop. */
@@ -24,6 +25,7 @@ const LARGE_TABLES: LargeTable[] = [
   { name: "subscriptions", key: "started_at, id", text: "json" },
   { name: "customers", key: "created_at, id", text: "json" },
   { name: "occurrences", key: "type, id", text: "json" },
+  { name: "contract_reads", key: "contract", text: "orders" },
   { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
   {
     name: "platform_webhooks",

@@ -6,6 +6,7 @@ import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
+import { dataRequestStore } from "./data-requests.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
@@ -82,6 +83,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     syncs: withStoreErrors(syncStore(typed)),
     orderStages: withStoreErrors(orderStageStore(db)),
     people: withStoreErrors(personStore(db)),
+    dataRequests: withStoreErrors(dataRequestStore(db)),
     sessions: withStoreErrors(sessionStore(typed)),
     ...withStoreErrors({
       async check() {

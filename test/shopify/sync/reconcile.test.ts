@@ -73,6 +73,7 @@ describe("reconciling", () => {
   test("reads a contract once, however many of its attempts are new", async () => {
     const all = await loaded();
     for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     await reconcile(all);
     expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(1);

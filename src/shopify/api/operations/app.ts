@@ -1,7 +1,7 @@
 import { type NoVariables, operation } from "./operation.ts";
 
 /** A shop's subscription to the app. Its lines name the plan's handle if the app's prices are kept by the platform. */
-export interface AppSubscriptionNode {
+interface AppSubscriptionNode {
   name: string;
   status: string;
   lineItems: { plan: { pricingDetails: { planHandle?: string | null } } }[];
