@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import type { SyncCounts } from "../domain/sync.ts";
+import type { SyncCounts, SyncRun } from "../domain/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
@@ -9,6 +9,9 @@ import { chooseShop, configOf, withStore } from "./context.ts";
 import { EVENTS_OPTION, example, JSON_OPTION, parseSince } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
+
+/** The steps of a load, in their order. The time left is that of the step. */
+const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 
 interface Options {
   events?: boolean;
@@ -55,7 +58,9 @@ async function sync(
     const { synchronizer } = platformOf(config, store);
     const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
-    const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
+    const step = ({ stage }: SyncProgress) =>
+      since === undefined ? ` (step ${LOAD_STEPS.indexOf(stage) + 1} of 3)` : "";
+    const show = (update: SyncProgress) => progress.update(update.done, `${progressText(update)}${step(update)}`);
     try {
       return since === undefined
         ? await synchronizer.load(shop, { events, pages }, show)
@@ -79,7 +84,7 @@ function progressText({ counts, stage, bulk }: SyncProgress): string {
   if (bulk?.state === "preparing") {
     return `the platform prepares the file of ${bulk.what}, ${bulk.count.toLocaleString("en")} so far`;
   }
-  if (bulk?.what === "orders") return `reading the file of orders, ${counted(bulk.count, "order", "orders")}`;
+  if (bulk?.what === "orders") return counted(bulk.count, "order", "orders");
   return stage === "customers" ? counted(counts.customers, "customer", "customers") : contractsText(counts);
 }
 

@@ -70,6 +70,9 @@ export function createBulkOperations({ client, sleep, clock }: Dependencies): Bu
       if (started !== undefined) return started;
       const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
       if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
+      // If an answer is lost, the client repeats the request, and the operation that it finds in its way is this one.
+      const repeated = await findStarted(shop, query);
+      if (repeated !== undefined) return repeated;
       throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
     },
 

@@ -118,6 +118,8 @@ async function loadContracts(
   const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor });
   for await (const { nodes, endCursor } of pages) {
     await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadContracts(shop, nodes, eventsOf)) });
+    // Else the engine collects so late that a load of 20,000 contracts takes 206 MiB instead of 153, in the same time.
+    Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");
     const done = newestAt === undefined ? undefined : (lastMs - oldestMs) / (Date.parse(newestAt) - oldestMs);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { nextTurn } from "../../../src/lib/next-turn.ts";
 import { BulkFailure } from "../../../src/shopify/bulk/bulk-failure.ts";
 import { type FileDependencies, readFileBytes } from "../../../src/shopify/bulk/file-bytes.ts";
 import { readObjects } from "../../../src/shopify/bulk/file-lines.ts";
@@ -19,13 +20,13 @@ async function host(text = `${LINES.join("\n")}\n`) {
 }
 
 /** Reads a file to its end. @returns the ids of its objects, where the batches end, and the waits */
-async function read(url: string, from = 0, given: Partial<FileDependencies> = {}) {
+async function read(url: string, from = 0, given: Partial<FileDependencies> & { byteCount?: number } = {}) {
   const waits: number[] = [];
   let asked = 0;
   const sleep = async (waitMs: number) => void waits.push(waitMs);
   const addressOf = async () => {
     asked += 1;
-    return { url, byteCount: undefined };
+    return { url, byteCount: given.byteCount };
   };
   const chunks = readFileBytes({ fetch, sleep, allowHttp: true, ...given }, addressOf, from);
   const ids: unknown[] = [];
@@ -93,6 +94,14 @@ describe("a file", () => {
     },
   );
 
+  test("is read to its end, however often the download breaks off in between", async () => {
+    const { files, url } = await host();
+    Object.assign(files.behaviour, { bytesPerSecond: 400_000, cuts: { downloads: 9, afterBytes: 10_000 } });
+    const { ids, waits } = await read(url);
+    expect(ids).toEqual(ALL);
+    expect(waits.length).toBeGreaterThan(6);
+  });
+
   test("on a slow host is read, however long it takes; a host that sends nothing is left", async () => {
     const { files, url } = await host(LINES.slice(0, 100).join("\n"));
     files.behaviour.bytesPerSecond = 20_000;
@@ -138,6 +147,17 @@ describe("a file is given up", () => {
     const failure = await read(answering(answer)).catch((thrown: unknown) => thrown);
     expect(failure).toBeInstanceOf(BulkFailure);
     expect((failure as Error).message).toContain(reason);
+  });
+
+  test("that ends before its size, if its host does not say where it ends", async () => {
+    async function pull(controller: ReadableStreamDefaultController<string>): Promise<void> {
+      controller.enqueue('{"id":1}\n');
+      await nextTurn();
+      controller.close();
+    }
+    const url = answering(() => new Response(new ReadableStream({ pull })));
+    expect((await read(url)).ids).toEqual([1]);
+    await expect(read(url, 0, { byteCount: 100 })).rejects.toThrow("broke off");
   });
 
   test("after six tries, with growing waits", async () => {

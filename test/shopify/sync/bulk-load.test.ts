@@ -163,6 +163,23 @@ describe("a load with bulk operations", () => {
   });
 });
 
+test("a person who is redacted after the file was made stays redacted", async () => {
+  const all = await largeShop();
+  const customer = all.remote.ids("customer")[0] ?? "";
+  let redacting: Promise<void> | undefined;
+  seemLarge(all, ({ operation }) => {
+    const [customers] = all.remote.bulk.all;
+    if (operation !== "BulkOperation" || customers?.status !== "COMPLETED" || redacting !== undefined) return undefined;
+    all.remote.redactCustomer(customer);
+    redacting = all.deliverAll();
+    return { until: redacting };
+  });
+  await load(all);
+  expect(redacting).toBeDefined();
+  const mirrored = (await all.shop.all("customers")).find(({ shopifyId }) => shopifyId === customer);
+  expect(mirrored).toMatchObject({ email: null, firstName: null, lastName: null });
+});
+
 describe("what bulk operations cannot give is read by pages", () => {
   const cases: [what: string, set: (all: ConnectedShop) => void, parts: number, reason: string][] = [
     ["a refused query", ({ remote }) => remote.setBulk({ refuses: ["Order"] }), 1, "cannot contain Order"],
@@ -251,6 +268,45 @@ describe("a load that is interrupted", () => {
     expect(runs).toBeGreaterThan(5);
     expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(2);
     seemLarge(all);
+    await expectLoaded(all);
+  });
+
+  test("when the platform had just started an operation finds it, and starts no other", async () => {
+    const all = await largeShop();
+    let isKilled = false;
+    seemLarge(all, ({ operation }) => {
+      if (operation === "RunBulkQuery" && !isKilled) {
+        isKilled = true;
+        return "lost";
+      }
+      return isKilled ? { status: 404 } : undefined;
+    });
+    await expect(load(all)).rejects.toThrow("HTTP 404");
+    expect(all.remote.bulk.all).toHaveLength(1);
+    seemLarge(all);
+    await load(all);
+    expect(all.remote.bulk.all).toHaveLength(2);
+    await expectLoaded(all);
+  });
+
+  test("because the platform is down tries bulk operations again", async () => {
+    const all = await largeShop();
+    seemLarge(all, ({ operation }) => (operation === "OldestContract" ? undefined : { status: 503 }));
+    await expect(load(all)).rejects.toThrow("HTTP 503");
+    seemLarge(all);
+    await load(all);
+    expect(operations(all)).not.toContain("Nodes");
+    await expectLoaded(all);
+  });
+
+  test("by a lost answer takes the operation that runs already", async () => {
+    const all = await largeShop();
+    all.remote.setBulk({ limit: 1, delayMs: 20 });
+    // The second one is refused while the first operation runs.
+    seemLarge(all, ({ operation, n }) => (operation === "RunBulkQuery" && n === 3 ? "lost" : undefined));
+    await load(all);
+    expect(warnings(all)).toEqual([]);
+    expect(all.remote.bulk.all).toHaveLength(2);
     await expectLoaded(all);
   });
 
