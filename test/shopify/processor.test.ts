@@ -172,8 +172,7 @@ describe("the webhooks of one renewal", () => {
     await all.deliverAll();
     all.test.clock.ms += HOUR;
     const from = all.platform.requests.length;
-    const readings = () =>
-      all.platform.requests.slice(from).filter(({ operation }) => operation === "Nodes").length;
+    const readings = () => all.platform.requests.slice(from).filter(({ operation }) => operation === "Nodes").length;
     const wake = async () => {
       all.test.app.processor.wake();
       await eventually(() => !all.test.app.processor.working);
