@@ -264,7 +264,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
 
   return {
     async start() {
-      // A body that was interrupted is applied before anybody can see half of it.
+      // A body that was interrupted is applied first, so that nobody sees half of it unless that takes long.
       await work.bodyWriter.resume();
       if (stopped !== undefined) throw new SdsError("failed", "it was stopped before it listened");
       try {

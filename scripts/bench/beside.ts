@@ -8,7 +8,7 @@ import { cpSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { $, serve } from "bun";
 import { subscriptionRecords } from "./records.ts";
-import { median, type Server, startPinnedServer } from "./servers.ts";
+import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import * as shops from "./shops.ts";
 import { rate, rounded, Table } from "./table.ts";
 
@@ -159,7 +159,7 @@ export async function besideReaders(program: string): Promise<Measured> {
   const { folder, key, secret, paths } = await shopFor(endpoint.url);
   useCores("1");
   process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
-  await using server = await startPinnedServer([program, "--data", folder, "serve", "--port", "0"]);
+  await using server = await startPinnedServer(serveCommand(program, folder));
   const events = posts(secret, (2 * ROUNDS + 1) * EVENTS_PER_ROUND);
   const next = () => events.splice(0, EVENTS_PER_ROUND);
   await read(server, key, paths, 1).pagesPerSecond();

@@ -7,7 +7,7 @@ import { $, serve } from "bun";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 import * as queued from "./queued.ts";
 import { subscriptionRecords } from "./records.ts";
-import { MemoryWatch, median, type Server, startPinnedServer, startServer } from "./servers.ts";
+import { MemoryWatch, median, type Server, serveCommand, startPinnedServer, startServer } from "./servers.ts";
 import { tell } from "./shops.ts";
 import { rate, rounded, Table } from "./table.ts";
 
@@ -63,7 +63,7 @@ async function run(command: string[], env: Record<string, string> = {}): Promise
 }
 
 function startSds(folder: string): Promise<Server> {
-  return startPinnedServer([SDS, "--data", folder, "serve", "--port", "0"]);
+  return startPinnedServer(serveCommand(SDS, folder));
 }
 
 async function waitUntil(met: () => boolean, intervalMs: number): Promise<void> {

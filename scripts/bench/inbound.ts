@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
 import { type PlatformPost, platformPosts, postAll, requestOf } from "./platform-posts.ts";
-import { median, type Server, startPinnedServer } from "./servers.ts";
+import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import { tell } from "./shops.ts";
 import { DOMAIN, type Points, StandIn } from "./stand-in.ts";
 import { rate, rounded, Table } from "./table.ts";
@@ -97,7 +97,7 @@ async function withServer<T>(
   await using standIn = await startStandIn(points, CONTRACTS);
   const folder = newFolder("serving", template);
   await connectShop(folder);
-  await using server = await startPinnedServer([SDS, "--data", folder, "serve", "--port", "0"]);
+  await using server = await startPinnedServer(serveCommand(SDS, folder));
   await postAll(server.url, requestsOf(posts.slice(0, WARM_UP)), CONNECTIONS);
   return await run(server, standIn, folder);
 }

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
-import { type Server, startPinnedServer } from "./servers.ts";
+import { type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import { buildProgram, emptyShop, SDS } from "./shops.ts";
 import { rounded, Table } from "./table.ts";
 
@@ -91,7 +91,7 @@ const table = new Table();
 await buildProgram();
 const shop = await emptyShop("intake");
 const secret = (await $`${SDS} --data ${shop.folder} intake secret`.quiet().text()).trim();
-await using server = await startPinnedServer([SDS, "--data", shop.folder, "serve", "--port", "0"]);
+await using server = await startPinnedServer(serveCommand(SDS, shop.folder));
 for (const [name, make] of Object.entries(BODIES)) {
   const body = make();
   const health = watch(`${server.url}/healthz`);

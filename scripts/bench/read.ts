@@ -10,6 +10,7 @@ import {
   median,
   pagesPerSecond,
   type Server,
+  serveCommand,
   startPinnedServer,
   startServer,
 } from "./servers.ts";
@@ -27,7 +28,7 @@ const MEGABYTE = 1e6;
 const table = new Table();
 
 function serve(shop: shops.Shop): string[] {
-  return [shops.SDS, "--data", shop.folder, "serve", "--port", "0"];
+  return serveCommand(shops.SDS, shop.folder);
 }
 
 function onePath({ paths }: Load): string {

@@ -15,6 +15,11 @@ export interface Server extends AsyncDisposable {
   pid: number;
 }
 
+/** The command that starts an sds on a data folder. */
+export function serveCommand(program: string, folder: string): string[] {
+  return [program, "--data", folder, "serve", "--port", "0"];
+}
+
 /** Starts a program that says `listening on URL` on stderr. It ends when the bench ends, also after an error. */
 export async function startServer(command: string[]): Promise<Server> {
   const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", ...command], {

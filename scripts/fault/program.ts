@@ -5,6 +5,8 @@ const BINARY = resolve("dist/sds");
 export interface Server {
   url: string;
   pid: number;
+  /** What it wrote to stderr so far. */
+  log(): string;
   /** Sends a signal and waits for the end. */
   stop(signal: NodeJS.Signals): Promise<void>;
 }
@@ -39,9 +41,11 @@ export function compiledProgram(data: string, env: Record<string, string>): Comp
         stdout: "ignore",
         stderr: "pipe",
       });
+      const { url, log } = await follow(child.stderr);
       return {
-        url: await addressIn(child.stderr),
+        url,
         pid: child.pid,
+        log,
         async stop(signal) {
           child.kill(signal);
           await child.exited;
@@ -51,18 +55,18 @@ export function compiledProgram(data: string, env: Record<string, string>): Comp
   };
 }
 
-/** Reads until the program prints its address, and goes on reading, so that the pipe never fills. */
-async function addressIn(stderr: ReadableStream<Uint8Array>): Promise<string> {
+/** Waits until the program prints its address, and goes on reading, so that the pipe never fills. */
+async function follow(stderr: ReadableStream<Uint8Array>): Promise<{ url: string; log(): string }> {
   const { promise, resolve: found, reject } = Promise.withResolvers<string>();
-  async function follow(): Promise<void> {
-    let output = "";
+  let output = "";
+  async function read(): Promise<void> {
     for await (const chunk of stderr) {
-      if (output.length < 100_000) output += new TextDecoder().decode(chunk);
+      output += new TextDecoder().decode(chunk);
       const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
       if (url !== undefined) found(url);
     }
     reject(new Error(`sds serve ended: ${output}`));
   }
-  follow().catch(reject);
-  return promise;
+  read().catch(reject);
+  return { url: await promise, log: () => output };
 }

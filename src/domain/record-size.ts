@@ -1,3 +1,13 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  LETTER_U,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+} from "../lib/json-characters.ts";
 import type { OrderRecord, RewardRecord, SubscriptionRecord } from "./record-schemas.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 
@@ -81,12 +91,3 @@ export function refuseLargeText(text: string): { refused: Refusal } | undefined 
   }
   return undefined;
 }
-
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const LETTER_U = 0x75;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;

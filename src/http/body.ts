@@ -10,9 +10,13 @@ const FIRST_ROOM_BYTES = 16 * 1024;
 const OVERHEAD_BYTES = 1024;
 /** A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
+const NO_BYTES = new Uint8Array();
 const TOO_MANY = "Too many bodies are being read at once.";
 
-/** A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed. */
+/**
+ * A whole body, as raw bytes, because signatures are over bytes. It counts against the limit until it is disposed, and
+ * has no bytes from then on.
+ */
 export interface Body extends Disposable {
   bytes: Uint8Array<ArrayBuffer>;
 }
@@ -50,7 +54,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
   /** Keeps room for so many bytes of an arrival, which may lose its own. @throws SdsError `unavailable` */
   function keepRoom(arrival: Arrival, bytes: number): void {
     while (total + bytes - arrival.bytes > maxTotalBytes) {
-      const stalled = longestOfMost(arriving);
+      const stalled = oldestOfBusiestSender(arriving);
       if (stalled === undefined) throw unavailable(TOO_MANY);
       leave(stalled);
       stalled.giveUp(TOO_MANY);
@@ -92,6 +96,8 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
       [Symbol.dispose]() {
         total -= kept;
         kept = 0;
+        // The handler that waits for the answer still has this object.
+        this.bytes = NO_BYTES;
       },
     };
   }
@@ -116,7 +122,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
 }
 
 /** The arrival that began first, of the sender who has the most. */
-function longestOfMost(arriving: ReadonlySet<Arrival>): Arrival | undefined {
+function oldestOfBusiestSender(arriving: ReadonlySet<Arrival>): Arrival | undefined {
   const counts = new Map<string, number>();
   for (const { sender } of arriving) counts.set(sender, (counts.get(sender) ?? 0) + 1);
   const most = Math.max(...counts.values());

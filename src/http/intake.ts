@@ -14,7 +14,7 @@ import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type Body, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import type { LargeBodies } from "./large-body.ts";
 import { respond } from "./respond.ts";
-import type { RouteHandler } from "./route.ts";
+import type { RouteContext, RouteHandler } from "./route.ts";
 
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 /** A body of so many bytes is read at once, which takes some milliseconds at most. */
@@ -43,12 +43,12 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     return await load.during(take(shop, body, keepOpen));
   };
 
-  async function take(shop: Shop, body: Body, keepOpen: () => void): Promise<Response> {
+  async function take(shop: Shop, body: Body, keepOpen: RouteContext["keepOpen"]): Promise<Response> {
     // A record that is newer than the rest of an earlier body would be overwritten by it.
     if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
     if (records === undefined) {
-      keepOpen();
+      using _open = keepOpen();
       return accepted(await largeBodies.apply(shop, body));
     }
     const applied = await recordWriter.submit({ shop, records });

@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import type { Shop } from "../domain/shop.ts";
-import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Slices } from "../lib/slices.ts";
+import { createSlots } from "../lib/slots.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
 import { checkBody } from "../mirror/record-check.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
@@ -29,7 +29,8 @@ export interface LargeBodies {
 }
 
 export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBodies {
-  const mutex = createKeyedMutex();
+  // One after another, so that only one body at a time is in memory as text and as records.
+  const checks = createSlots(1);
   let stopping = false;
   /** Bytes by shop. */
   const underWay = new Map<number, number>();
@@ -53,9 +54,8 @@ export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBod
 
   return {
     async apply(shop, body) {
-      using _place = enter(shop, body.bytes.length);
-      // One after another, so that only one body at a time is in memory as text and as records.
-      const { accepted, applied } = await mutex.run("check", async () => {
+      using _share = enter(shop, body.bytes.length);
+      const { accepted, applied } = await checks.run(async () => {
         if (stopping) throw new SdsError("unavailable", "The program stops. It is safe to try again.");
         return checkAndStore(dependencies, shop, body);
       });
@@ -64,7 +64,7 @@ export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBod
     },
     async stop() {
       stopping = true;
-      await mutex.run("check", async () => undefined);
+      await checks.run(async () => undefined);
     },
   };
 }

@@ -44,8 +44,11 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
     async reason() {
       if (stopping) return "The program is stopping.";
       if (clock() - checkedAt >= CHECK_VALID_MS) {
+        // Requests that come meanwhile make no second check. One of a locked database takes seconds, and the time in
+        // which the program works again is counted from its end.
         checkedAt = clock();
         failure = await check();
+        checkedAt = clock();
       }
       return failure ?? (sender.failing ? "Deliveries cannot be recorded." : undefined);
     },

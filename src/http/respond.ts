@@ -25,13 +25,16 @@ const COMMON_HEADERS = {
   "X-Content-Type-Options": "nosniff",
 };
 /** What a 503 tells the client to wait, in seconds. */
-export const RETRY_AFTER_SECONDS = "1";
+const RETRY_AFTER_SECONDS = "1";
 const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 
-/** What a thrown refusal adds. The rest of a body that was given up is not read. */
+/** Of a 503 for a body that was given up: the rest of it is not read. */
+export const UNAVAILABLE_HEADERS = { "Retry-After": RETRY_AFTER_SECONDS, Connection: "close" };
+
+/** What a thrown refusal adds. */
 const HEADERS_OF: Partial<Record<ErrorCode, Record<string, string>>> = {
   unauthorized: { "WWW-Authenticate": "Bearer" },
-  unavailable: { "Retry-After": RETRY_AFTER_SECONDS, Connection: "close" },
+  unavailable: UNAVAILABLE_HEADERS,
 };
 
 export function newRequestId(): string {

@@ -1,13 +1,16 @@
 /** What a handler gets beside the request. */
-interface RouteContext {
+export interface RouteContext {
   /** The part of the path at `:id`; empty in a path without it. */
   id: string;
   /** The address at the other end of the socket; undefined for a request that this process makes itself. */
   peer: () => string | undefined;
   /** The network by which the client is counted, also behind a reverse proxy on this machine. */
   client: () => string;
-  /** Keeps the connection open for an answer that takes longer than a silent connection may last. */
-  keepOpen: () => void;
+  /**
+   * Keeps the connection open for an answer that takes longer than a silent connection may last, until it is disposed:
+   * before the answer is sent. undefined for a request that this process makes itself.
+   */
+  keepOpen: () => Disposable | undefined;
 }
 
 export type RouteHandler = (request: Request, context: RouteContext) => Response | Promise<Response>;

@@ -5,6 +5,9 @@ import { clientNetworkOf } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
+/** A connection without any byte for so long is closed. Seconds. */
+const IDLE_TIMEOUT_S = 30;
+
 /**
  * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a
  * hook only applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page
@@ -57,6 +60,7 @@ export function createHttpApp(table: readonly Route[], log: Log) {
       development: false,
       // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: IDLE_TIMEOUT_S,
       error: (thrown) => respondToThrown(thrown, log),
       routes: {
         ...Object.fromEntries(table.map((route) => [route.path, bunHandler(route)])),
@@ -80,7 +84,7 @@ export function createHttpApp(table: readonly Route[], log: Log) {
             id,
             peer,
             client: () => clientNetworkOf(request, peer()),
-            keepOpen: () => server?.timeout(original, 0),
+            keepOpen: () => (server === null ? undefined : keepOpen(server, original)),
           });
         },
         { parse: "none" },
@@ -88,6 +92,12 @@ export function createHttpApp(table: readonly Route[], log: Log) {
     }
   }
   return app;
+}
+
+/** Bun keeps the time for the connection, so the requests that follow on it would have none either. */
+function keepOpen(server: Server<unknown>, request: Request): Disposable {
+  server.timeout(request, 0);
+  return { [Symbol.dispose]: () => server.timeout(request, IDLE_TIMEOUT_S) };
 }
 
 /** 404 for a path that is not in the table, 405 for a method that its row does not have. */

@@ -8,10 +8,10 @@ import type { Log } from "../log.ts";
 import type { IntakeBody, IntakeBodyStore } from "../store/intake-bodies.ts";
 import type { MirrorStore } from "../store/mirror.ts";
 import { StoreError } from "../store/store-error.ts";
+import { createBodyStorage, stopped } from "./body-storage.ts";
 import { createEarlierBodies } from "./earlier-bodies.ts";
+import { createWaitingSenders } from "./waiting-senders.ts";
 
-/** Characters that are stored in one commit, of the parts of a body. */
-const CHARACTERS_PER_ADD = 256 * 1024;
 /** Limits of a commit that applies parts. The time that the last one took decides how many are applied. */
 const MAX_PARTS = 16;
 const MAX_CHARACTERS = 256 * 1024;
@@ -54,12 +54,10 @@ interface Dependencies {
 
 export function createBodyWriter(dependencies: Dependencies): BodyWriter {
   const { mirror, bodies, slices, now, sleep, log, onQueued } = dependencies;
-  /** Who waits for the end of each body. */
-  const waiting = new Map<number, { shopId: number; end: PromiseWithResolvers<void> }>();
-  /** The parts that are being stored. */
-  const storing = new Set<Promise<unknown>>();
+  const senders = createWaitingSenders();
   const earlier = createEarlierBodies();
   const stop = new AbortController();
+  const storage = createBodyStorage({ bodies, slices, stop: stop.signal, onBegun: earlier.noteOwn });
   let parts = 1;
   let resuming: Promise<void> | undefined;
   const loop = createTurnLoop({
@@ -76,22 +74,12 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     while (!stop.signal.aborted) {
       const oldest = await bodies.oldestOfEachShop();
       earlier.note(oldest);
-      settle(oldest);
+      senders.note(oldest);
       if (oldest.length === 0) return;
       for (const body of oldest) {
         await slices.next();
         if (!stop.signal.aborted) await applySlice(body);
       }
-    }
-  }
-
-  /** A body before its shop's oldest was applied, or was removed with its shop. */
-  function settle(oldest: readonly IntakeBody[]): void {
-    const oldestOf = new Map(oldest.map(({ number, shop }) => [shop.id, number]));
-    for (const [number, { shopId, end }] of waiting) {
-      if (number >= (oldestOf.get(shopId) ?? Number.POSITIVE_INFINITY)) continue;
-      waiting.delete(number);
-      end.resolve();
     }
   }
 
@@ -119,30 +107,7 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     const fields = { shop: shop.domain, body: number, error: messageOf(thrown) };
     log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
     await bodies.remove(shop.id, number);
-    waiting.get(number)?.end.reject(thrown);
-    waiting.delete(number);
-  }
-
-  /** @returns undefined if the shop was removed */
-  async function store(shop: ShopRef, all: readonly string[]): Promise<number | undefined> {
-    const number = await bodies.begin(shop.id);
-    if (number === undefined) return undefined;
-    earlier.noteOwn(number);
-    try {
-      for (const group of groupsOf(all)) {
-        await slices.next();
-        if (stop.signal.aborted) throw stopped();
-        await bodies.add(shop.id, number, group);
-      }
-      await slices.next();
-      if (await bodies.complete(shop.id, number, all.length)) return number;
-    } catch (thrown) {
-      // What cannot be removed now is removed at the next start.
-      await bodies.remove(shop.id, number).catch(() => undefined);
-      if (!(thrown instanceof StoreError && thrown.reason === "conflict")) throw thrown;
-    }
-    if (!(await bodies.canBegin(shop.id))) return undefined;
-    throw new StoreError("busy", new Error("another program that started removed a body that was being stored"));
+    senders.fail(number, thrown);
   }
 
   async function resume(): Promise<void> {
@@ -167,18 +132,12 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
 
   return {
     async submit(shop, all) {
-      if (stop.signal.aborted) throw stopped();
-      const stored = store(shop, all);
-      storing.add(stored);
-      const number = await stored.finally(() => storing.delete(stored));
+      const number = await storage.store(shop, all);
       if (number === undefined) return removedShop(shop);
-      const end = Promise.withResolvers<void>();
-      // Its sender may have gone.
-      end.promise.catch(() => undefined);
-      if (stop.signal.aborted) end.reject(stopped());
-      else waiting.set(number, { shopId: shop.id, end });
+      const applied = senders.wait({ number, shop });
+      if (stop.signal.aborted) senders.fail(number, stopped());
       loop.wake();
-      return { applied: end.promise };
+      return { applied };
     },
 
     resume() {
@@ -190,16 +149,11 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
 
     async stop() {
       stop.abort();
-      await Promise.allSettled([...storing, resuming]);
+      await Promise.all([storage.drain(), resuming]);
       await loop.stop();
-      for (const { end } of waiting.values()) end.reject(stopped());
-      waiting.clear();
+      senders.failAll(stopped());
     },
   };
-}
-
-function stopped(): StoreError {
-  return new StoreError("busy", new Error("the program stops, and applies the rest of the body after its next start"));
 }
 
 function untilStopped(signal: AbortSignal): Promise<void> {
@@ -207,18 +161,4 @@ function untilStopped(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-}
-
-function* groupsOf(parts: readonly string[]): Generator<string[]> {
-  let group: string[] = [];
-  let characters = 0;
-  for (const part of parts) {
-    group.push(part);
-    characters += part.length;
-    if (characters < CHARACTERS_PER_ADD) continue;
-    yield group;
-    group = [];
-    characters = 0;
-  }
-  if (group.length > 0) yield group;
 }

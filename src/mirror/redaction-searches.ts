@@ -1,6 +1,6 @@
 import type { ShopRef } from "../domain/shop.ts";
 import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
-import { createPlaces } from "../lib/places.ts";
+import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/mirror.ts";
 
 /** Shops that are searched at once. Each takes about a millisecond of a turn of the event loop. */
@@ -33,14 +33,14 @@ export function createRedactionSearches(
   store: Pick<MirrorStore, "searchTexts">,
   failsAll: (thrown: unknown) => boolean,
 ): RedactionSearches {
-  const places = createPlaces(MAX_SEARCHES);
+  const slots = createSlots(MAX_SEARCHES);
   const queues = new Map<number, ShopQueue>();
 
   function createQueue(shop: ShopRef): ShopQueue {
     const searches = createGroupCommit<ReadonlySet<string>, SharedSearch>({
       async commit(all) {
         const people = new Set(all.flatMap((each) => [...each]));
-        const search = await places.run(() => store.searchTexts(shop, people));
+        const search = await slots.run(() => store.searchTexts(shop, people));
         const shared = { search, users: all.length };
         return all.map(() => shared);
       },

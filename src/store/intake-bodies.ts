@@ -22,8 +22,8 @@ export interface IntakeBodyStore {
   complete(shopId: number, number: number, parts: number): Promise<boolean>;
   /** Of each shop the complete body that is applied first. */
   oldestOfEachShop(): Promise<IntakeBody[]>;
-  /** Removes a body with what is left of it. */
+  /** Removes a body with what is left of it, in steps. From the first one on nothing of it is applied. */
   remove(shopId: number, number: number): Promise<void>;
-  /** Removes the bodies that a stopped program did not complete. */
+  /** Removes the bodies that a stopped program did not complete, or did not remove to their end. */
   removeIncomplete(): Promise<void>;
 }

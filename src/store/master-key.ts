@@ -54,6 +54,13 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   } catch (thrown) {
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
+  // On a file system without links a kill can leave this. It is not replaced: the key of a used database may be lost.
+  if (text === "")
+    throw new SdsError(
+      "failed",
+      `the master key ${path} is empty: put it back from your backup, or delete the file if the first start of sds ` +
+        "in this folder was interrupted",
+    );
   if (!/^[0-9a-f]{64}$/.test(text))
     throw new SdsError("failed", `${path} is not a master key: it should hold 64 hexadecimal digits`);
   const bytes = Uint8Array.fromHex(text);

@@ -1,8 +1,7 @@
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { readRows } from "../support/rows.ts";
 import type { Row, Table } from "../support/tables.ts";
 
@@ -39,7 +38,7 @@ export function engines(): Engine[] {
 async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<TestStore> {
   const folder = temporaryFolder();
   async function open(): Promise<Store> {
-    const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random });
+    const store = await openStoreIn(folder, random);
     afterTest(() => store.close());
     return store;
   }

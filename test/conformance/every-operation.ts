@@ -1,6 +1,6 @@
 import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { type ApiKey, hashKey } from "../../src/domain/key.ts";
+import { hashKey } from "../../src/domain/key.ts";
 import { RESOURCES } from "../../src/domain/resources.ts";
 import { hashToken } from "../../src/domain/session.ts";
 import type { Shop } from "../../src/domain/shop.ts";
@@ -10,6 +10,7 @@ import { START } from "../support/app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import {
   addShop,
+  apiKey,
   chooseAllEvents,
   claim,
   commit,
@@ -49,15 +50,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     shops.intakeSecret(shop.domain),
   ]);
   await shops.followPlan(shop.id, "free+addon");
-  const key: ApiKey = {
-    id: "key_1",
-    label: "Key",
-    fingerprint: "cad_pk_1",
-    createdAt: START,
-    lastUsedAt: null,
-    legacy: false,
-  };
-  await keys.add(shop.id, key, hashKey("key"));
+  await keys.add(shop.id, apiKey("1"), hashKey("key"));
   await Promise.all([keys.list(shop.id), keys.find(hashKey("key")), keys.touch(new Map([["key_1", START]]))]);
   await keys.revoke(shop.id, "key_1", START);
   await webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);

@@ -2,6 +2,7 @@ import type { CommitResult } from "../../src/domain/commit.ts";
 import type { Tokens } from "../../src/domain/connection.ts";
 import type { Position } from "../../src/domain/cursor.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import type { ApiKey } from "../../src/domain/key.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { Resource } from "../../src/domain/resources.ts";
 import type { Shop, ShopRef } from "../../src/domain/shop.ts";
@@ -29,6 +30,19 @@ async function skipIds(store: Store, count: number): Promise<void> {
     await store.shops.add({ domain: "removed.example.com", plan: "pro", currency: "USD" }, START);
     await removeShop(store, "removed.example.com");
   }
+}
+
+/** An API key of which only the name is of interest. */
+export function apiKey(name: string, fields: Partial<ApiKey> = {}): ApiKey {
+  return {
+    id: `key_${name}`,
+    label: `Key ${name}`,
+    fingerprint: `cad_pk_${name}`,
+    createdAt: START,
+    lastUsedAt: null,
+    legacy: false,
+    ...fields,
+  };
 }
 
 /** Removes a shop with all steps. @returns whether there was one */

@@ -1,26 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { type ApiKey, hashKey } from "../../src/domain/key.ts";
+import { hashKey } from "../../src/domain/key.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, removeShop } from "./fixtures.ts";
-
-const key = (id: string, fields: Partial<ApiKey> = {}): ApiKey => ({
-  id: `key_${id}`,
-  label: `Key ${id}`,
-  fingerprint: `cad_pk_${id}`,
-  createdAt: START,
-  lastUsedAt: null,
-  legacy: false,
-  ...fields,
-});
+import { addShop, apiKey, failures, removeShop } from "./fixtures.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: API keys`, () => {
     test("are listed oldest first, those of one moment by id, and each shop has its own", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      const [a, b, c] = [key("a", { createdAt: START + 1 }), key("b", { legacy: true }), key("c")];
+      const [a, b, c] = [apiKey("a", { createdAt: START + 1 }), apiKey("b", { legacy: true }), apiKey("c")];
       for (const each of [a, c, b]) await store.keys.add(alpha.id, each, hashKey(each.id));
       expect(await store.keys.list(alpha.id)).toEqual([b, c, a]);
       expect(await store.keys.list(beta.id)).toEqual([]);
@@ -29,7 +19,7 @@ for (const engine of engines()) {
     test("are found by their hash, with the plan that the shop has now", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      await store.keys.add(shop.id, key("a"), hashKey("secret a"));
+      await store.keys.add(shop.id, apiKey("a"), hashKey("secret a"));
       const owner = { keyId: "key_a", shopId: shop.id, lastUsedAt: null };
       expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "pro" });
       await store.shops.set(shop.domain, { plan: "free" });
@@ -40,7 +30,7 @@ for (const engine of engines()) {
     test("are stored only as a hash", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);
-      await store.keys.add(shop.id, key("a"), hashKey("secret a"));
+      await store.keys.add(shop.id, apiKey("a"), hashKey("secret a"));
       expect(await rows("api_keys")).toEqual([
         {
           id: "key_a",
@@ -59,11 +49,11 @@ for (const engine of engines()) {
     test("cannot be stored twice, in any shop, and not again after they were revoked", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await store.keys.add(alpha.id, key("a"), hashKey("secret a"));
+      await store.keys.add(alpha.id, apiKey("a"), hashKey("secret a"));
       await store.keys.revoke(alpha.id, "key_a", START);
       const again = [
-        store.keys.add(alpha.id, key("b"), hashKey("secret a")),
-        store.keys.add(beta.id, key("c"), hashKey("secret a")),
+        store.keys.add(alpha.id, apiKey("b"), hashKey("secret a")),
+        store.keys.add(beta.id, apiKey("c"), hashKey("secret a")),
       ];
       const message = "this key was stored before, and may have been revoked since: create a new one";
       for (const failure of await failures(again))
@@ -75,7 +65,7 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await removeShop(store, shop.domain);
-      const [failure] = await failures([store.keys.add(shop.id, key("a"), hashKey("secret a"))]);
+      const [failure] = await failures([store.keys.add(shop.id, apiKey("a"), hashKey("secret a"))]);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ reason: "conflict" });
     });
@@ -86,7 +76,7 @@ for (const engine of engines()) {
       const { store, reopen, rows } = await engine.open();
       const other = await reopen();
       const shop = await addShop(store);
-      for (const each of ["a", "b", "c"]) await store.keys.add(shop.id, key(each), hashKey(each));
+      for (const each of ["a", "b", "c"]) await store.keys.add(shop.id, apiKey(each), hashKey(each));
       expect(await store.keys.revoke(shop.id, "key_a", START + 5)).toEqual({ id: "key_a", revokedAt: START + 5 });
       expect(await store.keys.revoke(shop.id, "cad_pk_b", START + 6)).toEqual({ id: "key_b", revokedAt: START + 6 });
       for (const each of ["a", "b"]) expect(await other.keys.find(hashKey(each))).toBeUndefined();
@@ -97,8 +87,8 @@ for (const engine of engines()) {
     test("that is unknown, revoked already or another shop's is refused", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
-      await store.keys.add(alpha.id, key("a"), hashKey("a"));
-      await store.keys.add(beta.id, key("b"), hashKey("b"));
+      await store.keys.add(alpha.id, apiKey("a"), hashKey("a"));
+      await store.keys.add(beta.id, apiKey("b"), hashKey("b"));
       await store.keys.revoke(alpha.id, "key_a", START);
       const refused = await failures(
         ["key_a", "cad_pk_a", "key_b", "cad_pk_b", "key_c"].map((name) => store.keys.revoke(alpha.id, name, START + 1)),
@@ -111,7 +101,7 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const shop = await addShop(store);
       for (const each of ["a", "b"])
-        await store.keys.add(shop.id, key(each, { fingerprint: "cad_pk_same" }), hashKey(each));
+        await store.keys.add(shop.id, apiKey(each, { fingerprint: "cad_pk_same" }), hashKey(each));
       const message = expect.stringMatching(
         /^several keys begin with cad_pk_same: name one by its id \(key_[ab], key_[ab]\)$/,
       );
@@ -128,7 +118,7 @@ for (const engine of engines()) {
   test(`${engine.name}: the last use of an API key is the latest one, in whatever order uses are noted`, async () => {
     const { store } = await engine.open();
     const shop = await addShop(store);
-    for (const each of ["a", "b"]) await store.keys.add(shop.id, key(each), hashKey(each));
+    for (const each of ["a", "b"]) await store.keys.add(shop.id, apiKey(each), hashKey(each));
     const lastUses = async () => (await store.keys.list(shop.id)).map(({ lastUsedAt }) => lastUsedAt);
     await store.keys.touch(new Map([["key_a", START + 5]]));
     expect(await lastUses()).toEqual([START + 5, null]);

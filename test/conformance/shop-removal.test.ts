@@ -11,6 +11,7 @@ import { SHOP_TABLES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
 import {
   addShop,
+  apiKey,
   chooseAllEvents,
   claim,
   commit,
@@ -27,21 +28,13 @@ import {
 
 const TABLES = ["shops", ...SHOP_TABLES] as const;
 const request = { topic: "shop/redact", subject: "shop", needsPlatform: false };
-const key = (name: string) => ({
-  id: `key_${name}`,
-  label: "Key",
-  fingerprint: "cad_pk_1",
-  createdAt: START,
-  lastUsedAt: null,
-  legacy: false,
-});
 const run = { startedAt: START, events: false, stage: "orders", cursor: null, counts: NO_COUNTS } as const;
 
 /** Gives a shop a row or more in every table. */
 async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   const name = shop.domain;
   await chooseAllEvents(store, shop);
-  await store.keys.add(shop.id, key(name), hashKey(name));
+  await store.keys.add(shop.id, apiKey(name), hashKey(name));
   await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1_000);
   await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1_000);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
@@ -223,7 +216,7 @@ for (const engine of engines()) {
       ]);
       expect(missing).toMatchObject(new Array(6).fill({ name: "SdsError", code: "not_found" }));
       const refused = await failures([
-        keys.add(id, key("new"), hashKey("new")),
+        keys.add(id, apiKey("new"), hashKey("new")),
         sessions.addLink(id, hashKey("new link"), START, START + 10),
         connections.connect(id, "token", TOKENS, [], START),
         syncs.save(id, "full", run),

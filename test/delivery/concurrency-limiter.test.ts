@@ -1,48 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
 import type { Ending } from "../../src/delivery/paces.ts";
 import type { DeliveryKind } from "../../src/domain/delivery.ts";
-
-const URL = "https://hooks.example.com/";
-const MINUTE = 60_000;
-const OK: Ending = { error: null, timedOut: false };
-const FAILURE: Ending = { error: "The endpoint responded with HTTP 500.", timedOut: false };
-const TIMEOUT: Ending = { error: "The endpoint did not answer within 10 seconds.", timedOut: true };
-
-/** These shops, with webhooks due. */
-const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
-
-/** A limiter whose clock the test sets. */
-function limiterOf(total: number, perShop: number) {
-  const clock = { ms: 0 };
-  return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
-}
-
-/** Makes the endpoints of these shops quick. */
-function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(OK);
-}
-
-/** Makes the endpoints of these shops slow. */
-function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
-  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(TIMEOUT);
-}
-
-function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
-  return Object.fromEntries(limiter.share(webhooks(due)));
-}
-
-/** Takes all slots that these shops may have. @returns functions that give them back */
-function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: Ending) => unknown)[] {
-  const taken: ((ending: Ending) => unknown)[] = [];
-  do {
-    for (const [shopId, share] of limiter.share(webhooks(due)))
-      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, "webhook", URL));
-  } while (limiter.heldBack);
-  return taken;
-}
-
-const range = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);
+import {
+  FAILURE,
+  limiterOf,
+  MINUTE,
+  makeQuick,
+  makeSlow,
+  OK,
+  range,
+  shares,
+  TIMEOUT,
+  takeAll,
+  URL,
+  webhooks,
+} from "./limiters.ts";
 
 test("a shop gets no more than its slots", () => {
   const { limiter } = limiterOf(40, 4);
@@ -281,60 +253,4 @@ test("every slot is given back", () => {
   }
   for (const giveBack of held) giveBack();
   expect(limiter.free).toBe(6);
-});
-
-/** Endpoints of a simulation: whether an attempt that begins at a time is answered (in 20 ms) or hangs (10 s). */
-type Answers = (atMs: number) => boolean;
-
-/**
- * Simulates shops that always have deliveries due, for three timeouts.
- * @returns the longest time that the last shop waited for a slot while it had none
- */
-function longestWait(endpoints: readonly Answers[]): number {
-  const { limiter, clock } = limiterOf(512, 4);
-  const last = endpoints.length;
-  const due = range(last);
-  let running: { shopId: number; endsAtMs: number; giveBack: (ending: Ending) => unknown; hangs: boolean }[] = [];
-  let waitingSinceMs: number | undefined = 0;
-  let longestMs = 0;
-  for (; clock.ms < 35_000; clock.ms += 10) {
-    for (const { endsAtMs, giveBack, hangs } of running) if (endsAtMs <= clock.ms) giveBack(hangs ? TIMEOUT : OK);
-    running = running.filter(({ endsAtMs }) => endsAtMs > clock.ms);
-    do {
-      for (const [shopId, share] of limiter.share(webhooks(due))) {
-        const hangs = !endpoints[shopId - 1]?.(clock.ms);
-        const endsAtMs = clock.ms + (hangs ? 10_000 : 20);
-        for (let n = 0; n < share; n += 1)
-          running.push({ shopId, endsAtMs, hangs, giveBack: limiter.take(shopId, "webhook", URL) });
-      }
-    } while (limiter.heldBack);
-    const waits = !running.some(({ shopId }) => shopId === last);
-    waitingSinceMs = waits ? (waitingSinceMs ?? clock.ms) : undefined;
-    longestMs = Math.max(longestMs, clock.ms - (waitingSinceMs ?? clock.ms));
-  }
-  return longestMs;
-}
-
-describe("a shop whose endpoint answers does not wait", () => {
-  const answers = () => true;
-  const hangs = () => false;
-  const flaps = (phaseMs: number, everyMs: number) => (atMs: number) => (atMs + phaseMs) % everyMs < everyMs / 2;
-  const times = (count: number, endpoint: (index: number) => Answers) =>
-    Array.from({ length: count }, (_, n) => endpoint(n));
-
-  test.each<[string, Answers[]]>([
-    ["128 hang", times(128, () => hangs)],
-    ["300 hang and 100 flap together", [...times(300, () => hangs), ...times(100, () => flaps(0, 4_000))]],
-    [
-      "300 hang and 100 flap one after the other",
-      [...times(300, () => hangs), ...times(100, (n) => flaps(n * 97, 6_000))],
-    ],
-    [
-      "300 hang and 100 begin to hang together",
-      [...times(300, () => hangs), ...times(100, () => (atMs) => atMs < 5_000)],
-    ],
-    ["400 answer and then hang together", times(400, () => (atMs) => atMs < 5_000)],
-  ])("although %s, from a cold start", (_name, others) => {
-    expect(longestWait([...others, answers])).toBeLessThanOrEqual(20);
-  });
 });

@@ -6,13 +6,16 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { eventually } from "../support/eventually.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
@@ -171,6 +174,18 @@ describe.skipIf(process.geteuid?.() !== 0)("commands that root runs do not lock 
   });
 });
 
+/** The files that a process has open. One that it closes meanwhile is left out. */
+function openFiles(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((name) => {
+    try {
+      return [readlinkSync(join(folder, name))];
+    } catch {
+      return [];
+    }
+  });
+}
+
 describe("an older database", () => {
   const [version = 0] = storedVersions();
   const old = async () => {
@@ -195,5 +210,30 @@ describe("an older database", () => {
     expect({ status, lines: stderr.split("\n").length }).toEqual({ status: 1, lines: 2 });
     expect(stderr).toContain("is from an older sds, and another process uses it");
     expect(other.query("PRAGMA user_version").get()).toEqual({ user_version: version });
+  });
+
+  test("is used by a command that waits to upgrade it, as soon as another program has upgraded it", async () => {
+    const program = await old();
+    const path = join(program.data, "sds.db");
+    const reader = new Database(path);
+    afterTest(() => reader.close());
+    reader.run("PRAGMA journal_mode = WAL");
+    reader.query("SELECT * FROM shops").all();
+    const { pid, exited } = program.start(["shop", "list"]);
+    await eventually(() => openFiles(pid).some((file) => file.endsWith("/sds.lock")));
+    const upgraded = openDatabase(path, 2_000);
+    afterTest(() => upgraded.close());
+    expect(await exited).toBe(0);
+  });
+
+  test("is upgraded once by programs that start at the same time", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const program = await old();
+      const runs = Array.from({ length: 3 }, () => program.run(["shop", "list"]));
+      const results = await Promise.all(runs);
+      expect(results.map(({ status, stderr }) => ({ status, stderr }))).toEqual(
+        results.map(() => ({ status: 0, stderr: "" })),
+      );
+    }
   });
 });

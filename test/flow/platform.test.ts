@@ -114,11 +114,17 @@ test("a sync that is killed continues where it stopped, and queues no event twic
     env: { SDS_EGRESS_ALLOW: "127.0.0.0/8" },
   });
   let killed = 0;
-  for (let runMs = 400, ended = false; !ended; runMs += 200) {
+  for (let requests = 5, ended = false; !ended; requests += 25) {
+    const before = await platform.requests();
     const { pid, exited } = program.start(["sync", "--events"]);
-    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), runMs);
-    ended = (await exited) === 0;
-    clearTimeout(timer);
+    let status: number | undefined;
+    const ending = exited.then((code) => {
+      status = code;
+    });
+    await eventually(async () => status !== undefined || (await platform.requests()) >= before + requests);
+    if (status === undefined) process.kill(pid, "SIGKILL");
+    await ending;
+    ended = status === 0;
     if (!ended) killed += 1;
   }
   expect(killed).toBeGreaterThan(1);

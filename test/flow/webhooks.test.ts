@@ -1,44 +1,13 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { verify } from "../../src/domain/signature.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { gid, order, subscription } from "../support/records.ts";
+import { DOMAIN, LOCAL, shopSending } from "../support/shop-sending.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(30_000);
-
-const DOMAIN = "alpha.myshopify.com";
-const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
-
-interface Entry {
-  id: string;
-  status: string;
-  attempts: number;
-  error: string | null;
-}
-
-async function shopSending(env: Record<string, string> = {}) {
-  const program = new Program(undefined, { ...LOCAL, ...env });
-  const receiver = new Receiver();
-  await program.json(["shop", "add", DOMAIN]);
-  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
-  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
-  const intake = await program.json<{ secret: string }>(["intake", "secret"]);
-  const post = async (url: string, record: object) => {
-    const body = JSON.stringify(record);
-    const signature = `sha256=${createHmac("sha256", intake.secret).update(body).digest("hex")}`;
-    return fetch(`${url}/intake`, {
-      method: "POST",
-      body,
-      headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature },
-    });
-  };
-  const entries = (...args: string[]) => program.json<Entry[]>(["delivery", "list", ...args]);
-  return { program, receiver, secret, post, entries };
-}
 
 test("the event of a change is sent, signed, within moments", async () => {
   const { program, receiver, secret, post, entries } = await shopSending();
@@ -167,90 +136,6 @@ describe("webhook", () => {
   });
 });
 
-describe("delivery", () => {
-  test("list filters, show has body, signature and every attempt, retry sends again", async () => {
-    const { program, receiver, secret, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response(null, { status: 500 });
-    const server = await program.serve();
-    await post(server.url, subscription(1));
-    const [dead] = await eventually(async () =>
-      (await entries("--status", "dead")).length === 1 ? entries("--status", "dead") : undefined,
-    );
-    expect(dead).toMatchObject({
-      attempts: 2,
-      lastStatusCode: 500,
-      error: "The endpoint responded with HTTP 500.",
-      nextAttemptAt: null,
-    });
-    expect(await entries("--status", "pending")).toEqual([]);
-    expect(await entries("--kind", "trigger")).toEqual([]);
-
-    const id = dead?.id ?? "";
-    const shown = await program.json<{ body: string; signature: string; history: object[] }>(["delivery", "show", id]);
-    expect(shown).toMatchObject({
-      ...dead,
-      body: receiver.received[0]?.body,
-      signature: receiver.received[0]?.signature,
-    });
-    expect(await verify(secret, shown.body, shown.signature)).toBe(true);
-    expect(shown.history).toMatchObject([
-      { number: 1, statusCode: 500 },
-      { number: 2, statusCode: 500 },
-    ]);
-    expect((await program.run(["delivery", "show", id])).stdout).toContain(shown.signature);
-
-    receiver.answer = () => new Response();
-    const retried = await program.json(["delivery", "retry", id]);
-    expect(retried).toMatchObject({ id, status: "pending", body: shown.body, signature: shown.signature });
-    await eventually(async () => (await entries("--status", "delivered")).length === 1);
-    expect(new Set(receiver.received.map(({ body, signature }) => body + signature)).size).toBe(1);
-    expect(receiver.received).toHaveLength(3);
-  });
-
-  test("retry --dead counts first, and does it with --yes", async () => {
-    const { program, receiver, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response(null, { status: 500 });
-    const server = await program.serve();
-    for (const n of [1, 2]) await post(server.url, subscription(n));
-    await eventually(async () => (await entries("--status", "dead")).length === 2);
-    expect(await program.json(["delivery", "retry", "--dead"])).toEqual({ dead: 2, retried: 0 });
-    expect(await program.json(["delivery", "retry", "--dead", "--since", "2099-01-01T00:00:00Z", "--yes"])).toEqual({
-      dead: 0,
-      retried: 0,
-    });
-    receiver.answer = () => new Response();
-    expect(await program.json(["delivery", "retry", "--dead", "--since", "1h", "--yes"])).toEqual({
-      dead: 2,
-      retried: 2,
-    });
-    await eventually(async () => (await entries("--status", "delivered")).length === 2);
-  });
-
-  test("a delivery that does not exist ends with 3, and wrong usage ends with 2", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
-    for (const verb of ["show", "retry"]) expect((await program.run(["delivery", verb, "whd_x"])).status).toBe(3);
-    for (const args of [
-      ["retry"],
-      ["retry", "whd_x", "--dead"],
-      ["retry", "--dead", "--since", "x"],
-      ["list", "--limit", "0"],
-      ["list", "--status", "x"],
-      ["list", "--kind", "x"],
-    ]) {
-      expect((await program.run(["delivery", ...args])).status).toBe(2);
-    }
-  });
-
-  test("list shows the last 20, newest first", async () => {
-    const { program, entries } = await shopSending();
-    const lines = Array.from({ length: 25 }, (_, n) => JSON.stringify(subscription(n + 1))).join("\n");
-    await program.json(["import", "-", "--events"], { stdin: lines });
-    expect(await entries()).toHaveLength(20);
-    expect(await entries("--limit", "3")).toEqual((await entries("--limit", "25")).slice(0, 3));
-  });
-});
-
 test("listen verifies webhooks, prints them and passes them on", async () => {
   const program = new Program(undefined, LOCAL);
   await program.json(["shop", "add", DOMAIN]);
@@ -288,48 +173,3 @@ test("the demo's deliveries arrive and are verified", async () => {
   expect(server.output).not.toContain("SIGNATURE WRONG");
   await server.stop("SIGINT");
 });
-
-test("after kill -9 at any moment, acknowledged events arrive with the same bytes, and none is sent twice at the same time", async () => {
-  const { program, receiver, secret, post, entries } = await shopSending({
-    SDS_DELIVERY_TIMEOUT: "1s",
-    SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms",
-  });
-  receiver.answer = async () => {
-    await new Promise((next) => setTimeout(next, Math.random() * 40));
-    return new Response(null, { status: Math.random() < 0.2 ? 500 : 200 });
-  };
-  const acknowledged = new Set<string>();
-  let n = 0;
-  for (let round = 0; round < 6; round += 1) {
-    const server = await program.serve();
-    const enough = acknowledged.size + 10 + Math.floor(Math.random() * 30);
-    let killed = false;
-    const clients = Array.from({ length: 4 }, async () => {
-      while (!killed) {
-        n += 1;
-        const record = subscription(n);
-        const response = await post(server.url, record).catch(() => undefined);
-        if (response?.status === 202) acknowledged.add(record.shopifyId);
-        if (acknowledged.size >= enough && !killed) {
-          killed = true;
-          await server.stop("SIGKILL");
-        }
-      }
-    });
-    await Promise.all(clients);
-  }
-  receiver.answer = () => new Response();
-  await program.serve();
-  await eventually(async () => {
-    const [pending, retrying] = [await entries("--status", "pending"), await entries("--status", "retrying")];
-    return pending.length + retrying.length === 0;
-  }, 30_000);
-  const arrived = new Set(receiver.received.map(({ json }) => json.data["contract_id"]));
-  const dead = await entries("--status", "dead", "--limit", "1000");
-  expect([...acknowledged].filter((contract) => !arrived.has(contract))).toEqual([]);
-  expect(dead).toEqual([]);
-  expect(receiver.overlaps).toEqual([]);
-  expect(await receiver.allGenuine(secret)).toBe(true);
-  const bodies = Map.groupBy(receiver.received, ({ id }) => id);
-  for (const attempts of bodies.values()) expect(new Set(attempts.map(({ body }) => body)).size).toBe(1);
-}, 60_000);

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { StoreError } from "../../src/store/store-error.ts";
 import { signedIn } from "../support/signed-in.ts";
 
@@ -24,3 +24,26 @@ test.each(["a page", "a form", "a session"])(
     ]);
   },
 );
+
+test("a form that takes too long to arrive is answered with a page with 503", async () => {
+  const { all, cookie } = await signedIn();
+  const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("label=")) });
+  const headers = { Cookie: cookie, "Content-Type": "application/x-www-form-urlencoded" };
+  jest.useFakeTimers();
+  try {
+    const answered = all.request("/admin/keys", { method: "POST", headers, body });
+    let answer: Response | undefined;
+    void answered.then((response) => {
+      answer = response;
+    });
+    for (let turns = 0; answer === undefined && turns < 1_000; turns += 1) {
+      await Promise.resolve();
+      jest.advanceTimersByTime(100);
+    }
+    const headersOf = ["content-type", "retry-after", "connection"].map((name) => answer?.headers.get(name));
+    expect([answer?.status, ...headersOf]).toEqual([503, "text/html; charset=utf-8", "1", "close"]);
+    expect(await answer?.text()).toContain("The body took too long to arrive.");
+  } finally {
+    jest.useRealTimers();
+  }
+});

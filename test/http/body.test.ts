@@ -114,3 +114,13 @@ describe("the bytes of all bodies are limited", () => {
     expect(await bytesOf(complete)).toBe(5_000);
   });
 });
+
+test("a body that is disposed does not stay in memory, even if somebody still has it", async () => {
+  const upload = begin(createBodyReader(), 5_000);
+  upload.send(5_000);
+  upload.send();
+  const body = (await upload.result) as Body;
+  expect(body.bytes.length).toBe(5_000);
+  body[Symbol.dispose]();
+  expect(body.bytes.length).toBe(0);
+});

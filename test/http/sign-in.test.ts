@@ -107,6 +107,17 @@ describe("wrong sign-in links", () => {
     expect((await all.request(good)).status).toBe(200);
   });
 
+  test("are not counted while the database is locked, because nobody knows whether they are wrong", async () => {
+    const all = await testApp();
+    const { shop } = await all.addShop();
+    const good = await signInPath(all, shop);
+    const { begin } = all.app.store.sessions;
+    all.app.store.sessions.begin = () => Promise.reject(new StoreError("busy", new Error("database is locked")));
+    for (let attempt = 0; attempt < 5; attempt += 1) expect((await all.request(good)).status).toBe(503);
+    all.app.store.sessions.begin = begin;
+    expect((await all.request(good)).status).toBe(200);
+  });
+
   test("are counted by the address that the proxy saw, whatever a client adds", async () => {
     const { request } = await testApp();
     const from = (address: string) => request(WRONG, { headers: { "X-Forwarded-For": address } });

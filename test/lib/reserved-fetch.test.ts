@@ -4,6 +4,26 @@ import { afterTest } from "../support/cleanup.ts";
 
 const LIB = join(import.meta.dir, "../../src/lib");
 
+/**
+ * Answers the first request at once, as nothing else is open then, and each later one when another one is open too.
+ * @param last the number of the last request, which is answered at once
+ */
+function answerTwoAtOnce(last: number): () => Promise<Response> {
+  let count = 0;
+  let held: (() => void)[] = [];
+  return async () => {
+    count += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held.push(resolve);
+    if (held.length === 2 || count === 1 || count === last) {
+      for (const answer of held) answer();
+      held = [];
+    }
+    await promise;
+    return new Response("answer");
+  };
+}
+
 /** Runs code in a process that may have 64 descriptors. `fill` takes all that are left. @returns what it printed */
 async function withFewDescriptors(code: string): Promise<string> {
   const program = `
@@ -21,8 +41,7 @@ async function withFewDescriptors(code: string): Promise<string> {
     process.exit();
   `;
   const limited = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh", process.execPath, "-e", program];
-  // An answer takes a while, so that connections are open at the same time.
-  const server = Bun.serve({ port: 0, fetch: () => Bun.sleep(20).then(() => new Response("answer")) });
+  const server = Bun.serve({ port: 0, fetch: answerTwoAtOnce(13) });
   afterTest(() => server.stop(true));
   const env = { ...process.env, PORT: String(server.port) };
   const child = Bun.spawn(limited, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });

@@ -1,29 +1,29 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createSlices } from "../../src/lib/slices.ts";
 import { createLog } from "../../src/log.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
 import type { IntakeBodyStore } from "../../src/store/intake-bodies.ts";
 import type { MirrorStore } from "../../src/store/mirror.ts";
-import { openStore } from "../../src/store/open-store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { customer, order } from "../support/records.ts";
 
 const parts = (count: number, first = 1) =>
   Array.from({ length: count }, (_, n) => JSON.stringify([customer(first + 2 * n), customer(first + 2 * n + 1)]));
 
+/** Ends pauses at once, but never the longest wait of a start. */
+function endPauses(waitMs: number): Promise<void> {
+  return waitMs < 5_000 ? nextTurn() : new Promise(() => undefined);
+}
+
 async function setUp() {
   const folder = temporaryFolder();
-  const store = await openStore({
-    folder,
-    masterKeyFile: join(folder, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(folder);
   afterTest(() => store.close());
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, () => START);
@@ -42,7 +42,7 @@ async function setUp() {
       return store.mirror.applyIntakeParts(...args);
     },
   };
-  const writer = ({ sleep = (waitMs: number) => Bun.sleep(waitMs < 5_000 ? 1 : waitMs) } = {}) => {
+  const writer = ({ sleep = endPauses } = {}) => {
     const made = createBodyWriter({
       mirror,
       bodies,
@@ -125,7 +125,7 @@ test("a start does not wait for longer than its limit, and goes on beside other 
   before.commit = () => {
     if (locked) throw new StoreError("busy", new Error("database is locked"));
   };
-  const next = writer({ sleep: () => Bun.sleep(1) });
+  const next = writer({ sleep: nextTurn });
   await next.resume();
   expect(logged.join("")).toContain("bodies of the last run take long to apply");
   expect([next.isBehind(shop), next.isBehind(await addShop("beta.myshopify.com"))]).toEqual([true, false]);
@@ -187,7 +187,7 @@ test("a stop waits for what is being stored, and nothing is stored after it", as
   const stop = bodyWriter.stop().then(() => {
     stopped = true;
   });
-  await Bun.sleep(0);
+  await nextTurn();
   expect(stopped).toBe(false);
   goOn();
   await stop;

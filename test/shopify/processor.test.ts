@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -241,18 +242,20 @@ test("webhooks about one contract are processed one after another, and those tha
   await all.deliverAll();
   let atOnce = 0;
   let most = 0;
+  const { promise: allSent, resolve: noteSent } = Promise.withResolvers<void>();
   all.platform.fault = ({ operation }) => {
     if (operation !== "Nodes") return undefined;
     atOnce += 1;
     most = Math.max(most, atOnce);
-    setTimeout(() => {
+    const until = allSent.then(nextTurn).then(() => {
       atOnce -= 1;
-    }, 20);
-    return { delay: 20 };
+    });
+    return { until };
   };
   const before = all.platform.requests.length;
   for (let n = 0; n < 10; n += 1) all.remote.updateContract(contract, { lines: [{ ...LINE, quantity: n + 1 }] });
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
+  noteSent();
   await all.processed();
   expect(most).toBe(1);
   expect(all.platform.requests.length - before).toBeLessThan(10);

@@ -10,9 +10,10 @@ import * as schema from "../../src/store/sqlite/schema.ts";
 import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 
 function open(folder: string) {
-  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  return openStoreIn(folder);
 }
 
 async function made(): Promise<string> {

@@ -1,9 +1,9 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
-import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 
 /** SQLite needs more than a millisecond to read this comment each time it prepares the statement. */
 const LONG_COMMENT = `/*${"-".repeat(4_000_000)}*/`;
@@ -23,12 +23,7 @@ test("SQLite prepares none of the store's prepared statements again at each run 
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
-  const store = await openStore({
-    folder,
-    masterKeyFile: join(folder, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(folder);
   const prepared = spy.mock.calls.map(([sql]) => sql).filter((sql) => /^(SELECT|INSERT|UPDATE|DELETE)/i.test(sql));
   spy.mockRestore();
   await store.close();

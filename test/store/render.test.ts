@@ -2,13 +2,13 @@ import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { Customer, Order, RESOURCES, Subscription } from "../../src/domain/resources.ts";
-import { openStore } from "../../src/store/open-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { MIGRATIONS, type Migration, type StoredRow } from "../../src/store/sqlite/migrations.ts";
 import { addShop, allRows, commit } from "../conformance/fixtures.ts";
-import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { customer, order, subscription } from "../support/records.ts";
 
 const schemas = { subscriptions: Subscription, customers: Customer, orders: Order };
@@ -47,12 +47,7 @@ test.each([
 /** A database with some contracts of two shops, each with its customer and an order, and one customer more. */
 async function filled(contracts: number) {
   const folder = temporaryFolder();
-  const store = await openStore({
-    folder,
-    masterKeyFile: join(folder, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(folder);
   afterTest(() => store.close());
   const [shop, other] = [await addShop(store, "alpha"), await addShop(store, "beta")];
   for (const each of [shop, other]) {

@@ -10,15 +10,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { backupStore, openStore, restoreStore } from "../../src/store/open-store.ts";
+import { backupStore, restoreStore } from "../../src/store/open-store.ts";
 import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
 import type { Store } from "../../src/store/store.ts";
 import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 
 function open(folder: string): Promise<Store> {
-  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random: randomBytes });
+  return openStoreIn(folder);
 }
 
 async function shops(folder: string): Promise<string[]> {

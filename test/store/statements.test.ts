@@ -1,11 +1,10 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import type { Store } from "../../src/store/store.ts";
 import { everyOperation } from "../conformance/every-operation.ts";
-import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { temporaryFolder } from "../support/app.ts";
+import { openStoreIn } from "../support/open-store.ts";
 
 /** Tables that can hold millions of rows. Each condition names the shop, so that the tables can be divided by shop. */
 const GROWING = [
@@ -93,12 +92,7 @@ async function statementsOfEveryOperation(): Promise<{ statements: string[]; kin
   const spies = (["prepare", "query", "run", "exec"] as const).map((name) => spyOn(Database.prototype, name));
   try {
     const folder = temporaryFolder();
-    const store = await openStore({
-      folder,
-      masterKeyFile: join(folder, "master.key"),
-      busyTimeoutMs: 2_000,
-      random: randomBytes,
-    });
+    const store = await openStoreIn(folder);
     const called = new Set<string>();
     await everyOperation(noting(store, called));
     const migrations = new Set(MIGRATIONS.map(({ sql }) => sql));

@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import {
   addShop,
@@ -13,8 +11,9 @@ import {
   succeeded,
   URL,
 } from "../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { readRows } from "../support/rows.ts";
 
 const COUNT = 900;
@@ -23,19 +22,19 @@ const range = Array.from({ length: COUNT }, (_, n) => n);
 async function opened() {
   const folder = temporaryFolder();
   async function open(): Promise<Store> {
-    const store = await openStore({
-      folder,
-      masterKeyFile: join(folder, "master.key"),
-      busyTimeoutMs: 2_000,
-      random: randomBytes,
-    });
+    const store = await openStoreIn(folder);
     afterTest(() => store.close());
     return store;
   }
   const store = await open();
   const shop = await addShop(store);
   await store.webhooks.set(shop.id, { url: URL, topics: ["loyalty.reward_earned"] }, START);
-  return { store, shop, open, countOf: (table: "deliveries" | "platform_webhooks") => readRows(folder, table).length };
+  return {
+    store,
+    shop,
+    open,
+    countOf: (table: "deliveries" | "platform_webhooks" | "intake_parts") => readRows(folder, table).length,
+  };
 }
 
 /** Begins a work in steps and closes the database after its first step, so that no other step follows, as after a kill. */
@@ -84,4 +83,18 @@ test("forgetting ids of platform webhooks that is interrupted between two steps 
   expect([countOf("platform_webhooks") > 0, countOf("platform_webhooks") < 2_500]).toEqual([true, true]);
   await (await open()).inbox.forgetReceipts(START + 1);
   expect(countOf("platform_webhooks")).toBe(0);
+});
+
+test("removing a body of the intake that is interrupted between two steps applies nothing of it, and is finished", async () => {
+  const { store, shop, open, countOf } = await opened();
+  const number = (await store.intakeBodies.begin(shop.id)) ?? 0;
+  const parts = Array.from({ length: 40 }, () => "[]");
+  await store.intakeBodies.add(shop.id, number, parts);
+  await store.intakeBodies.complete(shop.id, number, parts.length);
+  await interrupted(store, () => store.intakeBodies.remove(shop.id, number));
+  expect([countOf("intake_parts") > 0, countOf("intake_parts") < parts.length]).toEqual([true, true]);
+  const { intakeBodies } = await open();
+  expect(await intakeBodies.oldestOfEachShop()).toEqual([]);
+  await intakeBodies.removeIncomplete();
+  expect(countOf("intake_parts")).toBe(0);
 });

@@ -2,10 +2,11 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { type App, openApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createLog } from "../../src/log.ts";
-import { openStore } from "../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
@@ -39,7 +40,7 @@ async function open({ data, answers }: OldDatabase): Promise<App> {
     random: randomBytes,
     fetch,
     resolve: async () => [],
-    sleep: () => Bun.sleep(1),
+    sleep: nextTurn,
     log,
   });
   afterTest(() => app.stop());
@@ -58,12 +59,7 @@ async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
 }
 
 async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
-  const store = await openStore({
-    folder: data,
-    masterKeyFile: join(data, "master.key"),
-    busyTimeoutMs: 2_000,
-    random: randomBytes,
-  });
+  const store = await openStoreIn(data);
   await store.close();
   return readDatabase(data);
 }

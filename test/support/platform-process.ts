@@ -7,6 +7,12 @@ import type { Spent } from "./platform/control.ts";
 const SECRET = "the-app-client-secret";
 const DOMAIN = "alpha.myshopify.com";
 
+interface State {
+  invalid: string[];
+  requests: number;
+  undelivered: number;
+}
+
 /** The stand-in of the platform as a process of its own, controlled over HTTP. */
 export class PlatformProcess {
   readonly secretFile = join(temporaryFolder(), "secret");
@@ -74,7 +80,12 @@ export class PlatformProcess {
 
   /** How many webhooks could not be delivered. */
   async undelivered(): Promise<number> {
-    return ((await (await fetch(`${this.address}/control/state`)).json()) as { undelivered: number }).undelivered;
+    return (await this.state()).undelivered;
+  }
+
+  /** How many requests of the program it has had. */
+  async requests(): Promise<number> {
+    return (await this.state()).requests;
   }
 
   async workflows(): Promise<{ handle: string; raw: string }[]> {
@@ -85,6 +96,10 @@ export class PlatformProcess {
   }
 
   async invalid(): Promise<string[]> {
-    return ((await (await fetch(`${this.address}/control/state`)).json()) as { invalid: string[] }).invalid;
+    return (await this.state()).invalid;
+  }
+
+  private async state(): Promise<State> {
+    return (await (await fetch(`${this.address}/control/state`)).json()) as State;
   }
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { counted } from "../../lib/text.ts";
-import { RETRY_AFTER_SECONDS } from "../respond.ts";
+import { UNAVAILABLE_HEADERS } from "../respond.ts";
 import { respondMessage } from "./layout.tsx";
 
 /**
@@ -60,18 +60,14 @@ export function tooMany(seconds: number): Response {
   });
 }
 
-export function tryAgain(requestId: string): Response {
-  const children = (
-    <p>
-      The database is busy or cannot be used at the moment, so nothing was changed. Go back and try again in a few
-      seconds.
-    </p>
-  );
+/** @param reason a sentence */
+export function tryAgain(requestId: string, reason: string): Response {
+  const children = <p>{reason} Nothing was changed. Go back and try again in a few seconds.</p>;
   return respondMessage({
     status: 503,
     title: "Please try again",
     children,
-    headers: { "Retry-After": RETRY_AFTER_SECONDS, "X-Request-Id": requestId },
+    headers: { ...UNAVAILABLE_HEADERS, "X-Request-Id": requestId },
   });
 }
 

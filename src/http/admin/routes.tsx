@@ -152,17 +152,22 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
     signedIn((request, session, path, id) => answer(request, handler, session, path, id));
   const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
-  /** Shows a page if the database cannot serve the request, with the same log line as on other routes. */
+  /**
+   * Shows a page if the database cannot serve the request, with the same log line as on other routes, and if the body of
+   * a form was given up.
+   */
   const orTryAgain =
     (handler: RouteHandler): RouteHandler =>
     async (request, context) => {
       try {
         return await handler(request, context);
       } catch (thrown) {
+        if (thrown instanceof SdsError && thrown.code === "unavailable")
+          return tryAgain(newRequestId(), thrown.message);
         if (!isUnavailable(thrown)) throw thrown;
         const requestId = newRequestId();
         logUnavailable(thrown, requestId, dependencies.log);
-        return tryAgain(requestId);
+        return tryAgain(requestId, "The database is busy or cannot be used at the moment.");
       }
     };
   const routes: Route[] = [

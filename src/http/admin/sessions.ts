@@ -50,9 +50,14 @@ export function createSessions({ store, now, clock, random, publicUrl }: AdminDe
       // its count back.
       const takeBack = limiter.count(address);
       const session = newToken(random);
-      const began =
-        isToken(token) &&
-        (await store.sessions.begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS));
+      if (!isToken(token)) return { refused: "wrong", address };
+      const began = await store.sessions
+        .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
+        .catch((thrown: unknown) => {
+          // Nobody knows whether the token was wrong.
+          takeBack();
+          throw thrown;
+        });
       if (!began) return { refused: "wrong", address };
       takeBack();
       const before = tokenOf(request);

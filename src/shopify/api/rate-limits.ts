@@ -17,13 +17,13 @@ export interface RateLimits {
 }
 
 /**
- * The points of each shop. The cost of an operation is that of its last response. Its first request goes alone, and the
- * others wait until its cost is known.
+ * The points of each shop. The cost of an operation is that of its last response. A shop's first request of an operation
+ * whose cost is not known goes alone, and the shop's others wait for its end.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
   const costs = new Map<string, number>();
-  /** The first requests of operations whose cost is not known. */
+  /** The first requests of operations whose cost is not known, by shop. */
   const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
@@ -33,20 +33,21 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
-  async function begin(operationName: string): Promise<() => void> {
-    while (!costs.has(operationName) && firsts.has(operationName)) await firsts.get(operationName);
+  async function begin(shopId: number, operationName: string): Promise<() => void> {
+    const key = `${shopId} ${operationName}`;
+    while (!costs.has(operationName) && firsts.has(key)) await firsts.get(key);
     if (costs.has(operationName)) return () => {};
     const { promise, resolve } = Promise.withResolvers<void>();
-    firsts.set(operationName, promise);
+    firsts.set(key, promise);
     return () => {
-      firsts.delete(operationName);
+      firsts.delete(key);
       resolve();
     };
   }
 
   return {
     async reserve(shopId, operationName, priority) {
-      const end = await begin(operationName);
+      const end = await begin(shopId, operationName);
       const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0, PRIORITIES.indexOf(priority));
       return (cost) => {
         if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);

@@ -6,7 +6,7 @@ import { CONTRACT_LINES, type ContractLineNode, type ContractNode } from "../api
 import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
-import { PlatformError } from "../api/platform-error.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { type CycleReading, createCycleReader } from "./cycle-reader.ts";
 import { nextCycle, settledTime } from "./cycles.ts";
 import { expectedMoney, type NoteRounding } from "./money.ts";
@@ -81,6 +81,21 @@ export function createContractReader(dependencies: Dependencies): ContractReader
     };
   }
 
+  /** @returns undefined for a contract that the mirror does not have, or that the platform does not have any more */
+  async function readOpen(shop: Shop, reading: Reading): Promise<CycleNode[] | undefined> {
+    const { before } = reading;
+    if (before === undefined) return undefined;
+    try {
+      return await cycleReader.readOpen(shop, { ...reading, before });
+    } catch (thrown) {
+      // The platform refuses to show the cycles of a contract that it does not have.
+      const isGone =
+        isPlatformError(thrown, "refused") && (await loader.contract(shop, reading.contractGid)) === undefined;
+      if (isGone) return undefined;
+      throw thrown;
+    }
+  }
+
   /** Reads the rest of a contract whose first cycles are read. */
   async function finish(shop: Shop, node: ContractNode, reading: Reading, first: readonly CycleNode[]) {
     const { mirrored, settledBefore } = reading;
@@ -146,16 +161,12 @@ export function createContractReader(dependencies: Dependencies): ContractReader
   return {
     async read(shop, contractGid, changedOrders) {
       const reading = await begin(shop, contractGid, changedOrders);
-      const { before, readOrder } = reading;
-      const contract = loader.contract(shop, contractGid);
-      const open = before === undefined ? undefined : cycleReader.readOpen(shop, { ...reading, before });
+      const open = await readOpen(shop, reading);
       // The orders are needed later. Asked for now, they share a query with the contract.
-      const ahead = changedOrders.map(readOrder);
-      await Promise.allSettled([contract, open, ...ahead]);
-      const node = await contract;
-      // The platform refuses to show the cycles of a contract that it does not have.
+      const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
+      const [node] = await Promise.all([loader.contract(shop, contractGid), ...ahead]);
       if (node === undefined) return [];
-      return finish(shop, node, reading, (await open) ?? (await cycleReader.readFirst(shop, node, reading)));
+      return finish(shop, node, reading, open ?? (await cycleReader.readFirst(shop, node, reading)));
     },
 
     async readFrom(shop, node, attemptCount) {
@@ -167,6 +178,13 @@ export function createContractReader(dependencies: Dependencies): ContractReader
       return make(shop, node, await begin(shop, node.id, []), history);
     },
   };
+}
+
+/** The orders that the mirror does not have as charged, or that changed. */
+function newOrders({ mirrored, changedOrders }: Reading, cycles: readonly CycleNode[]): string[] {
+  const charged = new Set([...mirrored.values()].map(({ shopifyId }) => shopifyId));
+  const ofAttempts = cycles.flatMap(({ billingAttempts }) => billingAttempts.nodes.flatMap(orderOf));
+  return [...new Set([...changedOrders, ...ofAttempts.filter((gid) => !charged.has(gid))])];
 }
 
 /** Whether a changed order is in none of the cycles that were read, and not in the mirror. */

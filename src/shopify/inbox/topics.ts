@@ -99,7 +99,7 @@ const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   contract: 3 * SECOND_MS,
   attempt: 3 * SECOND_MS,
   cycle: 3 * SECOND_MS,
-  order: 8 * SECOND_MS,
+  order: 30 * SECOND_MS,
 };
 export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
 /** Somebody may wait for the e-mail about a payment that failed. */

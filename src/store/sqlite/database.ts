@@ -81,7 +81,7 @@ function checkSize(path: string): void {
   if (size > 0 && size < MIN_BYTES) throw new Error("file is not a database");
 }
 
-function connect(path: string, busyTimeoutMs: BusyTimeoutMs): Database {
+function connect(path: string, busyTimeoutMs: BusyTimeoutMs | 0): Database {
   const db = new Database(path, { create: false, readwrite: true, strict: true });
   // This comes first: the default is 0, and opening after a crash needs the lock for the recovery.
   db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
@@ -99,28 +99,61 @@ function configured(db: Database): Database {
   return db;
 }
 
+/** How long an upgrade waits for other processes that have the database open, and how long until it looks again. */
+const UPGRADE_WAIT_MS = 2_000;
+const UPGRADE_LOOK_MS = 10;
+
 /**
- * Upgrades an older database if no other process has it open, programs of an older version included.
- * @throws SdsError `failed` if one has
+ * Upgrades an older database if no other process has it open, programs of an older version included. Several programs
+ * may try at once: one upgrades it, and the others find it upgraded.
+ * @throws SdsError `failed` if another process has it open for longer than the wait
  */
 function migrateAlone(path: string): void {
-  const db = connect(path, 2_000);
+  const deadline = performance.now() + UPGRADE_WAIT_MS;
+  for (;;) {
+    try {
+      if (!isUpgraded(path)) tryMigration(path);
+      return;
+    } catch (thrown) {
+      if (!codeOf(thrown).startsWith("SQLITE_BUSY")) throw thrown;
+      if (performance.now() > deadline) throw inUse(path, thrown);
+    }
+    Bun.sleepSync(UPGRADE_LOOK_MS);
+  }
+}
+
+function isUpgraded(path: string): boolean {
+  const db = connect(path, 0);
+  try {
+    return checkVersion(db, path) === MIGRATIONS.length;
+  } finally {
+    db.close(true);
+  }
+}
+
+/**
+ * Does not wait for a lock: a connection that waits for all locks keeps the one that it has, so two programs that
+ * upgrade at once would wait for each other.
+ */
+function tryMigration(path: string): void {
+  const db = connect(path, 0);
   try {
     // With this the first read takes the lock that every open connection to a database in WAL mode shares.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
     migrate(configured(db));
-  } catch (thrown) {
-    if (!codeOf(thrown).startsWith("SQLITE_BUSY")) throw thrown;
-    throw new SdsError(
-      "failed",
-      `${path} is from an older sds, and another process uses it, maybe an older \`sds serve\`: ` +
-        "stop that first, because it cannot go on when the database is upgraded; nothing was changed",
-      { cause: thrown },
-    );
   } finally {
     db.close(true);
   }
+}
+
+function inUse(path: string, cause: unknown): SdsError {
+  return new SdsError(
+    "failed",
+    `${path} is from an older sds, and another process uses it, maybe an older \`sds serve\`: ` +
+      "stop that first, because it cannot go on when the database is upgraded; nothing was changed",
+    { cause },
+  );
 }
 
 /**

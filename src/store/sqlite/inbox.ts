@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
-import { removingShopIds, shopIds } from "./shop-ids.ts";
+import { removingShopIds, shopCheck, shopIds } from "./shop-ids.ts";
 
 /** Ids that are forgotten in one transaction, so that nobody waits long for it. */
 const IDS_PER_STEP = 1_000;
@@ -16,7 +16,7 @@ export function inboxStore(db: Database): InboxStore {
        (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
   );
-  const exists = db.prepare<{ 1: number }, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  const isServed = shopCheck(db);
   const removing = removingShopIds(db);
   // One index seek for each queue, however many items are due.
   const nextQueue = db.prepare<{ shopId: number; needsPlatform: number; at: number }, [number, number]>(
@@ -95,9 +95,7 @@ export function inboxStore(db: Database): InboxStore {
       return db
         .transaction(() => {
           // The removal of a shop may have begun since the caller looked it up.
-          const shops = new Set(
-            [...new Set(receipts.map(({ shopId }) => shopId))].filter((shopId) => exists.get(shopId) !== null),
-          );
+          const shops = new Set([...new Set(receipts.map(({ shopId }) => shopId))].filter(isServed));
           return receipts.map((receipt) => shops.has(receipt.shopId) && take(receipt, now));
         })
         .immediate();

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { IntakeBodyStore } from "../intake-bodies.ts";
+import { shopCheck } from "./shop-ids.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */
 const PARTS_PER_STEP = 16;
@@ -15,7 +16,7 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     `UPDATE intake_bodies SET complete = 1 WHERE shop_id = ? AND number = ?
      AND ? = (SELECT count(*) FROM intake_parts WHERE shop_id = intake_bodies.shop_id AND body = intake_bodies.number)`,
   );
-  const canBegin = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  const isServed = shopCheck(db);
   const oldest = db.prepare<{ number: number; shopId: number; domain: string }, []>(
     `SELECT min(number) AS number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
      WHERE complete = 1 AND removal_started_at IS NULL GROUP BY shop_id ORDER BY 1`,
@@ -28,9 +29,12 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
        SELECT number FROM intake_parts WHERE shop_id = ? AND body = ? LIMIT ${PARTS_PER_STEP}
      )`,
   );
+  const giveUp = db.prepare("UPDATE intake_bodies SET complete = 0 WHERE shop_id = ? AND number = ? AND complete = 1");
   const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ?");
 
   async function remove(shopId: number, number: number): Promise<void> {
+    // From now on nothing of it is applied. If this is interrupted, removeIncomplete goes on.
+    giveUp.run(shopId, number);
     while (removeParts.run(shopId, number).changes > 0) await nextTurn();
     removeBody.run(shopId, number);
   }
@@ -51,7 +55,7 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     },
 
     async canBegin(shopId) {
-      return canBegin.get(shopId) !== null;
+      return isServed(shopId);
     },
 
     async oldestOfEachShop() {

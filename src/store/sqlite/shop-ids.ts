@@ -13,3 +13,9 @@ export function removingShopIds(db: Database): () => Set<number> {
   const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");
   return () => new Set(removing.all().map(({ id }) => id));
 }
+
+/** A function that tells whether a shop exists and is not being removed. Its caller may have found it before that. */
+export function shopCheck(db: Database): (shopId: number) => boolean {
+  const find = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
+  return (shopId) => find.get(shopId) !== null;
+}

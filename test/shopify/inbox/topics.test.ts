@@ -7,7 +7,7 @@ test.each([
   ["subscription_billing_cycles/skip", 3_000],
   ["subscription_billing_attempts/failure", 0],
   ["subscription_billing_attempts/challenged", 0],
-  ["orders/paid", 8_000],
+  ["orders/paid", 30_000],
   ["constructor", 0],
 ])("%s waits %d ms for others", (topic, expected) => {
   expect(burstMsOf(topic)).toBe(expected);

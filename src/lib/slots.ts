@@ -1,10 +1,10 @@
 /** Lets only so many pieces of work run at once. The others wait, in the order of their calls. */
-export interface Places {
+export interface Slots {
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** @param count how many pieces of work may run at once */
-export function createPlaces(count: number): Places {
+export function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   let free = count;
 
@@ -13,7 +13,7 @@ export function createPlaces(count: number): Places {
     else await new Promise<void>((resolve) => waiting.push(resolve));
   }
 
-  /** Gives the place to whoever has waited for the longest. */
+  /** Gives the slot to whoever has waited for the longest. */
   function giveBack(): void {
     const next = waiting.shift();
     if (next === undefined) free += 1;

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { createPlaces } from "../../src/lib/places.ts";
+import { createSlots } from "../../src/lib/slots.ts";
 
 test("only so much work runs at once, and the rest follows in order, also after a failure", async () => {
-  const places = createPlaces(2);
+  const slots = createSlots(2);
   const log: string[] = [];
   const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
   const all = gates.map(({ promise }, n) =>
-    places.run(async () => {
+    slots.run(async () => {
       log.push(`begin ${n}`);
       await promise;
       return n;

@@ -1,0 +1,74 @@
+import { mutatedText, ODD_TEXTS, type Random } from "./random.ts";
+import { type FuzzedRequest, headerText } from "./request.ts";
+import type { FuzzedShop, World } from "./world.ts";
+
+const PAGES = [
+  ...[
+    "",
+    "/keys",
+    "/webhooks",
+    "/webhooks/secret",
+    "/webhooks/rotate",
+    "/webhooks/clear",
+    "/webhooks/test",
+    "/deliveries",
+  ],
+  ...["/deliveries/retry-dead", "/triggers", "/triggers/retry-dead", "/plan", "/sign-in", "/admin.js", "/pico.css"],
+];
+const FIELDS = ["label", "url", "topics", "all", "triggers", "topic", "once", "csrf", "id", "confirm"];
+const VALUES = [
+  "subscription.created",
+  "order.failed",
+  "on",
+  "https://example.com/hook",
+  "http://127.0.0.1/",
+  "Warehouse",
+];
+
+/** A form is signed out, and a key revoked, only with the session of nobody: the shops are needed until the end. */
+function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string {
+  const list = random.chance(0.3) ? other.known.deliveries : known.deliveries;
+  const id = list.length === 0 || random.chance(0.3) ? random.pick(ODD_TEXTS) : random.pick(list);
+  const encoded = encodeURIComponent((random.chance(0.2) ? mutatedText(random, id) : id).toWellFormed());
+  const row = random.pick([
+    `/deliveries/${encoded}`,
+    `/deliveries/${encoded}/retry`,
+    `/keys/key_${random.hex(8)}/revoke`,
+  ]);
+  return `/admin${random.chance(0.3) ? row : random.pick(PAGES)}`;
+}
+
+function form(random: Random, csrf: string): string {
+  const pairs = Array.from({ length: 1 + random.below(4) }, () => {
+    const value = random.chance(0.5) ? random.pick(ODD_TEXTS) : random.pick(VALUES);
+    return `${random.pick(FIELDS.slice(0, -1))}=${encodeURIComponent(value.toWellFormed())}`;
+  });
+  if (random.chance(0.85)) pairs.unshift(`csrf=${csrf}`);
+  return pairs.join("&") + (random.chance(0.05) ? "&%=%zz&&=&%ff" : "");
+}
+
+/** A page or a form of the settings page, with the session of a shop or without one. */
+export function adminRequest(random: Random, { shops }: World): FuzzedRequest {
+  const shop = random.pick(shops);
+  const signedIn = random.chance(0.9);
+  const cookie = signedIn ? shop.cookie : headerText(mutatedText(random, shop.cookie));
+  const headers: [string, string][] = [["Cookie", cookie]];
+  if (random.chance(0.1)) headers.push(["X-Part", random.pick(["live", "x"])]);
+  if (random.chance(0.1)) headers.push(["X-Forwarded-For", headerText(random.pick(ODD_TEXTS))]);
+  if (random.chance(0.05)) headers.push(["Origin", random.pick(["null", "https://evil.example", "http://fuzz"])]);
+  const target = path(random, shop, random.pick(shops));
+  if (random.chance(0.5)) {
+    const query = random.chance(0.2) ? `?token=${encodeURIComponent(random.pick(ODD_TEXTS).toWellFormed())}` : "";
+    return { kind: "admin", method: "GET", target: target + query, headers, as: shop };
+  }
+  const types = [
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/json",
+    "text/plain",
+    "",
+  ];
+  headers.push(["Content-Type", random.chance(0.9) ? (types[0] ?? "") : random.pick(types)]);
+  const csrf = random.chance(0.95) ? shop.csrf : random.pick(shops).csrf;
+  return { kind: "admin", method: "POST", target, headers, body: Buffer.from(form(random, csrf)), as: shop };
+}

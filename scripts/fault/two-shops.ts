@@ -1,0 +1,57 @@
+import { addBigShop, fileHas, platformSecretEnv, rowsOfShop, shopRow } from "../../test/support/removed-shop.ts";
+import { compiledProgram } from "./program.ts";
+
+/** The shop that is removed. Its customers are called Lovelace, those of the other shop Hopper. */
+export const REMOVED = "alpha.myshopify.com";
+const OTHER = "beta.myshopify.com";
+const OTHER_ROWS = 20;
+const POLL_MS = 20;
+const TIMEOUT_MS = 60_000;
+
+/** A data folder with two shops that nobody changes, and what a copy of it must be when the first was removed. */
+export interface TwoShops {
+  /** The id of the shop that is removed. */
+  removed: number;
+  /** @throws Error if a copy has anything of the removed shop left, or has changed the other one */
+  checkRemoved(data: string): void;
+}
+
+/** Variables for the program. @param folder gets the secret of the platform */
+export function removalEnv(folder: string): Record<string, string> {
+  return { ...platformSecretEnv(folder), SDS_LOG: "error" };
+}
+
+/** Makes the two shops. @param rows records of the one that is removed */
+export async function makeTwoShops(data: string, env: Record<string, string>, rows: number): Promise<TwoShops> {
+  const program = compiledProgram(data, env);
+  const run = (args: string[], stdin?: string) => program.run(args, stdin);
+  await addBigShop(run, REMOVED, "Lovelace", rows);
+  await addBigShop(run, OTHER, "Hopper", OTHER_ROWS);
+  const [removed, other] = [REMOVED, OTHER].map((domain) => Number(shopRow(data, domain)?.["id"]));
+  if (removed === undefined || other === undefined) throw new Error("the shops were not added");
+  const untouched = JSON.stringify(rowsOfShop(data, other));
+  return {
+    removed,
+    checkRemoved(copy) {
+      const left = rowsOfShop(copy, removed);
+      if (Object.keys(left).length > 0) throw new Error(`rows were left: ${JSON.stringify(left)}`);
+      if (fileHas(copy, "Lovelace")) throw new Error("a text was left in the file");
+      if (JSON.stringify(rowsOfShop(copy, other)) !== untouched) throw new Error("the other shop changed");
+      if (!fileHas(copy, "Hopper")) throw new Error("the search in the file does not work");
+    },
+  };
+}
+
+/** Waits until the shop is gone. @throws Error if that takes longer than a minute */
+export function untilRemoved(data: string): Promise<void> {
+  return until(() => shopRow(data, REMOVED) === undefined, "the shop is removed");
+}
+
+/** @throws Error if it does not happen within a minute */
+export async function until(isSo: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error(`it did not happen in time: ${what}`);
+    await Bun.sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,193 @@
+import { describe, expect, test } from "bun:test";
+import { START } from "../support/app.ts";
+import { customer } from "../support/records.ts";
+import { engines } from "./engines.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  dueShopIds,
+  failed,
+  LEASE,
+  queueRewards,
+  record,
+  succeeded,
+  URL,
+} from "./fixtures.ts";
+
+for (const engine of engines()) {
+  describe(`${engine.name}: an attempt that ended`, () => {
+    test("is recorded: delivered, or retried after a wait from its start, and dead after the last wait", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const seen = [];
+      for (const now of [START, START + 1_000, START + 11_000]) {
+        const [claimed] = await claim(store, shop, { now });
+        if (claimed === undefined) throw new Error(`nothing was due at ${now}`);
+        await record(store, [failed(claimed, now)]);
+        const [row] = await rows("deliveries");
+        seen.push([
+          row?.["status"],
+          row?.["next_attempt_at"],
+          row?.["claimable_at"],
+          row?.["ended_at"],
+          row?.["lease"],
+          row?.["round"],
+        ]);
+      }
+      expect(seen).toEqual([
+        ["retrying", START + 1_000, START + 1_000, null, null, 1],
+        ["retrying", START + 11_000, START + 11_000, null, null, 2],
+        ["dead", null, null, START + 11_007, null, 3],
+      ]);
+      const [delivery] = await store.deliveries.list(shop.id, { limit: 1 });
+      const error = "The endpoint responded with HTTP 500.";
+      expect(delivery).toMatchObject({ status: "dead", attempts: 3, nextAttemptAt: null, lastStatusCode: 500, error });
+      expect((await store.deliveries.show(shop.id, delivery?.id ?? "")).history).toEqual(
+        [0, 1_000, 11_000].map((wait, index) => ({
+          number: index + 1,
+          startedAt: START + wait,
+          duration: 7,
+          statusCode: 500,
+          error,
+        })),
+      );
+    });
+
+    test("with success clears the error of the attempt before", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [first] = await claim(store, shop);
+      if (first === undefined) throw new Error("nothing was claimed");
+      const outcome = { statusCode: null, error: "Could not connect to the endpoint: refused." };
+      const [second] = await claim(store, shop, { now: START + 1_000, ended: [{ ...failed(first), outcome }] });
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
+        lastStatusCode: null,
+        error: outcome.error,
+      });
+      if (second === undefined) throw new Error("nothing was claimed");
+      await record(store, [succeeded(second, START + 1_000)]);
+      expect((await store.deliveries.list(shop.id, { limit: 1 }))[0]).toMatchObject({
+        status: "delivered",
+        attempts: 2,
+        lastStatusCode: 200,
+        error: null,
+      });
+      expect(
+        (await rows("attempts")).map((row) => [row["shop_id"], row["number"], row["status_code"], row["error"]]),
+      ).toEqual([
+        [shop.id, 1, null, outcome.error],
+        [shop.id, 2, 200, null],
+      ]);
+      expect((await rows("deliveries"))[0]).toMatchObject({ ended_at: START + 1_005 });
+    });
+
+    test("is not recorded under a lease that another process took over", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1]);
+      const [lost] = await claim(store, shop);
+      const [kept] = await claim(store, shop, { now: START + LEASE });
+      if (lost === undefined || kept === undefined) throw new Error("nothing was claimed");
+      const before = await rows("deliveries");
+      expect(await record(store, [succeeded(lost)])).toEqual([]);
+      expect(await rows("deliveries")).toEqual(before);
+      expect(await rows("attempts")).toEqual([]);
+      const result = failed(kept, START + LEASE);
+      expect(await record(store, [result])).toEqual([result]);
+      // The lease ends with the record, so it is recorded once.
+      await record(store, [succeeded(kept)]);
+      expect(await store.deliveries.show(shop.id, kept.id)).toMatchObject({ status: "retrying", attempts: 1 });
+    });
+
+    test("changes only its own delivery", async () => {
+      const { store, rows } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      for (const shop of [alpha, beta]) {
+        await chooseAllEvents(store, shop);
+        await queueRewards(store, shop, [1, 2]);
+      }
+      const [claimed] = await claim(store, alpha, { share: 1 });
+      if (claimed === undefined) throw new Error("nothing was claimed");
+      await claim(store, beta);
+      const others = async () => (await rows("deliveries")).filter(({ id }) => id !== claimed.id);
+      const before = await others();
+      await record(store, [succeeded({ ...claimed, shopId: beta.id })]);
+      expect(await store.deliveries.show(alpha.id, claimed.id)).toMatchObject({ status: "pending" });
+      await record(store, [succeeded(claimed)]);
+      expect(await others()).toEqual(before);
+      expect(await commit(store, alpha, [customer(1)])).toMatchObject({ changed: 0 });
+    });
+  });
+
+  describe(`${engine.name}: what is planned beyond a time`, () => {
+    test("is due after it was brought forward, with the leases, and the rest is left alone", async () => {
+      const { store, rows } = await engine.open();
+      const [ahead, behind] = [await addShop(store, "ahead"), await addShop(store, "behind")];
+      for (const shop of [ahead, behind]) await chooseAllEvents(store, shop);
+      const hour = 3_600_000;
+      await queueRewards(store, ahead, [1, 2], START + hour);
+      await queueRewards(store, ahead, [3], START + 1_000);
+      await queueRewards(store, behind, [4]);
+      for (const claimed of await claim(store, behind)) await record(store, [failed(claimed)]);
+      await claim(store, ahead, { now: START + hour, share: 1 });
+      // The third delivery is leased until an hour from now.
+      expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(3);
+      expect(await dueShopIds(store, START)).toEqual([ahead.id]);
+      expect((await rows("deliveries")).map((row) => [row["next_attempt_at"], row["claimable_at"]])).toEqual([
+        [START, START],
+        [START, START],
+        [START, START],
+        [START + 1_000, START + 1_000],
+      ]);
+      expect(await store.deliveries.bringForward(START + 1_000, START)).toBe(0);
+    });
+
+    test("and what was never attempted and is planned after now, but no lease or retry within the time", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      const ids = [...Array(450).keys()];
+      await queueRewards(store, shop, ids, START + 500);
+      await queueRewards(store, shop, ["leased", "failed"]);
+      const [leased, other] = await claim(store, shop);
+      if (leased === undefined || other === undefined) throw new Error("too little was claimed");
+      await record(store, [failed(other)]);
+      const before = (await rows("deliveries")).slice(ids.length);
+      expect(before.map((row) => row["claimable_at"])).toEqual([START + LEASE, START + 1_000]);
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(ids.length);
+      const after = await rows("deliveries");
+      expect(after.slice(ids.length)).toEqual(before);
+      expect(new Set(after.slice(0, ids.length).map((row) => row["claimable_at"]))).toEqual(new Set([START]));
+      expect(await store.deliveries.bringForward(START + LEASE, START)).toBe(0);
+    });
+  });
+
+  describe(`${engine.name}: the pace of an endpoint`, () => {
+    test("is kept with the result of an attempt, until the URL changes", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      await queueRewards(store, shop, [1, 2, 3]);
+      const claims = await claim(store, shop);
+      const [first, second, third] = claims;
+      if (first === undefined || second === undefined || third === undefined) throw new Error("too little was claimed");
+      expect(await store.deliveries.paces()).toEqual([]);
+      await record(store, [{ ...failed(first), pace: { pace: "slow", timedOutAt: START } }]);
+      await record(store, [{ ...succeeded(second), pace: { pace: "quick", timedOutAt: null } }]);
+      expect(await store.deliveries.paces()).toEqual([{ shopId: shop.id, url: URL, pace: "quick", timedOutAt: START }]);
+      await store.webhooks.set(shop.id, { topics: [] }, START);
+      expect(await store.deliveries.paces()).toHaveLength(1);
+      await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
+      expect(await store.deliveries.paces()).toEqual([]);
+      await record(store, [{ ...failed(third), pace: { pace: "slow", timedOutAt: START } }]);
+      expect(await store.deliveries.paces()).toEqual([]);
+    });
+  });
+}

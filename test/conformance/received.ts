@@ -1,0 +1,27 @@
+import type { ShopRef } from "../../src/domain/shop.ts";
+import type { Receipt } from "../../src/store/inbox.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { receipt } from "./fixtures.ts";
+
+/** A shop's queue of platform webhooks. */
+export const queue = (shop: ShopRef, needsPlatform = true) => ({ shopId: shop.id, needsPlatform });
+
+/** Receives webhooks without ids, one for each subject. @returns their numbers */
+export async function receive(
+  store: Store,
+  shop: ShopRef,
+  subjects: readonly string[],
+  fields: Partial<Receipt> = {},
+  now = START,
+): Promise<number[]> {
+  await store.inbox.receive(
+    subjects.map((subject) => receipt(shop, null, { subject, ...fields })),
+    now,
+  );
+  const items = await store.inbox.list(shop.id, { limit: subjects.length });
+  return items.map(({ number }) => number).toReversed();
+}
+
+/** What each item is about. */
+export const subjectsOf = (items: readonly { subject: string }[]) => items.map(({ subject }) => subject);

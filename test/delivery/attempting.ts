@@ -1,0 +1,69 @@
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import type { Resolve } from "../../src/delivery/address.ts";
+import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
+import { createConnector } from "../../src/delivery/connector.ts";
+import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import { afterTest } from "../support/cleanup.ts";
+
+export const LOOPBACK = parseEgressAllow("127.0.0.0/8");
+export const TIMEOUT_MS = 400;
+export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
+const tls = join(import.meta.dir, "../support/tls");
+const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
+
+export interface Options {
+  resolve?: Resolve;
+  allow?: typeof LOOPBACK;
+  body?: string;
+  timeoutMs?: number;
+  /** Trusts the test authority, as a real machine trusts public ones. */
+  trusting?: boolean;
+}
+
+/** Makes one attempt at a URL whose name, if it has one, is resolved to this machine. */
+export function send(
+  url: string,
+  {
+    resolve = async () => ["127.0.0.1"],
+    allow = LOOPBACK,
+    body = "{}",
+    timeoutMs = TIMEOUT_MS,
+    trusting = false,
+  }: Options = {},
+) {
+  const connect = createConnector(trusting ? { authorities: AUTHORITY } : {});
+  return createWebhookAttempt(
+    { resolve, allow, timeoutMs },
+    connect,
+  )({ url, topic: "order.charged", body, signature: "sha256=00" });
+}
+
+/** A server that hands each connection to the test when its request begins. */
+export async function rawServer(serve: (socket: Socket, request: string) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.once("data", (chunk) => serve(socket, chunk.toString()));
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  afterTest(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+}
+
+/** A server that speaks HTTP. @returns its URL, with a name instead of the address if it has a certificate */
+export function httpServer(answer: (request: Request) => Response | Promise<Response>, certificate?: string): string {
+  const secure =
+    certificate === undefined
+      ? {}
+      : { tls: { cert: Bun.file(join(tls, `${certificate}.pem`)), key: Bun.file(join(tls, `${certificate}.key`)) } };
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer, ...secure });
+  afterTest(() => server.stop(true));
+  return certificate === undefined ? `http://127.0.0.1:${server.port}/` : `https://hooks.example.test:${server.port}/`;
+}

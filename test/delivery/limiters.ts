@@ -1,0 +1,45 @@
+import { type ConcurrencyLimiter, createConcurrencyLimiter } from "../../src/delivery/concurrency-limiter.ts";
+import type { Ending } from "../../src/delivery/paces.ts";
+
+export const URL = "https://hooks.example.com/";
+export const MINUTE = 60_000;
+export const OK: Ending = { error: null, timedOut: false };
+export const FAILURE: Ending = { error: "The endpoint responded with HTTP 500.", timedOut: false };
+export const TIMEOUT: Ending = { error: "The endpoint did not answer within 10 seconds.", timedOut: true };
+
+/** These shops, with webhooks due. */
+export const webhooks = (shopIds: number[]) => shopIds.map((shopId) => ({ shopId, kind: "webhook" as const }));
+
+/** A limiter whose clock the test sets. */
+export function limiterOf(total: number, perShop: number) {
+  const clock = { ms: 0 };
+  return { clock, limiter: createConcurrencyLimiter(total, perShop, () => clock.ms) };
+}
+
+/** Makes the endpoints of these shops quick. */
+export function makeQuick(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
+  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(OK);
+}
+
+/** Makes the endpoints of these shops slow. */
+export function makeSlow(limiter: ConcurrencyLimiter, ...shopIds: number[]): void {
+  for (const shopId of shopIds) limiter.take(shopId, "webhook", URL)(TIMEOUT);
+}
+
+/** The slots that each of these shops may have now. */
+export function shares(limiter: ConcurrencyLimiter, due: number[]): Record<number, number> {
+  return Object.fromEntries(limiter.share(webhooks(due)));
+}
+
+/** Takes all slots that these shops may have. @returns functions that give them back */
+export function takeAll(limiter: ConcurrencyLimiter, due: number[]): ((ending: Ending) => unknown)[] {
+  const taken: ((ending: Ending) => unknown)[] = [];
+  do {
+    for (const [shopId, share] of limiter.share(webhooks(due)))
+      for (let n = 0; n < share; n += 1) taken.push(limiter.take(shopId, "webhook", URL));
+  } while (limiter.heldBack);
+  return taken;
+}
+
+/** This many shop ids in a row. */
+export const range = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);

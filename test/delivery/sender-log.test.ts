@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import { MINUTE, OK, sendingSlowly } from "./slow-sending.ts";
+
+describe("an operator reads in the log", () => {
+  const failure = { statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false };
+
+  async function failing(waitsMs: number[]) {
+    const all = await sendingSlowly({ waitsMs, perShop: 1 });
+    const shop = await all.addShop("a", 4);
+    const endNext = async (outcome = OK) => {
+      await all.wake();
+      all.newAttempts()[0]?.end(outcome);
+      await all.settle();
+    };
+    const lines = () =>
+      all.logged
+        .splice(0)
+        .map((line) => JSON.parse(line))
+        .filter(({ level }) => level !== "debug")
+        .map(({ time: _time, ...rest }) => rest);
+    return { ...all, shop, endNext, lines };
+  }
+  const where = { shop: "a.myshopify.com", topic: "subscription.created", host: "hooks.example.com" };
+
+  test("that an endpoint fails, once, and that it answers again", async () => {
+    const { endNext, lines, clock } = await failing([MINUTE, MINUTE]);
+    await endNext(failure);
+    expect(lines()).toEqual([{ level: "warn", message: "the endpoint fails", ...where, error: failure.error }]);
+    await endNext(failure);
+    expect(lines()).toEqual([]);
+    clock.ms += MINUTE;
+    await endNext();
+    expect(lines()).toEqual([{ level: "info", message: "the endpoint answers again", ...where }]);
+    await endNext();
+    expect(lines()).toEqual([]);
+  });
+
+  test("that a new URL of an endpoint fails too", async () => {
+    const { shop, endNext, lines, setUrl } = await failing([]);
+    await endNext(failure);
+    expect(lines()[0]).toMatchObject({ message: "the endpoint fails", host: "hooks.example.com" });
+    await setUrl(shop, "https://new.example.com/");
+    // This delivery was claimed with the old URL.
+    await endNext(failure);
+    await endNext(failure);
+    const messages = lines().filter(({ message }) => message === "the endpoint fails");
+    expect(messages).toMatchObject([{ host: "new.example.com" }]);
+  });
+
+  test("of each delivery that is dead, but nothing of a result that is not recorded yet", async () => {
+    const { endNext, lines, breakDatabase, endPause, settle } = await failing([]);
+    await endNext(failure);
+    const dead = {
+      level: "warn",
+      message: "a delivery is dead: its last attempt failed",
+      ...where,
+      delivery: expect.stringMatching(/^whd_/),
+      error: failure.error,
+    };
+    expect(lines()).toMatchObject([{ message: "the endpoint fails" }, dead]);
+    const repair = breakDatabase();
+    await endNext(failure);
+    expect(lines().map(({ message }) => message)).not.toContain(dead.message);
+    repair();
+    endPause();
+    await settle();
+    expect(lines()).toEqual([dead]);
+  });
+
+  test("nothing of a result that came after another process took over the delivery", async () => {
+    const { shop, deliveries, wake, newAttempts, settle, lines, clock } = await failing([]);
+    await wake();
+    const [attempt] = newAttempts();
+    clock.ms += 15_000;
+    await deliveries.turn([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
+    attempt?.end(failure);
+    await settle();
+    expect(lines()).toEqual([]);
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { sendingSlowly } from "./slow-sending.ts";
+
+describe("a database that fails", () => {
+  test("when due deliveries are read makes the sender failing, until it works again", async () => {
+    const { sender, addShop, wake, settle, newAttempts, endPause, breakDatabase } = await sendingSlowly();
+    await addShop("a", 1);
+    const repair = breakDatabase();
+    await wake();
+    expect([sender.failing, newAttempts().length]).toEqual([true, 0]);
+    repair();
+    await wake();
+    expect([sender.failing, newAttempts().length]).toEqual([true, 0]);
+    endPause();
+    await settle();
+    expect([sender.failing, newAttempts().length]).toEqual([false, 1]);
+  });
+
+  test("keeps results for the next turn, which records each once, in order", async () => {
+    const { addShop, wake, settle, newAttempts, endPause, deliveries, log, logged } = await sendingSlowly();
+    const shop = await addShop("a", 5);
+    await wake();
+    for (const attempt of newAttempts()) attempt.end();
+    await settle();
+    const running = newAttempts();
+    const { turn } = deliveries;
+    const failure = Promise.withResolvers<never>();
+    deliveries.turn = () => failure.promise;
+    for (const attempt of running.slice(0, 2)) attempt.end();
+    await settle();
+    // These end while the turn that fails still records the others.
+    for (const attempt of running.slice(2)) attempt.end();
+    await settle();
+    failure.reject(new Error("disk I/O error"));
+    await settle();
+    expect(logged.filter((line) => line.includes("disk I/O error")).map((line) => JSON.parse(line).kept)).toEqual([4]);
+    const recorded: string[] = [];
+    deliveries.turn = async (results, ...others) => {
+      recorded.push(...results.map(({ claim }) => claim.id));
+      return turn(results, ...others);
+    };
+    endPause();
+    await settle();
+    expect(recorded).toEqual(running.map(({ claim }) => claim.id));
+    expect((await log(shop)).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(
+      Array<string>(5).fill("delivered 1"),
+    );
+  });
+});
+
+describe("stop", () => {
+  async function running() {
+    const all = await sendingSlowly();
+    const shop = await all.addShop("a", 9);
+    await all.wake();
+    for (const attempt of all.newAttempts()) attempt.end();
+    await all.settle();
+    return { ...all, shop, attempts: all.newAttempts() };
+  }
+
+  function countDelivered(deliveries: { status: string }[]): number {
+    return deliveries.filter(({ status }) => status === "delivered").length;
+  }
+
+  test("waits for the attempts that run, records each as it ends, and claims nothing more", async () => {
+    const { sender, shop, attempts, settle, newAttempts, log } = await running();
+    let stopped = false;
+    const stopping = sender.stop().then(() => {
+      stopped = true;
+    });
+    for (const [index, attempt] of attempts.entries()) {
+      expect([stopped, countDelivered(await log(shop))]).toEqual([false, 1 + index]);
+      attempt.end();
+      await settle();
+    }
+    await stopping;
+    expect(countDelivered(await log(shop))).toBe(5);
+    expect(newAttempts()).toEqual([]);
+  });
+
+  test("tries once more to record results that could not be recorded", async () => {
+    const { sender, shop, attempts, settle, breakDatabase, log } = await running();
+    const repair = breakDatabase();
+    for (const attempt of attempts) attempt.end();
+    await settle();
+    repair();
+    await sender.stop();
+    expect(countDelivered(await log(shop))).toBe(5);
+  });
+
+  test("ends although the database fails", async () => {
+    const { sender, attempts, breakDatabase } = await running();
+    breakDatabase();
+    for (const attempt of attempts) attempt.end();
+    await sender.stop();
+    expect(sender.failing).toBe(true);
+  });
+});

@@ -1,0 +1,116 @@
+import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
+import { createSender, type SenderSettings } from "../../src/delivery/sender.ts";
+import type { Shop } from "../../src/domain/shop.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
+import { createLog } from "../../src/log.ts";
+import type { Claim } from "../../src/store/deliveries.ts";
+import { TOKENS } from "../conformance/fixtures.ts";
+import { START, testApp } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { subscription } from "../support/records.ts";
+
+export const MINUTE = 60_000;
+export const OK: AttemptOutcome = { statusCode: 200, error: null, timedOut: false };
+
+/** One attempt, which ends when the test says so. */
+export interface Attempt {
+  claim: Claim;
+  end(outcome?: AttemptOutcome): void;
+  fail(error: Error): void;
+}
+
+/** A sender with a real database and attempts that wait for the test. */
+export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
+  const { app, clock, addShop } = await testApp();
+  // An attempt takes no time, however busy the machine is.
+  const { now } = performance;
+  performance.now = () => START;
+  afterTest(() => {
+    performance.now = now;
+  });
+  const { deliveries, webhooks, mirror } = app.store;
+  const logged: string[] = [];
+  const unended = new Set<Attempt>();
+  const attempts: Attempt[] = [];
+  let endPause = () => {};
+  const sender = createSender(
+    {
+      deliveries,
+      attempt(claim) {
+        const { promise, resolve, reject } = Promise.withResolvers<AttemptOutcome>();
+        const attempt = { claim, end: (outcome = OK) => resolve(outcome), fail: reject };
+        attempts.push(attempt);
+        unended.add(attempt);
+        return promise.finally(() => unended.delete(attempt));
+      },
+      now: clock.now,
+      sleep: (_ms, signal) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        endPause = resolve;
+        if (signal?.aborted) resolve();
+        signal?.addEventListener("abort", () => resolve());
+        return promise;
+      },
+      log: createLog("debug", { write: (text) => logged.push(text) }, clock.now),
+    },
+    { concurrency: 8, perShop: 4, timeoutMs: 10_000, waitsMs: [2 * MINUTE, 4 * MINUTE], ...changed },
+  );
+  afterTest(async () => {
+    const stopping = sender.stop();
+    for (const attempt of unended) attempt.end();
+    await stopping;
+  });
+
+  /** Lets the sender do everything that it can do now. */
+  async function settle(): Promise<void> {
+    for (let round = 0; round < 20; round += 1) await new Promise((next) => setImmediate(next));
+  }
+
+  /** Queues deliveries about contracts with these numbers. */
+  async function queue(shop: Shop, first: number, last: number): Promise<void> {
+    const records = Array.from({ length: last - first + 1 }, (_, n) => subscription(first + n));
+    await mirror.applyRecords([{ shop, records }], clock.now());
+  }
+
+  return {
+    sender,
+    deliveries,
+    clock,
+    logged,
+    settle,
+    endPause: () => endPause(),
+    /** Adds a shop with this many deliveries due. */
+    async addShop(name: string, count: number): Promise<Shop> {
+      const { shop } = await addShop(`${name}.myshopify.com`);
+      await webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: ["subscription.created"] }, START);
+      await queue(shop, 1, count);
+      return shop;
+    },
+    queue,
+    /** From now on, each contract queues a workflow trigger too. */
+    async chooseTriggers({ id, domain }: Shop): Promise<void> {
+      await app.store.connections.connect(id, "token", TOKENS, [], START);
+      await app.store.shops.set(domain, { triggers: TRIGGER_HANDLES });
+    },
+    setUrl: (shop: Shop, url: string) => webhooks.set(shop.id, { url }, START),
+    async wake(): Promise<void> {
+      sender.wake();
+      await settle();
+    },
+    /** The attempts since the last time. */
+    newAttempts: () => attempts.splice(0),
+    log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
+    /** Makes the database fail, until the returned function is called. */
+    breakDatabase(): () => void {
+      const { dueShops, turn } = deliveries;
+      deliveries.dueShops = () => Promise.reject(new Error("disk I/O error"));
+      deliveries.turn = () => Promise.reject(new Error("disk I/O error"));
+      return () => Object.assign(deliveries, { dueShops, turn });
+    },
+  };
+}
+
+/** The shop and the contract of each attempt. */
+export function contracts(attempts: readonly Attempt[]): string[] {
+  return attempts.map(({ claim }) => `${claim.shopId} ${JSON.parse(claim.body).data.contract_id.split("/").at(-1)}`);
+}

@@ -1,0 +1,63 @@
+import type { Sleep } from "../../src/lib/sleep.ts";
+import { createTurnLoop } from "../../src/lib/turn-loop.ts";
+
+interface Pause {
+  ms: number;
+  end(): void;
+}
+
+/** A loop whose turns and pauses end when the test says so. */
+export function loopWith(turn: () => Promise<void>) {
+  const pauses: Pause[] = [];
+  const failures: unknown[] = [];
+  const sleep: Sleep = (ms, signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve());
+    pauses.push({ ms, end: resolve });
+    return promise;
+  };
+  const loop = createTurnLoop({ turn, sleep, onFailure: (thrown) => failures.push(thrown), pauseMs: 50 });
+  return { loop, pauses, failures };
+}
+
+/** A loop that counts its turns. Each turn waits for its end if `held` is set, and throws what `error` holds. */
+export function countingLoop() {
+  const state = { begun: 0, ended: 0, atOnce: 0, most: 0, error: undefined as Error | undefined };
+  let held: PromiseWithResolvers<void> | undefined;
+  const turn = async () => {
+    state.begun += 1;
+    state.atOnce += 1;
+    state.most = Math.max(state.most, state.atOnce);
+    const { error } = state;
+    await held?.promise;
+    state.atOnce -= 1;
+    state.ended += 1;
+    if (error !== undefined) throw error;
+  };
+  return {
+    ...loopWith(turn),
+    state,
+    hold() {
+      held = Promise.withResolvers<void>();
+    },
+    release() {
+      held?.resolve();
+      held = undefined;
+    },
+  };
+}
+
+/** Lets the event loop run often enough for every turn that is requested and neither held nor paused. */
+export async function settle(): Promise<void> {
+  for (let round = 0; round < 10; round += 1) await new Promise((next) => setImmediate(next));
+}
+
+/** Notes when some work ends. */
+export function eventOf(work: Promise<unknown>): { happened: boolean } {
+  const event = { happened: false };
+  work.then(() => {
+    event.happened = true;
+  });
+  return event;
+}

@@ -1,0 +1,9 @@
+import { join } from "node:path";
+import { openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { randomBytes } from "./app.ts";
+
+/** Opens the store of a data folder, whose master key is beside the database. The caller closes it. */
+export function openStoreIn(folder: string, random = randomBytes): Promise<Store> {
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random });
+}

@@ -1,0 +1,34 @@
+import { createHmac } from "node:crypto";
+import { Program } from "./program.ts";
+import { Receiver } from "./receiver.ts";
+
+export const DOMAIN = "alpha.myshopify.com";
+export const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+
+interface Entry {
+  id: string;
+  status: string;
+  attempts: number;
+  error: string | null;
+}
+
+/** A shop whose endpoint for all topics is on this machine. */
+export async function shopSending(env: Record<string, string> = {}) {
+  const program = new Program(undefined, { ...LOCAL, ...env });
+  const receiver = new Receiver();
+  await program.json(["shop", "add", DOMAIN]);
+  await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
+  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  const intake = await program.json<{ secret: string }>(["intake", "secret"]);
+  const post = async (url: string, record: object) => {
+    const body = JSON.stringify(record);
+    const signature = `sha256=${createHmac("sha256", intake.secret).update(body).digest("hex")}`;
+    return fetch(`${url}/intake`, {
+      method: "POST",
+      body,
+      headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature },
+    });
+  };
+  const entries = (...args: string[]) => program.json<Entry[]>(["delivery", "list", ...args]);
+  return { program, receiver, secret, post, entries };
+}
