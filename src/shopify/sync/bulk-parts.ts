@@ -60,8 +60,18 @@ export function createBulkParts({ client, operations, readResult, loader, orderS
     const oldest = (await client.query(shop, OLDEST_CONTRACT, {})).subscriptionContracts.nodes[0];
     if (oldest === undefined) return undefined;
     const filter = `created_at:>='${isoUtc(Date.parse(oldest.createdAt) - ORDER_SLACK_MS)}'`;
-    const total = (await client.query(shop, ORDERS_COUNT, { query: filter })).ordersCount?.count ?? 0;
+    const total = await orderCount(shop, filter);
     return newPart(ordersBulkQuery(`${name}_orders`, filter), total);
+  }
+
+  /** @returns 0 if the platform does not count them: then contracts ask for each order */
+  async function orderCount(shop: Shop, query: string): Promise<number> {
+    try {
+      return (await client.query(shop, ORDERS_COUNT, { query })).ordersCount?.count ?? 0;
+    } catch (thrown) {
+      if (thrown instanceof PlatformError && thrown.reason !== "unavailable") return 0;
+      throw thrown;
+    }
   }
 
   /** Reads a part with bulk operations. @returns false if it has to be read page by page */

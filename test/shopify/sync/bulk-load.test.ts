@@ -234,6 +234,15 @@ describe("what bulk operations cannot give is read by pages", () => {
     await expectLoaded(all);
   });
 
+  test("without the count of orders", async () => {
+    const all = await largeShop();
+    const { fault } = all.platform;
+    all.platform.fault = (info) => (info.operation === "OrdersCount" ? { status: 404 } : fault(info));
+    await load(all);
+    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(1);
+    await expectLoaded(all);
+  });
+
   test("with one operation at a time, the second begins after the first", async () => {
     const all = await largeShop();
     all.remote.setBulk({ limit: 1 });
