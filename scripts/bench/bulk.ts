@@ -27,12 +27,12 @@ const MEBIBYTE = 1024 ** 2;
 
 interface Load {
   seconds: number;
-  peakMib: number;
+  peakMb: number;
   points: number;
   operations: Record<string, number>;
 }
 
-async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; peakMib: number }> {
+async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; peakMb: number }> {
   const start = performance.now();
   const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
     env: process.env,
@@ -43,7 +43,7 @@ async function sds(folder: string, ...args: string[]): Promise<{ seconds: number
   const [said, status] = await Promise.all([new Response(program.stderr).text(), program.exited]);
   if (status !== 0 || said.includes("cannot read")) throw new Error(`sds ${args.join(" ")}: ${said}`);
   const seconds = (performance.now() - start) / 1_000;
-  return { seconds, peakMib: Number(program.resourceUsage()?.maxRSS ?? Number.NaN) / MEBIBYTE };
+  return { seconds, peakMb: Number(program.resourceUsage()?.maxRSS ?? Number.NaN) / 1e6 };
 }
 
 async function load(standIn: StandIn, template: string, ...options: string[]): Promise<Load & { folder: string }> {
@@ -51,15 +51,15 @@ async function load(standIn: StandIn, template: string, ...options: string[]): P
   rmSync(folder, { recursive: true, force: true });
   cpSync(template, folder, { recursive: true });
   const before = await standIn.spent();
-  const { seconds, peakMib } = await sds(folder, "sync", DOMAIN, ...options);
+  const { seconds, peakMb } = await sds(folder, "sync", DOMAIN, ...options);
   const after = await standIn.spent();
   const operations = Object.fromEntries(
     Object.entries(after.operations).map(([name, n]) => [name, n - (before.operations[name] ?? 0)]),
   );
-  return { folder, seconds, peakMib, points: after.points - before.points, operations };
+  return { folder, seconds, peakMb, points: after.points - before.points, operations };
 }
 
-function add(table: Table, what: string, { seconds, peakMib, points, operations }: Load): void {
+function add(table: Table, what: string, { seconds, peakMb, points, operations }: Load): void {
   const asked = Object.entries(operations).filter(([, n]) => n > 0);
   const each = points / CONTRACTS;
   const hours = (each * GOAL_CONTRACTS) / SMALLEST_PLAN / 3_600;
@@ -70,7 +70,7 @@ function add(table: Table, what: string, { seconds, peakMib, points, operations 
     asked.map(([name, n]) => `${name} ${n}`).join(", "),
     `${each.toFixed(2)} points for each contract; ${rounded(hours)} h for ${GOAL_CONTRACTS.toLocaleString("en")}`,
   );
-  table.addBound(`${what}: peak resident memory`, peakMib, 200, "MiB");
+  table.addBound(`${what}: peak resident memory`, peakMb, 200, "MB");
 }
 
 rmSync(FOLDER, { recursive: true, force: true });
