@@ -11,6 +11,7 @@ import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createLargeBodies } from "./http/large-body.ts";
+import { createLargePages } from "./http/large-page.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
 import { createRoutes } from "./http/routes.ts";
@@ -197,13 +198,14 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
   const { gauge, recordWriter, bodyWriter, largeBodies, inboxWriter, sender } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
+  const largePages = createLargePages();
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verify = createVerifier(config.platformSecretFile);
   const routes = createRoutes({
-    list: (resource) => createListHandler(resource, store.pages, authenticator, readers),
+    list: (resource) => createListHandler(resource, store.pages, authenticator, readers, largePages),
     intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     admin: adminRoutes({

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
+import { printable } from "../log.ts";
 import { backupStore } from "../store/open-store.ts";
 import { configOf } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
@@ -24,7 +25,7 @@ async function backup(file: string, { json }: { json?: boolean }, command: Comma
   const { bytes } = await backupStore({ folder, file, masterKeyFile, random: randomBytes, now: Date.now() });
   const seconds = Math.round(performance.now() - startedAt) / 1000;
   if (json) printJson({ file, bytes, seconds });
-  else printLine(`${file}: ${bytes} bytes in ${seconds} s`);
+  else printLine(printable(`${file}: ${bytes} bytes in ${seconds} s`));
   if (existsSync(masterKeyFile)) tell(`The master key is not in it. Keep a copy of ${masterKeyFile} in another place.`);
   else tell(`sds: warning: the master key is not in it, and ${masterKeyFile} is missing`);
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Config } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
-import { parseDomain } from "../domain/shop.ts";
+import { parseNewDomain } from "../domain/shop.ts";
 import { createLog } from "../log.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { Credentials } from "../shopify/install/connect.ts";
@@ -62,7 +62,7 @@ export function addConnectionCommands(shop: Command): void {
 }
 
 async function connectShop(text: string, options: Options, command: Command): Promise<void> {
-  const domain = parseDomain(text);
+  const domain = parseNewDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
   const { shop, scopes, kind, hasContracts } = await withStore(command, async (store) => {

@@ -1,9 +1,11 @@
+import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/commit.ts";
 import { SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/record-schemas.ts";
 import { parseRecordText } from "../domain/records.ts";
 import type { Refusal } from "../domain/refusal.ts";
+import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import { withShop } from "./context.ts";
 import { type Line, readLines } from "./line-reader.ts";
@@ -37,6 +39,7 @@ export function addImportCommand(program: Command): void {
   ).action(async (file: string, { events = false, json }: Options, command: Command) => {
     const input = await openInput(file);
     const counts = await withShop(command, async (store, shop) => {
+      await finishBodies(store, shop, Date.now);
       const recordWriter = createRecordWriter(store.mirror, Date.now);
       return importLines(input, (records) =>
         recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
@@ -48,7 +51,7 @@ export function addImportCommand(program: Command): void {
 }
 
 interface Input {
-  stream: ReadableStream<Uint8Array>;
+  stream: AsyncIterable<Uint8Array>;
   /** Bytes; undefined for a pipe. */
   size: number | undefined;
 }
@@ -59,7 +62,9 @@ async function openInput(file: string): Promise<Input> {
   const stat = await handle.stat().catch(() => undefined);
   if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
   if (stat.isDirectory()) throw new SdsError("invalid", `${file} is a folder`);
-  return { stream: handle.stream(), size: stat.isFile() ? stat.size : undefined };
+  // Bun cannot wait for a device such as /dev/null, and its own reader does that.
+  if (!stat.isFile()) return { stream: createReadStream(file), size: undefined };
+  return { stream: handle.stream(), size: stat.size };
 }
 
 async function importLines(

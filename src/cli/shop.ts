@@ -8,7 +8,7 @@ import {
   PLANS,
   parseCreditTitle,
   parseCurrency,
-  parseDomain,
+  parseNewDomain,
   parsePlan,
   type Shop,
 } from "../domain/shop.ts";
@@ -110,7 +110,7 @@ export function addShopCommands(program: Command): void {
 
 async function add(domain: string, { plan, currency, json }: AddOptions, command: Command): Promise<void> {
   const shop = {
-    domain: parseDomain(domain),
+    domain: parseNewDomain(domain),
     plan: parsePlan(plan),
     currency: parseCurrency(currency),
     // A plan given with --plan stays. The platform's plan replaces the default.

@@ -18,10 +18,19 @@ export type CheckedEndpoint =
  */
 export async function checkEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
   const parsed = parseEndpoint(text, allow);
-  if ("refused" in parsed) return parsed;
-  const { endpoint } = parsed;
-  if (endpoint.isAddress) return { endpoint, addresses: [endpoint.host] };
-  const addresses = await lookUp(endpoint.host, resolve);
+  return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, allow);
+}
+
+/**
+ * Looks up the addresses of a parsed endpoint and checks them, as `checkEndpoint` does.
+ * @throws SdsError as `checkEndpoint`
+ */
+export async function checkAddresses(
+  endpoint: Endpoint,
+  resolve: Resolve,
+  allow: EgressAllow,
+): Promise<CheckedEndpoint> {
+  const addresses = endpoint.isAddress ? [endpoint.host] : await lookUp(endpoint.host, resolve);
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
   for (const address of addresses) {
     const refused = refusedAddress(address, endpoint.url.protocol, allow);

@@ -5,7 +5,7 @@
  */
 export interface AnswerReader {
   /** Takes the next bytes. @returns true once nothing more has to be read @throws AnswerError */
-  read(bytes: Uint8Array): boolean;
+  read(bytes: Buffer): boolean;
   /** The connection ended. @throws AnswerError if the answer did not end before */
   end(): void;
   /** The status of the answer, once all is read. */
@@ -31,7 +31,9 @@ const MAX_BODY_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[\t ]*((?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)[\t ]*$/;
+const HEADER = /^[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*$/;
+/** The headers that say how long the body is. */
+const FRAMING = /^(content-length|transfer-encoding):(.*)$/i;
 /** A value that goes on in the next line (RFC 9112, 5.2). */
 const FOLDED_LINE = /^[\t ][\t\x20-\x7e\x80-\xff]*$/;
 const CHUNK_SIZE = /^([\dA-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
@@ -49,124 +51,154 @@ type Part =
   | "trailers"
   | "nothing";
 
-export function createAnswerReader(): AnswerReader {
-  let part: Part = "status line";
-  let status = 0;
-  let isHead = true;
-  let headBytes = 0;
-  let bodyBytes = 0;
+/** An answer, as far as it was read. */
+interface Answer {
+  part: Part;
+  status: number;
+  isHead: boolean;
+  /** How many more bytes of the head, or of the body, may be read. */
+  headLeft: number;
+  bodyLeft: number;
   /** How many bytes of the fixed body or of the chunk are still to come. */
-  let counted = 0;
+  counted: number;
   /** The beginning of a line whose end has not come yet. */
-  let line = "";
-  const lengths: string[] = [];
-  const codings: string[] = [];
+  line: string;
+  lengths: string[];
+  codings: string[];
+}
 
-  function malformed(): AnswerError {
-    return new AnswerError("Malformed_HTTP_Response");
-  }
-
-  function takeLine(text: string): void {
-    if (part === "status line") takeStatus(text);
-    else if (part === "interim headers") takeInterimHeader(text);
-    else if (part === "headers") takeHeader(text);
-    else if (part === "chunk size") takeChunkSize(text);
-    else if (part === "end of chunk") {
-      if (text !== "") throw malformed();
-      part = "chunk size";
-    } else if (text === "") part = "nothing";
-  }
-
-  function takeStatus(text: string): void {
-    const digits = STATUS_LINE.exec(text)?.[1];
-    if (digits === undefined) throw malformed();
-    status = Number(digits);
-    part = status < 200 && status !== 101 ? "interim headers" : "headers";
-  }
-
-  function takeInterimHeader(text: string): void {
-    if (text === "") part = "status line";
-    else if (!HEADER.test(text) && !FOLDED_LINE.test(text)) throw malformed();
-  }
-
-  function takeHeader(text: string): void {
-    if (text === "") {
-      beginBody();
-      return;
-    }
-    const [, name = "", value = ""] = HEADER.exec(text) ?? [];
-    if (name === "" && !FOLDED_LINE.test(text)) throw malformed();
-    const values = () => value.split(",").map((each) => each.trim());
-    if (name.toLowerCase() === "content-length") lengths.push(...values());
-    if (name.toLowerCase() === "transfer-encoding") codings.push(...values());
-  }
-
-  /** How long the body is: RFC 9112, 6.3. */
-  function beginBody(): void {
-    isHead = false;
-    if (status === 101 || status === 204 || status === 304) part = "nothing";
-    else if (codings.length > 0)
-      part = codings.at(-1)?.toLowerCase() === "chunked" ? "chunk size" : "body until the end";
-    else if (lengths.length === 0) part = "body until the end";
-    else {
-      const [length = ""] = lengths;
-      if (!/^\d{1,15}$/.test(length) || lengths.some((other) => other !== length)) throw malformed();
-      counted = Number(length);
-      part = counted === 0 ? "nothing" : "fixed body";
-    }
-  }
-
-  function takeChunkSize(text: string): void {
-    const digits = CHUNK_SIZE.exec(text)?.[1];
-    if (digits === undefined) throw malformed();
-    counted = Number.parseInt(digits, 16);
-    part = counted === 0 ? "trailers" : "chunk";
-  }
-
-  /** Takes bytes of one part. @returns how many */
-  function takeSome(bytes: Uint8Array): number {
-    if (part === "body until the end") return bytes.length;
-    if (part === "fixed body" || part === "chunk") {
-      const taken = Math.min(bytes.length, counted);
-      counted -= taken;
-      if (counted === 0) part = part === "chunk" ? "end of chunk" : "nothing";
-      return taken;
-    }
-    const end = bytes.indexOf(LINE_FEED);
-    line += Buffer.from(bytes.buffer, bytes.byteOffset, end === -1 ? bytes.length : end).toString("latin1");
-    if (end === -1) return bytes.length;
-    const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
-    line = "";
-    takeLine(whole);
-    return end + 1;
-  }
-
-  function allowed(): number {
-    return isHead ? MAX_HEAD_BYTES - headBytes : MAX_BODY_BYTES - bodyBytes;
-  }
-
+/** Its functions are below, for all readers: functions for each one would be work for the garbage collector. */
+export function createAnswerReader(): AnswerReader {
+  const answer: Answer = {
+    part: "status line",
+    status: 0,
+    isHead: true,
+    headLeft: MAX_HEAD_BYTES,
+    bodyLeft: MAX_BODY_BYTES,
+    counted: 0,
+    line: "",
+    lengths: [],
+    codings: [],
+  };
   return {
-    read(bytes) {
-      let from = 0;
-      while (from < bytes.length && part !== "nothing") {
-        const inHead = isHead;
-        const taken = takeSome(bytes.subarray(from, from + allowed()));
-        from += taken;
-        if (inHead) headBytes += taken;
-        else bodyBytes += taken;
-        if (allowed() > 0) continue;
-        if (isHead) throw new AnswerError("ResponseHeadersTooLarge");
-        part = "nothing";
-      }
-      return part === "nothing";
-    },
-    end() {
-      if (part === "nothing" || part === "body until the end") return;
-      const isNoHttp = part === "status line" && line !== "" && !"HTTP/1.".startsWith(line.slice(0, 7));
-      throw isNoHttp ? malformed() : new AnswerError("ConnectionClosed");
-    },
+    read: (bytes) => read(answer, bytes),
+    end: () => end(answer),
     get status() {
-      return status;
+      return answer.status;
     },
   };
+}
+
+function read(answer: Answer, bytes: Buffer): boolean {
+  let from = 0;
+  while (from < bytes.length && answer.part !== "nothing") {
+    if (answer.isHead) {
+      const taken = takeSome(answer, bytes, from, Math.min(bytes.length, from + answer.headLeft));
+      from += taken;
+      answer.headLeft -= taken;
+      if (answer.isHead && answer.headLeft === 0) throw new AnswerError("ResponseHeadersTooLarge");
+    } else {
+      const taken = takeSome(answer, bytes, from, Math.min(bytes.length, from + answer.bodyLeft));
+      from += taken;
+      answer.bodyLeft -= taken;
+      if (answer.bodyLeft === 0) answer.part = "nothing";
+    }
+  }
+  return answer.part === "nothing";
+}
+
+function end({ part, line }: Answer): void {
+  if (part === "nothing" || part === "body until the end") return;
+  const isNoHttp = part === "status line" && line !== "" && !"HTTP/1.".startsWith(line.slice(0, 7));
+  throw isNoHttp ? malformed() : new AnswerError("ConnectionClosed");
+}
+
+/** Takes bytes of one part, none after `to`. @returns how many */
+function takeSome(answer: Answer, bytes: Buffer, from: number, to: number): number {
+  const { part } = answer;
+  if (part === "body until the end") return to - from;
+  if (part === "fixed body" || part === "chunk") {
+    const taken = Math.min(to - from, answer.counted);
+    answer.counted -= taken;
+    if (answer.counted === 0) answer.part = part === "chunk" ? "end of chunk" : "nothing";
+    return taken;
+  }
+  const lineEnd = bytes.indexOf(LINE_FEED, from);
+  const isWhole = lineEnd !== -1 && lineEnd < to;
+  const text = answer.line + bytes.toString("latin1", from, isWhole ? lineEnd : to);
+  answer.line = isWhole ? "" : text;
+  if (!isWhole) return to - from;
+  takeLine(answer, text.endsWith("\r") ? text.slice(0, -1) : text);
+  return lineEnd + 1 - from;
+}
+
+function takeLine(answer: Answer, text: string): void {
+  switch (answer.part) {
+    case "status line":
+      takeStatus(answer, text);
+      break;
+    case "interim headers":
+      if (text === "") answer.part = "status line";
+      else checkHeader(text);
+      break;
+    case "headers":
+      if (text === "") beginBody(answer);
+      else takeHeader(answer, text);
+      break;
+    case "chunk size":
+      takeChunkSize(answer, text);
+      break;
+    case "end of chunk":
+      if (text !== "") throw malformed();
+      answer.part = "chunk size";
+      break;
+    default:
+      if (text === "") answer.part = "nothing";
+  }
+}
+
+function takeStatus(answer: Answer, text: string): void {
+  const digits = STATUS_LINE.exec(text)?.[1];
+  if (digits === undefined) throw malformed();
+  answer.status = Number(digits);
+  answer.part = answer.status < 200 && answer.status !== 101 ? "interim headers" : "headers";
+}
+
+function checkHeader(text: string): void {
+  if (!HEADER.test(text) && !FOLDED_LINE.test(text)) throw malformed();
+}
+
+function takeHeader({ lengths, codings }: Answer, text: string): void {
+  checkHeader(text);
+  const [, name = "", value = ""] = FRAMING.exec(text) ?? [];
+  if (name === "") return;
+  const values = name.toLowerCase() === "content-length" ? lengths : codings;
+  values.push(...value.split(",").map((each) => each.trim()));
+}
+
+/** How long the body is: RFC 9112, 6.3. */
+function beginBody(answer: Answer): void {
+  const { status, lengths, codings } = answer;
+  answer.isHead = false;
+  if (status === 101 || status === 204 || status === 304) answer.part = "nothing";
+  else if (codings.length > 0)
+    answer.part = codings.at(-1)?.toLowerCase() === "chunked" ? "chunk size" : "body until the end";
+  else if (lengths.length === 0) answer.part = "body until the end";
+  else {
+    const [length = ""] = lengths;
+    if (!/^\d{1,15}$/.test(length) || lengths.some((other) => other !== length)) throw malformed();
+    answer.counted = Number(length);
+    answer.part = answer.counted === 0 ? "nothing" : "fixed body";
+  }
+}
+
+function takeChunkSize(answer: Answer, text: string): void {
+  const digits = CHUNK_SIZE.exec(text)?.[1];
+  if (digits === undefined) throw malformed();
+  answer.counted = Number.parseInt(digits, 16);
+  answer.part = answer.counted === 0 ? "trailers" : "chunk";
+}
+
+function malformed(): AnswerError {
+  return new AnswerError("Malformed_HTTP_Response");
 }

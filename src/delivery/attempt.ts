@@ -1,9 +1,10 @@
 import { connectReason } from "../domain/connect-reason.ts";
 import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
-import type { EgressAllow, Endpoint } from "../domain/endpoint.ts";
+import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
+import { remembering } from "../lib/remembering.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
-import { checkEndpoint, type Resolve } from "./address.ts";
+import { type CheckedEndpoint, checkAddresses, type Resolve } from "./address.ts";
 import type { Connect } from "./connector.ts";
 
 export interface AttemptSettings {
@@ -25,6 +26,8 @@ export interface AttemptOutcome extends Outcome {
   timedOut: boolean;
 }
 
+const REMEMBERED_URLS = 1_000;
+
 /**
  * Attempts to deliver a webhook once. Every failure of the endpoint is an outcome, and comes within the timeout.
  * Rejects with an SdsError `failed` if this process cannot open sockets.
@@ -32,6 +35,12 @@ export interface AttemptOutcome extends Outcome {
 export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome>;
 
 export function createWebhookAttempt(settings: AttemptSettings, connect: Connect): WebhookAttempt {
+  // Only what the text says. The addresses are checked at every attempt.
+  const parse = remembering(REMEMBERED_URLS, (url) => parseEndpoint(url, settings.allow));
+  const check = async (url: string, resolve: Resolve): Promise<CheckedEndpoint> => {
+    const parsed = parse(url);
+    return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, settings.allow);
+  };
   return async (request) => {
     const signal = AbortSignal.timeout(settings.timeoutMs);
     let resolving: string | undefined;
@@ -42,7 +51,8 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
       return addresses;
     };
     try {
-      return { ...(await send(request, { ...settings, resolve }, connect, signal)), timedOut: false };
+      const checked = await check(request.url, resolve);
+      return { ...(await send(request, checked, connect, signal)), timedOut: false };
     } catch (thrown) {
       if (thrown instanceof SdsError) throw thrown;
       if (!signal.aborted) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
@@ -57,11 +67,10 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
 
 async function send(
   request: WebhookRequest,
-  { resolve, allow }: AttemptSettings,
+  checked: CheckedEndpoint,
   connect: Connect,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const checked = await checkEndpoint(request.url, resolve, allow);
   signal.throwIfAborted();
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
   if ("unresolved" in checked) return { statusCode: null, error: connectError(checked.unresolved) };

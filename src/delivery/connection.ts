@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { connect, type Socket, type SocketHandler } from "bun";
 import { codeOf, SdsError } from "../domain/error.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
-import { AnswerError, createAnswerReader } from "./answer-reader.ts";
+import { AnswerError, type AnswerReader, createAnswerReader } from "./answer-reader.ts";
 
 export interface Target {
   address: string;
@@ -49,129 +49,138 @@ export function openConnection(
   const { promise: answered, resolve, reject } = Promise.withResolvers<number>();
   // Without a request nobody waits for the answer.
   answered.catch(() => undefined);
-  const reader = createAnswerReader();
-  let socket: Socket<Events> | undefined;
-  let isPending = true;
-  let isClosed = false;
-  let mayWrite = false;
-  /** What is still to be written. */
-  let unwritten: Uint8Array | undefined;
-
-  function close(): void {
-    if (isClosed && socket === undefined) return;
-    isClosed = true;
-    const open = socket;
-    socket = undefined;
-    // Not `end`: with TLS it waits for the other side's goodbye, which may never come.
-    open?.close();
-    reserve.refill();
-  }
-
-  function fail(thrown: unknown): void {
-    reject(thrown);
-    close();
-  }
-
-  function write(): void {
-    if (!mayWrite || unwritten === undefined || unwritten.length === 0) return;
-    const written = socket?.write(unwritten) ?? 0;
-    if (written > 0) unwritten = unwritten.subarray(written);
-  }
-
-  function read(bytes: Uint8Array): void {
-    if (isClosed) return;
-    try {
-      if (!reader.read(bytes)) return;
-      resolve(reader.status);
-      close();
-    } catch (thrown) {
-      fail(thrown);
-    }
-  }
-
-  function end(error?: Error): void {
-    if (isClosed) return;
-    try {
-      if (error !== undefined && error !== null) throw error;
-      if (!mayWrite) throw new AnswerError("ConnectionClosed");
-      reader.end();
-      resolve(reader.status);
-      close();
-    } catch (thrown) {
-      fail(thrown);
-    }
-  }
-
-  function closed(error?: Error): void {
-    reserve.refill();
-    end(error);
-  }
-
-  function open(accepted: Socket<Events>): void {
-    socket = accepted;
-    isPending = false;
-    // Nobody wants it any more.
-    if (isClosed) close();
-    mayWrite = target.tlsHost === undefined;
-    onSettled();
-    write();
-  }
-
-  function handshake(isTrusted: boolean, refusal: Error | null): void {
-    mayWrite = isTrusted;
-    if (isTrusted) write();
-    else fail(refusal ?? new AnswerError("ConnectionClosed"));
-  }
-
+  const state: State = {
+    reader: createAnswerReader(),
+    isPending: true,
+    isClosed: false,
+    isPlain: target.tlsHost === undefined,
+    mayWrite: false,
+    resolve,
+    reject,
+    onSettled,
+    reserve,
+  };
   reserve
-    .withSpare(() => connectSocket(target, { open, handshake, read, write, end, closed, fail }))
+    .withSpare(() => connectSocket(target, state))
     .catch((refusal: unknown) => {
       const error = asOurFault(refusal, reserve);
-      isPending = false;
-      fail(error);
+      state.isPending = false;
+      fail(state, error);
       onSettled(error);
     });
-
   return {
     get isPending() {
-      return isPending;
+      return state.isPending;
     },
     exchange(request) {
-      unwritten = request;
-      write();
+      state.unwritten = request;
+      write(state);
       return answered;
     },
-    close,
+    close: () => close(state),
   };
 }
 
-/** What happens to one socket. */
-interface Events {
-  open(socket: Socket<Events>): void;
-  handshake(isTrusted: boolean, refusal: Error | null): void;
-  read(bytes: Uint8Array): void;
-  write(): void;
-  end(): void;
-  closed(error?: Error): void;
-  fail(thrown: unknown): void;
+/** One connection, for the functions below. */
+interface State {
+  reader: AnswerReader;
+  socket?: Socket<State> | undefined;
+  isPending: boolean;
+  isClosed: boolean;
+  /** Without TLS. */
+  isPlain: boolean;
+  mayWrite: boolean;
+  /** What is still to be written. */
+  unwritten?: Uint8Array;
+  resolve(status: number): void;
+  reject(thrown: unknown): void;
+  onSettled(error?: unknown): void;
+  reserve: SocketReserve;
 }
 
 /** The same functions for all sockets: others for each one would have to be known to the garbage collector. */
-const HANDLERS: SocketHandler<Events> = {
-  open: (socket) => socket.data.open(socket),
-  handshake: ({ data }, isTrusted, refusal) => data.handshake(isTrusted, refusal),
-  data: ({ data }, bytes) => data.read(bytes),
-  drain: ({ data }) => data.write(),
-  end: ({ data }) => data.end(),
-  close: ({ data }, error) => data.closed(error),
-  error: ({ data }, thrown) => data.fail(thrown),
+const HANDLERS: SocketHandler<State> = {
+  open: (socket) => open(socket.data, socket),
+  handshake: ({ data }, isTrusted, refusal) => handshake(data, isTrusted, refusal),
+  data: ({ data }, bytes) => read(data, bytes),
+  drain: ({ data }) => write(data),
+  end: ({ data }) => end(data),
+  close({ data }, error) {
+    data.reserve.refill();
+    end(data, error);
+  },
+  error: ({ data }, thrown) => fail(data, thrown),
   // Without it, Bun would report the rejected promise a second time.
   connectError: () => undefined,
 };
 
-async function connectSocket(target: Target, events: Events): Promise<void> {
+function open(state: State, accepted: Socket<State>): void {
+  state.socket = accepted;
+  state.isPending = false;
+  // Nobody wants it any more.
+  if (state.isClosed) close(state);
+  state.mayWrite = state.isPlain;
+  state.onSettled();
+  write(state);
+}
+
+function handshake(state: State, isTrusted: boolean, refusal: Error | null): void {
+  state.mayWrite = isTrusted;
+  if (isTrusted) write(state);
+  else fail(state, refusal ?? new AnswerError("ConnectionClosed"));
+}
+
+function write(state: State): void {
+  const { unwritten, socket, mayWrite } = state;
+  if (!mayWrite || unwritten === undefined || unwritten.length === 0) return;
+  const written = socket?.write(unwritten) ?? 0;
+  if (written > 0) state.unwritten = unwritten.subarray(written);
+}
+
+function read(state: State, bytes: Buffer): void {
+  if (state.isClosed) return;
+  try {
+    if (state.reader.read(bytes)) succeed(state);
+  } catch (thrown) {
+    fail(state, thrown);
+  }
+}
+
+function end(state: State, error?: Error): void {
+  if (state.isClosed) return;
+  try {
+    if (error !== undefined && error !== null) throw error;
+    if (!state.mayWrite) throw new AnswerError("ConnectionClosed");
+    state.reader.end();
+    succeed(state);
+  } catch (thrown) {
+    fail(state, thrown);
+  }
+}
+
+function succeed(state: State): void {
+  state.resolve(state.reader.status);
+  close(state);
+}
+
+function fail(state: State, thrown: unknown): void {
+  state.reject(thrown);
+  close(state);
+}
+
+function close(state: State): void {
+  const { socket } = state;
+  if (state.isClosed && socket === undefined) return;
+  state.isClosed = true;
+  state.socket = undefined;
+  // Not `end`: with TLS it waits for the other side's goodbye, which may never come.
+  socket?.close();
+  state.reserve.refill();
+}
+
+async function connectSocket(target: Target, state: State): Promise<void> {
   const { address, port, tlsHost, isAddress, authorities } = target;
-  const destination = { hostname: address, port, data: events, socket: HANDLERS };
+  const destination = { hostname: address, port, data: state, socket: HANDLERS };
   if (tlsHost === undefined) await connect(destination);
   else {
     // `tls` is never empty: Bun takes an empty object for no TLS.

@@ -1,4 +1,5 @@
 import { messageOf } from "../domain/error.ts";
+import { nextTurn } from "../lib/next-turn.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
@@ -37,6 +38,11 @@ export interface Sender {
 
 /** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
+/** A turn waits for more results until it has so many, for so many rounds of the event loop at most. */
+const GATHERED_RESULTS = 200;
+const GATHER_ROUNDS = 20;
+/** It waits no longer once no attempt ended in so many rounds. */
+const QUIET_ROUNDS = 3;
 
 /**
  * Claims deliveries that are due, attempts them, and records the results. It works in turns: one transaction records
@@ -54,6 +60,8 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
   let results: AttemptResult[] = [];
   /** Whether the paces of before the start are known. */
   let isRestored = false;
+  /** Whether somebody asked for a turn since the last one. */
+  let isAsked = false;
   /** The wall clock at the last turn. */
   let lastTurnAt = Number.POSITIVE_INFINITY;
   const loop = createTurnLoop({
@@ -65,7 +73,24 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     },
   });
 
+  /**
+   * Waits while attempts go on ending, so that more of them share one transaction: it writes each page of the database
+   * once. This takes time only under load, because a round in which nothing happens takes microseconds. A turn that
+   * somebody asked for does not wait.
+   */
+  async function gather(): Promise<void> {
+    let quietRounds = 0;
+    for (let round = 0; round < GATHER_ROUNDS && quietRounds < QUIET_ROUNDS; round += 1) {
+      const count = results.length;
+      if (isAsked || loop.stopping || count === 0 || count >= Math.min(GATHERED_RESULTS, claims.size)) break;
+      await nextTurn();
+      quietRounds = results.length === count ? quietRounds + 1 : 0;
+    }
+  }
+
   async function turn(): Promise<void> {
+    await gather();
+    isAsked = false;
     const ended = results;
     results = [];
     try {
@@ -111,7 +136,8 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     const running = claims.get(claim.id);
     if (running !== undefined) {
       // The clock was set forward, so the lease ended early. The attempt that runs goes on, under the new lease.
-      running.lease = claim.lease;
+      const { lease, attempts, round } = claim;
+      Object.assign(running, { lease, attempts, round });
       return;
     }
     claims.set(claim.id, claim);
@@ -151,7 +177,10 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     get failing() {
       return loop.failing;
     },
-    wake: loop.wake,
+    wake() {
+      isAsked = true;
+      loop.wake();
+    },
     stop: loop.stop,
   };
 }

@@ -192,9 +192,9 @@ class ShopDraft {
     return decision;
   }
 
-  private planRedaction({ shopifyId }: RedactionRecord): void {
+  private planRedaction({ shopifyId, contacts }: RedactionRecord): void {
     const person = this.snapshot.customer(this.snapshot.ids.customer(shopifyId))?.resource;
-    const redaction = redactionOf(this.shop.domain, shopifyId, person);
+    const redaction = redactionOf(this.shop.domain, shopifyId, person, contacts);
     this.redactions.push({ redaction, deliveries: this.deliveries.length, rewards: this.rewards.length });
   }
 

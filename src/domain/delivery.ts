@@ -53,7 +53,7 @@ export function isLastAttempt(round: number, waits: readonly number[]): boolean 
  * @param waits milliseconds after each attempt of a round, except the last attempt
  */
 export function afterAttempt(
-  state: DeliveryState,
+  state: Pick<DeliveryState, "attempts" | "round">,
   { error }: Outcome,
   startedAt: number,
   waits: readonly number[],

@@ -1,21 +1,35 @@
+import type { Contacts } from "./platform-records.ts";
 import type { Customer } from "./resources.ts";
 
 /** Names of fields that hold e-mail addresses, names and places, in our records and in the platform's payloads. */
 const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|longitude|browser_ip|note/i;
 
+/** A telephone number as people write one. */
+const PHONE = /^[-+()./ 0-9]+$/;
+
 /** What is known about a person, to find it under any field name. */
 export interface KnownPerson {
-  email: string | null;
+  /** In lower case. */
+  emails: string[];
   names: string[];
+  /** Digits only. */
+  phones: string[];
 }
 
-/** What the customer's row says of the person. @param customer undefined for one that was never seen */
-export function knownPerson(customer: Customer | undefined): KnownPerson {
-  const { email = null, firstName, lastName } = customer ?? {};
-  const names = [firstName, lastName, `${firstName} ${lastName}`].filter(
-    (name) => typeof name === "string" && name !== "",
-  );
-  return { email, names: names.map((name) => String(name).toLowerCase()) };
+/**
+ * What the customer's row and the request say of the person. They can have different addresses, an older and a newer
+ * one.
+ * @param customer undefined for one that was never seen
+ */
+export function knownPerson(customer: Customer | undefined, { email, phone }: Contacts = {}): KnownPerson {
+  const { firstName, lastName } = customer ?? {};
+  const isGiven = (text: string | null | undefined): text is string => typeof text === "string" && text !== "";
+  const lower = (texts: (string | null | undefined)[]) => texts.filter(isGiven).map((text) => text.toLowerCase());
+  return {
+    emails: lower([customer?.email, email]),
+    names: lower([firstName, lastName, `${firstName} ${lastName}`]),
+    phones: lower([phone]).map(digitsOf).filter(isGiven),
+  };
 }
 
 /**
@@ -38,9 +52,12 @@ export function mentions(value: unknown, gid: string): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
-/** An address is found anywhere in a text; a name, or an address that has no @, only as the whole text. */
-function describes(text: string, { email, names }: KnownPerson): boolean {
-  const address = email?.toLowerCase() ?? "";
-  const hasAddress = address.includes("@") ? text.includes(address) : address !== "" && text === address;
-  return hasAddress || names.includes(text);
+/** An address is found anywhere in a text; a name, a number, or an address that has no @, only as the whole text. */
+function describes(text: string, { emails, names, phones }: KnownPerson): boolean {
+  const hasAddress = emails.some((email) => (email.includes("@") ? text.includes(email) : text === email));
+  return hasAddress || names.includes(text) || (PHONE.test(text) && phones.includes(digitsOf(text)));
+}
+
+function digitsOf(text: string): string {
+  return text.replaceAll(/[^0-9]/g, "");
 }

@@ -7,6 +7,14 @@ export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
   asOf: number;
+  /** What the request says of the person. It is searched for, and not stored. */
+  contacts?: Contacts;
+}
+
+/** Where somebody can be reached. */
+export interface Contacts {
+  email?: string;
+  phone?: string;
 }
 
 /** An attempt to charge, as the platform reports it. */

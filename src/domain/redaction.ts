@@ -1,6 +1,7 @@
 import { asObject, type JsonObject, parseExact } from "../lib/exact-json.ts";
 import { customerId, redactedId } from "./ids.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
+import type { Contacts } from "./platform-records.ts";
 import type { CustomerRecord, IncomingRecord } from "./record-schemas.ts";
 import type { Customer } from "./resources.ts";
 
@@ -72,9 +73,15 @@ export type Redaction = (stored: StoredText) => StoredText;
  * looks for fields by their names, and for what is known of the person. A queued body changes, and so does its
  * signature: the law is more important than equal bytes.
  * @param before the customer as known until now
+ * @param contacts what the request says of the person
  */
-export function redactionOf(domain: string, gid: string, before: Customer | undefined): Redaction {
-  const person = knownPerson(before);
+export function redactionOf(
+  domain: string,
+  gid: string,
+  before: Customer | undefined,
+  contacts: Contacts = {},
+): Redaction {
+  const person = knownPerson(before, contacts);
   const id = customerId(domain, gid);
   const searched = searchTexts(domain, gid);
   return (stored) => {

@@ -65,6 +65,16 @@ export function parseDomain(text: string): string {
   );
 }
 
+/**
+ * The domain of a shop that is added. An earlier version took addresses too, and these are still found.
+ * @throws SdsError `invalid` also for an address
+ */
+export function parseNewDomain(text: string): string {
+  // The last label of a host name is never a number.
+  if (!/\.[0-9]+$/.test(text)) return parseDomain(text);
+  throw new SdsError("invalid", `"${text}" is not a shop's domain: it must be a host name, like alpha.myshopify.com`);
+}
+
 /** @throws SdsError `invalid` */
 export function parsePlan(text: string): Plan {
   const plan = PLANS.find((known) => known === text);

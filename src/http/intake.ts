@@ -12,7 +12,7 @@ import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type Body, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
-import type { LargeBodies } from "./large-body.ts";
+import { BODIES_WAIT, type LargeBodies } from "./large-body.ts";
 import { respond } from "./respond.ts";
 import type { RouteContext, RouteHandler } from "./route.ts";
 
@@ -26,7 +26,7 @@ interface Dependencies {
   largeBodies: Pick<LargeBodies, "apply">;
   bodies: BodyReader;
   shops: ShopStore;
-  bodyWriter: Pick<BodyWriter, "isBehind">;
+  bodyWriter: Pick<BodyWriter, "isBehind" | "waitForBodies">;
   /** Counts posts that are signed: readers make room for them. */
   load: Pick<LoadGauge, "during">;
 }
@@ -51,6 +51,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
       using _open = keepOpen();
       return accepted(await largeBodies.apply(shop, body));
     }
+    if (!(await bodyWriter.waitForBodies(shop))) throw new SdsError("unavailable", BODIES_WAIT);
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused);
     return accepted(applied.accepted);

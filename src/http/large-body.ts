@@ -1,5 +1,7 @@
 import { SdsError } from "../domain/error.ts";
+import type { IncomingRecord } from "../domain/record-schemas.ts";
 import type { Shop } from "../domain/shop.ts";
+import { createByteBudget } from "../lib/byte-budget.ts";
 import type { Slices } from "../lib/slices.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
@@ -13,10 +15,13 @@ import type { Body } from "./body.ts";
 const MAX_BYTES_OF_SHOP = 20 * 1024 * 1024;
 const MAX_BYTES = 80 * 1024 * 1024;
 
+/** For a post that would have to wait too long for the large bodies that its shop posted before. */
+export const BODIES_WAIT = "A large body of this shop is still being applied. It is safe to try again.";
+
 export interface LargeBodyDependencies {
   mirror: Pick<MirrorStore, "knownContracts">;
   recordWriter: Pick<RecordWriter, "submit">;
-  bodyWriter: Pick<BodyWriter, "submit">;
+  bodyWriter: Pick<BodyWriter, "submit" | "waitForBodies">;
   slices: Slices;
 }
 
@@ -32,24 +37,13 @@ export function createLargeBodies(dependencies: LargeBodyDependencies): LargeBod
   // One after another, so that only one body at a time is in memory as text and as records.
   const checks = createSlots(1);
   let stopping = false;
-  /** Bytes by shop. */
-  const underWay = new Map<number, number>();
+  const underWay = createByteBudget({ maxBytes: MAX_BYTES, maxBytesOfOwner: MAX_BYTES_OF_SHOP });
 
   function enter({ id }: Shop, bytes: number): Disposable {
-    const total = [...underWay.values()].reduce((sum, each) => sum + each, 0);
-    const own = underWay.get(id) ?? 0;
-    if (total + bytes > MAX_BYTES || own + bytes > MAX_BYTES_OF_SHOP) {
-      const whose = own + bytes > MAX_BYTES_OF_SHOP ? " of this shop" : "";
-      throw new SdsError("unavailable", `Too many large bodies${whose} are being applied. It is safe to try again.`);
-    }
-    underWay.set(id, own + bytes);
-    return {
-      [Symbol.dispose]() {
-        const left = (underWay.get(id) ?? 0) - bytes;
-        if (left > 0) underWay.set(id, left);
-        else underWay.delete(id);
-      },
-    };
+    const share = underWay.take(id, bytes);
+    if (!("exceeded" in share)) return share;
+    const whose = share.exceeded === "own" ? " of this shop" : "";
+    throw new SdsError("unavailable", `Too many large bodies${whose} are being applied. It is safe to try again.`);
   }
 
   return {
@@ -80,12 +74,18 @@ async function checkAndStore(
   if ("refused" in checked) throw badRecord(checked.refused);
   const { accepted } = checked;
   if (accepted === 0) requireText(text);
-  const result =
-    "records" in checked
-      ? await recordWriter.submit({ shop, records: checked.records })
-      : await bodyWriter.submit(shop, checked.parts);
+  // Other shops must not wait until this one's bodies are applied.
+  if ("records" in checked) return { accepted, applied: applyFew(checked.records) };
+  const result = await bodyWriter.submit(shop, checked.parts);
   if ("refused" in result) throw badRecord(result.refused);
   // What is stored need not be in memory while it is applied.
   body[Symbol.dispose]();
-  return { accepted, applied: "applied" in result ? result.applied : Promise.resolve() };
+  return { accepted, applied: result.applied };
+
+  /** For records that fit into one commit. */
+  async function applyFew(records: IncomingRecord[]): Promise<void> {
+    if (!(await bodyWriter.waitForBodies(shop))) throw new SdsError("unavailable", BODIES_WAIT);
+    const applied = await recordWriter.submit({ shop, records });
+    if ("refused" in applied) throw badRecord(applied.refused);
+  }
 }

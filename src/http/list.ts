@@ -5,6 +5,7 @@ import type { Resource } from "../domain/resources.ts";
 import type { ReaderQueue } from "../lib/reader-queue.ts";
 import { MAX_PAGE_ROWS, type PageStore } from "../store/pages.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
+import { isLarge, type LargePages } from "./large-page.ts";
 import { respond } from "./respond.ts";
 import { queryOf, type RouteHandler } from "./route.ts";
 
@@ -21,6 +22,7 @@ export function createListHandler(
   pages: PageStore,
   authenticator: ApiKeyAuthenticator,
   readers: ReaderQueue,
+  largePages: LargePages,
 ): RouteHandler {
   return async (request, { client }) => {
     const authenticate = async () => {
@@ -46,6 +48,10 @@ export function createListHandler(
     }
     const nextCursor = page.end === null ? null : formatCursor(page.end);
     const body = enclose(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`);
+    if (isLarge(body)) {
+      readers.noteLong();
+      return largePages.respond(request, owner.shopId, body, PAGE_HEADERS);
+    }
     return respond(200, turn === undefined ? body : streamOf(body), PAGE_HEADERS);
   };
 }

@@ -14,11 +14,13 @@ export interface ReaderQueue {
    *   then, synchronously or in microtasks.
    */
   enter(): Promise<void> | undefined;
+  /** Called by a reader that took long: the next one runs in another turn, also while nothing else is under way. */
+  noteLong(): void;
 }
 
 /**
  * While other work is under way, lets one reader run in a turn of the event loop, so that the work waits for one reader
- * and not for as many as there are connections. Otherwise nobody waits.
+ * and not for as many as there are connections. Otherwise nobody waits, unless a reader took long.
  */
 export function createReaderQueue(load: Pick<LoadGauge, "busy" | "urgent">): ReaderQueue {
   const waiting: (() => void)[] = [];
@@ -38,13 +40,18 @@ export function createReaderQueue(load: Pick<LoadGauge, "busy" | "urgent">): Rea
     waiting.shift()?.();
   }
 
+  function take(): void {
+    if (taken) return;
+    taken = true;
+    setImmediate(nextTurn);
+  }
+
   return {
     enter() {
       if (taken) return new Promise((resolve) => waiting.push(resolve));
-      if (!load.busy) return undefined;
-      taken = true;
-      setImmediate(nextTurn);
+      if (load.busy) take();
       return undefined;
     },
+    noteLong: take,
   };
 }

@@ -18,6 +18,8 @@ const MAX_CHARACTERS = 256 * 1024;
 const TARGET_MS = 8;
 /** How long a start waits for what an earlier run left. A body of 5 MiB takes some seconds. */
 const RESUME_WAIT_MS = 10_000;
+/** How long a small post waits for the large bodies of its shop. */
+const SHOP_WAIT_MS = 10_000;
 
 /** Applies bodies that are too large for one commit, all of their records or none. */
 export interface BodyWriter {
@@ -37,6 +39,12 @@ export interface BodyWriter {
   resume(): Promise<void>;
   /** Whether a body of an earlier run is not applied to its end. A newer record would be overwritten by it. */
   isBehind(shop: ShopRef): boolean;
+  /**
+   * Waits until the bodies of the shop that are stored are applied, but not for longer than ten seconds. A small post
+   * does this first, because the rest of an older body would overwrite it.
+   * @returns whether none is left
+   */
+  waitForBodies(shop: ShopRef): Promise<boolean>;
   /** Ends after the commit that runs. The rest is applied after the next start. May be called twice. */
   stop(): Promise<void>;
 }
@@ -143,6 +151,20 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     resume() {
       resuming ??= resume();
       return resuming;
+    },
+
+    async waitForBodies({ id }) {
+      if (senders.endsOf(id).length === 0) return true;
+      const end = new AbortController();
+      const isLate = sleep(SHOP_WAIT_MS, AbortSignal.any([stop.signal, end.signal])).then(() => true);
+      try {
+        for (let ends = senders.endsOf(id); ends.length > 0; ends = senders.endsOf(id)) {
+          if (await Promise.race([Promise.allSettled(ends).then(() => false), isLate])) return false;
+        }
+        return !stop.signal.aborted;
+      } finally {
+        end.abort();
+      }
     },
 
     isBehind: ({ id }) => earlier.isBehind(id),

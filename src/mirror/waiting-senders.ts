@@ -9,6 +9,8 @@ export interface WaitingSenders {
    * @param oldest the oldest complete body of each shop that has one
    */
   note(oldest: readonly IntakeBody[]): void;
+  /** What resolves or rejects at the end of each body of a shop. */
+  endsOf(shopId: number): Promise<void>[];
   /** Rejects for one body. */
   fail(number: number, thrown: unknown): void;
   /** Rejects for all. */
@@ -32,6 +34,9 @@ export function createWaitingSenders(): WaitingSenders {
         waiting.delete(number);
         end.resolve();
       }
+    },
+    endsOf(shopId) {
+      return [...waiting.values()].filter((each) => each.shopId === shopId).map(({ end }) => end.promise);
     },
     fail(number, thrown) {
       waiting.get(number)?.end.reject(thrown);

@@ -33,6 +33,8 @@ export interface DeliveryDetails extends Delivery {
 /** A delivery that this process, and no other, may attempt until its lease ends. */
 export interface Claim {
   id: string;
+  /** Its place in the order of queueing. */
+  number: number;
   kind: DeliveryKind;
   shopId: number;
   /** The shop's. */
@@ -42,6 +44,8 @@ export interface Claim {
   secretVersion: number;
   /** The shop's URL now; null if it has none any more. */
   url: string | null;
+  /** Attempts so far, over all rounds. */
+  attempts: number;
   /** Attempts in this round so far. */
   round: number;
   lease: string;

@@ -90,12 +90,14 @@ for (const engine of engines()) {
       const shared = {
         shopId: shop.id,
         domain: shop.domain,
+        attempts: 0,
         round: 0,
         url: `${URL}/new`,
         lease: expect.stringMatching(/^.{10,}$/),
       };
       const expected = [webhook, trigger].map((row) => ({
         id: row?.["id"],
+        number: row?.["number"],
         kind: row?.["kind"],
         topic: row?.["topic"],
         body: row?.["body"],

@@ -6,7 +6,7 @@ import { codeOf } from "../../src/domain/error.ts";
 const KIB = 1024;
 
 /** What comes of an answer: its status, or the code of the error; and whether it was known before the connection ended. */
-function readAll(chunks: Iterable<Uint8Array>): { result: number | string; early: boolean } {
+function readAll(chunks: Iterable<Buffer>): { result: number | string; early: boolean } {
   const reader = createAnswerReader();
   try {
     for (const chunk of chunks) if (reader.read(chunk)) return { result: reader.status, early: true };
@@ -150,7 +150,7 @@ test("however the bytes are divided, the result is the same, and there is one", 
       const divided = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
       const { result } = readAll([bytes]);
       expect(readAll(divided).result).toEqual(result);
-      expect(readAll(Array.from(bytes, (byte) => Uint8Array.of(byte))).result).toEqual(result);
+      expect(readAll(Array.from(bytes, (byte) => Buffer.of(byte))).result).toEqual(result);
       if (typeof result === "string") expect(["Malformed_HTTP_Response", "ConnectionClosed"]).toContain(result);
       else expect(result).toBeWithin(100, 1000);
     }),

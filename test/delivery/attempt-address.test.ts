@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
-import type { Connect, Destination } from "../../src/delivery/connector.ts";
+import { type Connect, createConnector, type Destination } from "../../src/delivery/connector.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { httpServer, LOOPBACK, rawServer, send, TIMEOUT_MS } from "./attempting.ts";
 
@@ -19,6 +19,16 @@ describe("addresses", () => {
     expect(await send("https://hooks.example.test/", { resolve, allow: [] })).toEqual(
       refused("10.0.0.1 is a private address"),
     );
+  });
+
+  test("the name is looked up and checked again at the next attempt", async () => {
+    const named = httpServer(() => new Response()).replace("127.0.0.1", "hooks.example.test");
+    const answers = [["127.0.0.1"], ["10.0.0.1"]];
+    const resolve: Resolve = async () => answers.shift() ?? [];
+    const attempt = createWebhookAttempt({ resolve, allow: LOOPBACK, timeoutMs: TIMEOUT_MS }, createConnector());
+    const request = { url: named, topic: "order.charged", body: "{}", signature: "sha256=00" };
+    expect(await attempt(request)).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await attempt(request)).toEqual(refused("only https:// URLs are accepted"));
   });
 
   test("one refused address of several refuses all", async () => {

@@ -3,6 +3,39 @@ import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { START } from "../support/app.ts";
 import { contracts, MINUTE, OK, sendingSlowly } from "./slow-sending.ts";
 
+describe("attempts that end one after the other", () => {
+  const nextRound = () => new Promise((next) => setImmediate(next));
+
+  test("are recorded together, as long as half of those under way have not ended", async () => {
+    const { addShop, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
+    for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
+    await wake();
+    const recorded = noteRecorded();
+    for (const attempt of newAttempts().slice(0, 4)) {
+      attempt.end();
+      await nextRound();
+    }
+    await settle();
+    expect(recorded).toEqual([4]);
+  });
+
+  test("are recorded at once if somebody asks for a turn", async () => {
+    const { addShop, sender, wake, settle, newAttempts, noteRecorded } = await sendingSlowly();
+    for (const name of ["a", "b", "c", "d", "e", "f", "g", "h"]) await addShop(name, 1);
+    await wake();
+    const recorded = noteRecorded();
+    const [first, second] = newAttempts();
+    first?.end();
+    await nextRound();
+    sender.wake();
+    await nextRound();
+    await nextRound();
+    second?.end();
+    await settle();
+    expect(recorded).toEqual([1, 1]);
+  });
+});
+
 describe("the order of attempts", () => {
   test("takes shops in turn, and of each shop the oldest delivery first", async () => {
     const { addShop, queue, wake, settle, newAttempts } = await sendingSlowly({ concurrency: 1 });
@@ -272,4 +305,28 @@ test("the platform's answers to workflow triggers tell nothing of the endpoint",
   await queue(shop, 4, 5);
   expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["webhook", "webhook"]);
   expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
+});
+
+test("an attempt that another process made meanwhile counts", async () => {
+  const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly();
+  const shop = await addShop("a", 2);
+  await wake();
+  newAttempts()[0]?.end();
+  await settle();
+  const [slow] = newAttempts();
+  clock.ms += 15_000;
+  const { claimed } = await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
+  const failed = claimed.map((claim) => ({ claim, outcome, startedAt: clock.ms, duration: 1 }));
+  await deliveries.turn(failed, new Map(), clock.ms, clock.ms, [MINUTE]);
+  clock.ms += MINUTE;
+  // The attempt that runs goes on under a new lease.
+  await wake();
+  expect(newAttempts()).toEqual([]);
+  slow?.end();
+  await settle();
+  expect(await log(shop)).toMatchObject([
+    { status: "delivered", attempts: 2 },
+    { status: "delivered", attempts: 1 },
+  ]);
 });

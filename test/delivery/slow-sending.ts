@@ -100,6 +100,16 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     /** The attempts since the last time. */
     newAttempts: () => attempts.splice(0),
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
+    /** From now on, notes how many results each transaction records. */
+    noteRecorded(): number[] {
+      const { turn } = deliveries;
+      const recorded: number[] = [];
+      deliveries.turn = (ended, ...rest) => {
+        recorded.push(ended.length);
+        return turn(ended, ...rest);
+      };
+      return recorded;
+    },
     /** Makes the database fail, until the returned function is called. */
     breakDatabase(): () => void {
       const { dueShops, turn } = deliveries;

@@ -22,8 +22,8 @@ test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, Del
   ["retrying", 3, FAILURE, "retrying", 16],
   ["retrying", 4, FAILURE, "dead", null],
   ["retrying", 4, SUCCESS, "delivered", null],
-])("%s after %i attempts, %p: %s, next in %p minutes", (status, attempts, outcome, next, minutes) => {
-  const after = afterAttempt({ status, attempts, round: attempts, nextAttemptAt: 0 }, outcome, 1_000, WAITS);
+])("%s after %i attempts, %p: %s, next in %p minutes", (_before, attempts, outcome, next, minutes) => {
+  const after = afterAttempt({ attempts, round: attempts }, outcome, 1_000, WAITS);
   expect(after).toEqual({
     status: next,
     attempts: attempts + 1,

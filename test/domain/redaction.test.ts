@@ -44,6 +44,18 @@ test("the search finds every text that a redaction of one of the people changes"
 });
 
 test.each([
+  ["ada@old.example", "ADA@old.example now ada@new.example", null],
+  ["+1 555-0100", "(1) 555 0100", null],
+  ["+1 555-0100", "15550100 cents", "15550100 cents"],
+  ["+1 555-0100", "", ""],
+])("what the request names, %s, is removed from a text about the person: %p", (contact, value, expected) => {
+  const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
+  const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to: value });
+  const redacted = redactionOf(DOMAIN, gid.customer(1), undefined, contacts)({ place: "reward", key: "r", text });
+  expect(JSON.parse(redacted.text)).toMatchObject({ to: expected });
+});
+
+test.each([
   ["delivery", `{"customer_id":"${customerId(DOMAIN, gid.customer(1))}"}`, true],
   ["delivery", `{"friend":"${gid.customer(1)}"}`, true],
   ["delivery", `{"customer_id":"${customerId(DOMAIN, gid.customer(2))}","n":1}`, false],

@@ -48,7 +48,7 @@ test("readers make room for a signed post to the intake only, and its body count
     ...parts,
     recordWriter,
     largeBodies: unused,
-    bodyWriter: { isBehind: () => false },
+    bodyWriter: { isBehind: () => false, waitForBodies: async () => true },
   });
   const secret = (await app.store.shops.intakeSecret(shop.domain))?.secret ?? "";
   const headers = (signature: string) => ({

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
 import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
+import { createLargePages } from "../../src/http/large-page.ts";
 import { createListHandler } from "../../src/http/list.ts";
 import { createLog } from "../../src/log.ts";
 import { answerOf, page, refusal, UNAUTHORIZED } from "../support/answer.ts";
@@ -69,8 +70,11 @@ test("a request that waits for its turn while the removal of its shop begins get
     log,
     wrongKeys: { count: () => undefined },
   });
-  const waits = { enter: async () => void (await app.store.shops.beginRemoval(shop.domain, clock.now())) };
-  const list = createListHandler("customers", app.store.pages, authenticator, waits);
+  const waits = {
+    enter: async () => void (await app.store.shops.beginRemoval(shop.domain, clock.now())),
+    noteLong: () => undefined,
+  };
+  const list = createListHandler("customers", app.store.pages, authenticator, waits, createLargePages());
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
   const context = { id: "", peer: () => undefined, client: () => "", keepOpen: () => undefined };
   const answered = (async () => list(request, context))();

@@ -39,6 +39,29 @@ test("while work is urgent, eight turns are free of readers, and none waits for 
   expect(counts[18]).toBe(3);
 });
 
+test("after a reader that took long, one runs in each turn, also while nothing else is under way", async () => {
+  const queue = createReaderQueue({ busy: false, urgent: false });
+  let ran = 0;
+  const read = () => {
+    ran += 1;
+    queue.noteLong();
+  };
+  for (let reader = 0; reader < 3; reader += 1) {
+    const entry = queue.enter();
+    if (entry === undefined) read();
+    else entry.then(read);
+  }
+  const counts = [ran];
+  while (counts.length < 4) {
+    await turn();
+    counts.push(ran);
+  }
+  expect(counts).toEqual([1, 2, 3, 3]);
+  await turn();
+  expect(queue.enter()).toBeUndefined();
+  expect(queue.enter()).toBeUndefined();
+});
+
 test("a reader that comes while others wait runs after them", async () => {
   const queue = createReaderQueue({ busy: true, urgent: false });
   const order: string[] = [];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
 import type { BusyTimeoutMs } from "../../src/store/sqlite/database.ts";
 import { withStoreErrors } from "../../src/store/sqlite/errors.ts";
+import { createLockWait } from "../../src/store/sqlite/lock-wait.ts";
 import type { Store } from "../../src/store/store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { addShop, allRows, commit, failures, receipt, removeShop, TOKENS } from "../conformance/fixtures.ts";
@@ -139,12 +140,15 @@ test.each<[code: string, reason: string | undefined]>([
   ["ENOENT", undefined],
 ])("of SQLite's error %s the reason is %p", async (code, reason) => {
   const thrown = Object.assign(new Error("it failed"), { code });
-  const part = withStoreErrors({
-    async call(argument: number) {
-      throw argument === 1 ? thrown : new Error("the argument was lost");
+  const part = withStoreErrors(
+    {
+      async call(argument: number) {
+        throw argument === 1 ? thrown : new Error("the argument was lost");
+      },
+      setting: 5,
     },
-    setting: 5,
-  });
+    { lockWait: createLockWait(connect(":memory:"), 0), emptyLog: () => false },
+  );
   expect(part.setting).toBe(5);
   const [failure] = await failures([part.call(1)]);
   if (reason === undefined) expect(failure).toBe(thrown);

@@ -39,7 +39,7 @@ export async function addBigShop(run: Run, domain: string, person: string, rows:
 }
 
 /** Posts a platform webhook, signed. The header names the shop too. */
-function postPlatformWebhook(
+export function postPlatformWebhook(
   url: string,
   { shop, topic, id, payload }: { shop: string; topic: string; id: string; payload: object },
 ): Promise<Response> {

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { sentence } from "../../lib/text.ts";
+import { StoreError } from "../../store/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
 import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
 import {
@@ -143,6 +144,7 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
       try {
         return await visit(request, session, path, id);
       } catch (thrown) {
+        if (isRefused(thrown) && (await sessions.find(request)) === undefined) return signedOutPage();
         const status = thrown instanceof SdsError ? REFUSALS[thrown.code] : undefined;
         if (!(thrown instanceof SdsError) || status === undefined) throw thrown;
         return respondPage(refusal(status, sentence(thrown.message), sectionOf(path)), session.shop, session.csrf, []);
@@ -184,6 +186,11 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
     methods: Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, orTryAgain(handler)])),
   }));
   return [...assetRoutes(), ...guarded];
+}
+
+/** Also what a handler throws if the removal of the shop, and so the end of the session, began meanwhile. */
+function isRefused(thrown: unknown): boolean {
+  return thrown instanceof SdsError || (thrown instanceof StoreError && thrown.reason === "conflict");
 }
 
 /** The errors that become a page, with their status. Other errors are answered and logged as on other routes. */

@@ -84,7 +84,7 @@ type Reader = (payload: JsonObject, triggeredAt: number) => Intent;
 
 const COMPLIANCE: Record<string, Reader> = {
   "customers/redact": (payload, asOf) =>
-    withGid("Customer", asObject(payload["customer"])?.["id"], (shopifyId) => redaction(shopifyId, asOf)),
+    redaction(asObject(payload["customer"])?.["id"], asOf, asObject(payload["customer"])),
   "customers/data_request": (payload) =>
     withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => {
       const id = asObject(payload["data_request"])?.["id"];
@@ -109,8 +109,7 @@ const USES: Record<TopicUse, Reader> = {
   cycle: (payload) =>
     withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
-  customer_gone: (payload, asOf) =>
-    withGid("Customer", payload["admin_graphql_api_id"] ?? payload["id"], (shopifyId) => redaction(shopifyId, asOf)),
+  customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
     if (payload["status"] === "failed") return ignore("the merge failed");
     const deleted = payload["admin_graphql_api_customer_deleted_id"];
@@ -150,8 +149,17 @@ function readContract(contract: string, orders: string[] = []): Intent {
   return { do: "read_contract", contract, orders };
 }
 
-function redaction(shopifyId: string, asOf: number): Intent {
-  return { do: "apply", record: { type: "redaction", shopifyId, asOf } };
+/** @param customer its contacts may be others than those that the mirror has */
+function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
+  const { email, phone } = customer;
+  const contacts = {
+    ...(typeof email === "string" && { email }),
+    ...(typeof phone === "string" && { phone }),
+  };
+  return withGid("Customer", id, (shopifyId) => ({
+    do: "apply",
+    record: { type: "redaction", shopifyId, asOf, ...(Object.keys(contacts).length > 0 && { contacts }) },
+  }));
 }
 
 /** The id is a gid, or the number in one. A number that a float may have rounded is not used. */

@@ -58,7 +58,7 @@ export function checkCopy(path: string, name: string): CheckedCopy {
     db.run("PRAGMA journal_mode = DELETE");
     const version = checkVersion(db, name);
     if (version === 0) throw new SdsError("invalid", `${name} is empty: it is no backup`);
-    const problem = db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
+    const problem = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
     if (problem !== "ok") throw new Error(problem);
     return { sealedWith: sealedWith(db, version) };
   } catch (thrown) {

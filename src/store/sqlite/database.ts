@@ -7,8 +7,8 @@ import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /**
- * How long a statement waits for another process's lock, in milliseconds. Waiting blocks the event loop, so the server
- * waits a short time only; a command has nobody else to serve.
+ * How long an operation waits for another process's lock, in milliseconds. In the server somebody waits for the
+ * operation; a command has time. Only while the store is opened, waiting blocks the event loop.
  */
 export type BusyTimeoutMs = 2_000 | 30_000;
 
@@ -17,6 +17,11 @@ export type BusyTimeoutMs = 2_000 | 30_000;
  */
 const PAGE_SIZE = 16_384;
 const CACHE_KIB = 32 * 1024;
+/**
+ * With so many pages in the write-ahead log, 4 MiB, a commit moves them into the database. SQLite's own 1,000 are 16
+ * MiB here: on a small disk the log took all the space, and nothing was left to empty it.
+ */
+const LOG_PAGES = 256;
 
 export interface OpenOptions {
   /** Whether a missing or empty database is refused. Without it, a new one is made. */
@@ -96,6 +101,7 @@ function configured(db: Database): Database {
   // Deleted data, such as personal data after a redaction, must not stay in the file's free space.
   db.run("PRAGMA secure_delete = ON");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
   return db;
 }
 
@@ -158,14 +164,17 @@ function inUse(path: string, cause: unknown): SdsError {
 
 /**
  * Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the
- * database.
+ * database, such as a backup that reads: the connection must have a busy_timeout of 0.
  */
-export function checkpoint(db: Database, busyTimeoutMs: BusyTimeoutMs): void {
-  // Without this it would block the event loop as long as, for instance, a backup reads.
-  db.run("PRAGMA busy_timeout = 0");
+export function checkpoint(db: Database): void {
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+/** The same after a write found the disk full. @returns whether the log is empty now */
+export function tryCheckpoint(db: Database): boolean {
   try {
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+  } catch {
+    return false;
   }
 }

@@ -3,7 +3,7 @@ import { afterAttempt } from "../../domain/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { AttemptResult, Claim, DeliveryStore, DueShop, EndpointPace } from "../deliveries.ts";
-import { deliveryLog, STATE_COLUMNS, type StoredState } from "./delivery-log.ts";
+import { deliveryLog } from "./delivery-log.ts";
 import { removingShopIds } from "./shop-ids.ts";
 
 /** Deliveries that one transaction looks at after a clock change, so that nobody waits long for it. */
@@ -25,7 +25,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
          FROM deliveries INDEXED BY deliveries_due
          WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
        ) WHERE kind = firstKind
-     ) RETURNING id, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, round, lease`,
+     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, attempts, round, lease`,
   );
   const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
     `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
@@ -50,12 +50,9 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT shop_id AS shopId, url, pace, timed_out_at AS timedOutAt FROM webhook_endpoints
      WHERE pace IS NOT NULL AND url IS NOT NULL`,
   );
-  const underLease = db.prepare<StoredState, [number, string, string]>(
-    `SELECT ${STATE_COLUMNS} FROM deliveries WHERE shop_id = ? AND id = ? AND lease = ?`,
-  );
   const update = db.prepare(
     `UPDATE deliveries SET status = ?, attempts = ?, round = ?, next_attempt_at = ?, claimable_at = ?, lease = NULL,
-       last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ?`,
+       last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ? AND lease = ?`,
   );
   const addAttempt = db.prepare(
     `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
@@ -63,24 +60,14 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   );
   /** @returns false if another process took over the lease */
   function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): boolean {
-    const { shopId } = claim;
-    const before = underLease.get(shopId, claim.id, claim.lease);
-    if (before === null) return false;
-    const { status, attempts, round, nextAttemptAt } = afterAttempt(before, outcome, startedAt, waits);
+    const { shopId, number, lease } = claim;
+    // Under its lease nothing else changes a delivery, so it is as it was claimed.
+    const { status, attempts, round, nextAttemptAt } = afterAttempt(claim, outcome, startedAt, waits);
+    const { statusCode, error } = outcome;
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
-    update.run(
-      status,
-      attempts,
-      round,
-      nextAttemptAt,
-      nextAttemptAt,
-      outcome.statusCode,
-      outcome.error,
-      endedAt,
-      shopId,
-      before.number,
-    );
-    addAttempt.run(shopId, before.number, attempts, startedAt, duration, outcome.statusCode, outcome.error);
+    const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
+    if (update.run(...after, shopId, number, lease).changes === 0) return false;
+    addAttempt.run(shopId, number, attempts, startedAt, duration, statusCode, error);
     if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   }

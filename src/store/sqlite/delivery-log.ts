@@ -13,10 +13,10 @@ import { removingShopIds, shopIds } from "./shop-ids.ts";
 const ROWS_PER_STEP = 200;
 
 /** The columns of a `StoredState`. */
-export const STATE_COLUMNS =
+const STATE_COLUMNS =
   "number, status, attempts, round, next_attempt_at AS nextAttemptAt, lease, claimable_at AS claimableAt";
 
-export interface StoredState extends DeliveryState {
+interface StoredState extends DeliveryState {
   number: number;
   lease: string | null;
   claimableAt: number | null;

@@ -1,33 +1,49 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
 import { StoreError } from "../store-error.ts";
+import { isBusy, type LockWait } from "./lock-wait.ts";
 
 /** Turns SQLite's errors into errors of the port. */
 function storeErrorOf(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;
-  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return new StoreError("busy", thrown);
+  if (isBusy(thrown)) return new StoreError("busy", thrown);
   if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
   // Statements that SQLite cannot run are defects of ours, and shown as such.
   return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
-/** Wraps a part of the store, so that SQLite's errors leave it as StoreError. */
-export function withStoreErrors<T extends object>(part: T): T {
+/** What helps after a failure, so that the operation can be repeated. */
+interface Remedies {
+  lockWait: LockWait;
+  /** Makes room on a full disk. @returns whether it could */
+  emptyLog: () => boolean;
+}
+
+/** Wraps a part of the store, so that it repeats what can succeed now, and SQLite's errors leave it as StoreError. */
+export function withStoreErrors<T extends object>(part: T, remedies: Remedies): T {
   const wrapped = Object.entries(part).map(([name, method]) => [
     name,
-    typeof method === "function" ? translated(method as Method) : method,
+    typeof method === "function" ? translated(method as Method, remedies) : method,
   ]);
   return Object.fromEntries(wrapped) as T;
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-function translated(method: Method): Method {
+function translated(method: Method, { lockWait, emptyLog }: Remedies): Method {
+  async function repeated(thrown: unknown, args: unknown[]): Promise<unknown> {
+    if (isBusy(thrown)) return lockWait.repeat(() => method(...args), thrown);
+    if (codeOf(thrown) === "SQLITE_FULL" && emptyLog()) return method(...args);
+    throw thrown;
+  }
+
   return async (...args) => {
     try {
       return await method(...args);
     } catch (thrown) {
-      throw storeErrorOf(thrown);
+      return await repeated(thrown, args).catch((again: unknown) => {
+        throw storeErrorOf(again);
+      });
     }
   };
 }

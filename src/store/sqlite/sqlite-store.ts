@@ -7,12 +7,13 @@ import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
 import { dataRequestStore } from "./data-requests.ts";
-import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase } from "./database.ts";
+import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, tryCheckpoint } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
+import { createLockWait } from "./lock-wait.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
 import { orderStageStore } from "./order-stages.ts";
@@ -70,28 +71,33 @@ function sealedWith(db: Database): string | undefined {
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
   const typed = drizzle(db);
   const writeCheck = prepareWriteCheck(db);
+  // From here on nobody waits inside SQLite.
+  db.run("PRAGMA busy_timeout = 0");
+  const lockWait = createLockWait(db, busyTimeoutMs);
+  const emptyLog = (): boolean => tryCheckpoint(db);
+  const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, emptyLog });
   return {
-    shops: withStoreErrors(shopStore(db, typed, vault, random)),
-    keys: withStoreErrors(keyStore(db, typed)),
-    mirror: withStoreErrors(mirrorStore(db, random)),
-    intakeBodies: withStoreErrors(intakeBodyStore(db)),
-    webhooks: withStoreErrors(webhookStore(typed, vault, random)),
-    deliveries: withStoreErrors(deliveryStore(db, random)),
-    pages: withStoreErrors(pageStore(db)),
-    connections: withStoreErrors(connectionStore(typed, vault)),
-    inbox: withStoreErrors(inboxStore(db)),
-    syncs: withStoreErrors(syncStore(typed)),
-    orderStages: withStoreErrors(orderStageStore(db)),
-    people: withStoreErrors(personStore(db)),
-    dataRequests: withStoreErrors(dataRequestStore(db)),
-    sessions: withStoreErrors(sessionStore(typed)),
-    ...withStoreErrors({
+    shops: protect(shopStore(db, typed, vault, random)),
+    keys: protect(keyStore(db, typed)),
+    mirror: protect(mirrorStore(db, random)),
+    intakeBodies: protect(intakeBodyStore(db)),
+    webhooks: protect(webhookStore(typed, vault, random)),
+    deliveries: protect(deliveryStore(db, random)),
+    pages: protect(pageStore(db)),
+    connections: protect(connectionStore(typed, vault)),
+    inbox: protect(inboxStore(db)),
+    syncs: protect(syncStore(typed)),
+    orderStages: protect(orderStageStore(db)),
+    people: protect(personStore(db)),
+    dataRequests: protect(dataRequestStore(db)),
+    sessions: protect(sessionStore(typed)),
+    ...protect({
       async check() {
         checkVersionStays(db);
         writeCheck();
       },
       async checkpoint() {
-        checkpoint(db, busyTimeoutMs);
+        checkpoint(db);
       },
     }),
     async close() {

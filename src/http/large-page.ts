@@ -1,0 +1,56 @@
+import { createByteBudget } from "../lib/byte-budget.ts";
+import { respond, respondUnavailable } from "./respond.ts";
+
+/** A page of more bytes is sent in parts. Smaller ones mostly fit into the buffers of their connection. */
+const LARGE_BYTES = 256 * 1024;
+/** What is handed to a connection at once. The next part follows when the client has taken this one. */
+const PART_BYTES = 256 * 1024;
+/** Bytes of large pages that were made and not sent, of one shop and of all. */
+const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export function isLarge(page: Uint8Array): boolean {
+  return page.length > LARGE_BYTES;
+}
+
+/** Sends large pages, and limits how many bytes of them wait for clients that read slowly, or not at all. */
+export interface LargePages {
+  /** Counts the page until it is sent or the connection is closed. @returns 503 if too many bytes wait already */
+  respond(request: Request, shopId: number, page: Uint8Array<ArrayBuffer>, headers: Record<string, string>): Response;
+}
+
+/** @param limits for tests */
+export function createLargePages({ maxBytes = MAX_BYTES, maxBytesOfShop = MAX_BYTES_OF_SHOP } = {}): LargePages {
+  const unsent = createByteBudget({ maxBytes, maxBytesOfOwner: maxBytesOfShop });
+  return {
+    respond({ signal }, shopId, page, headers) {
+      const share = unsent.take(shopId, page.length);
+      if ("exceeded" in share) {
+        const whose = share.exceeded === "own" ? " of this shop" : "";
+        return respondUnavailable(
+          `Too many large pages${whose} are not read by their clients. It is safe to try again.`,
+        );
+      }
+      const end = () => share[Symbol.dispose]();
+      // If the client went away before, nobody reads the stream, and nobody cancels it.
+      if (signal.aborted) end();
+      signal.addEventListener("abort", end, { once: true });
+      return respond(200, partsOf(page, end), headers);
+    },
+  };
+}
+
+/** @param onEnd is called when the last part was taken, or none will be any more */
+function partsOf(page: Uint8Array<ArrayBuffer>, onEnd: () => void): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let sent = 0;
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(page.subarray(sent, sent + PART_BYTES));
+      sent += PART_BYTES;
+      if (sent < page.length) return;
+      controller.close();
+      onEnd();
+    },
+    cancel: onEnd,
+  });
+}

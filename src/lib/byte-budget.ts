@@ -1,0 +1,41 @@
+/** Limits how many bytes are in memory at once, in all and of each owner, such as a shop. */
+export interface ByteBudget {
+  /**
+   * Counts bytes until the share is disposed, which may be done twice.
+   * @returns whose limit they would exceed, if one; then nothing is counted
+   */
+  take(owner: number, bytes: number): Disposable | { exceeded: "own" | "total" };
+}
+
+interface Limits {
+  maxBytes: number;
+  maxBytesOfOwner: number;
+}
+
+export function createByteBudget({ maxBytes, maxBytesOfOwner }: Limits): ByteBudget {
+  /** By owner. */
+  const taken = new Map<number, number>();
+  let total = 0;
+
+  function add(owner: number, bytes: number): void {
+    const left = (taken.get(owner) ?? 0) + bytes;
+    total += bytes;
+    if (left > 0) taken.set(owner, left);
+    else taken.delete(owner);
+  }
+
+  return {
+    take(owner, bytes) {
+      if ((taken.get(owner) ?? 0) + bytes > maxBytesOfOwner) return { exceeded: "own" };
+      if (total + bytes > maxBytes) return { exceeded: "total" };
+      add(owner, bytes);
+      let isTaken = true;
+      return {
+        [Symbol.dispose]() {
+          if (isTaken) add(owner, -bytes);
+          isTaken = false;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { Database } from "bun:sqlite";
+import { codeOf } from "../../domain/error.ts";
+
+/** How often the lock is tried while somebody else has it. An attempt takes some microseconds. */
+const PROBE_INTERVAL_MS = 4;
+
+/** Repeats operations that found the database locked by another process. Nobody else has to wait meanwhile. */
+export interface LockWait {
+  /**
+   * @param operation failed with `busy`, and can be repeated: a failed transaction leaves nothing
+   * @throws the operation's error; `busy` if the lock is held for too long, and then at once until it is free
+   */
+  repeat<T>(operation: () => Promise<T>, busy: unknown): Promise<T>;
+}
+
+/**
+ * SQLite itself waits by blocking the program, each operation after the one before. So its own wait is 0, one look
+ * every few milliseconds serves all who wait, and reads go on.
+ * @param timeoutMs how long operations wait for one lock, from the moment it was first noticed
+ */
+export function createLockWait(db: Database, timeoutMs: number): LockWait {
+  /** Resolves to whether the lock became free in time. undefined while nobody else is known to have it. */
+  let lock: Promise<boolean> | undefined;
+
+  function watchLock(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const since = performance.now();
+    const timer = setInterval(() => {
+      if (isLocked(db)) {
+        if (performance.now() - since > timeoutMs) resolve(false);
+        return;
+      }
+      clearInterval(timer);
+      lock = undefined;
+      resolve(true);
+    }, PROBE_INTERVAL_MS);
+    return promise;
+  }
+
+  return {
+    async repeat(operation, busy) {
+      const began = performance.now();
+      for (let failure = busy; ; ) {
+        lock ??= watchLock();
+        if (!(await lock)) throw failure;
+        try {
+          return await operation();
+        } catch (thrown) {
+          if (!isBusy(thrown) || performance.now() - began > timeoutMs) throw thrown;
+          failure = thrown;
+        }
+      }
+    },
+  };
+}
+
+/** Whether another process holds a lock that SQLite could not get. */
+export function isBusy(thrown: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown));
+}
+
+/** Every other failure is for the operation itself to show. */
+function isLocked(db: Database): boolean {
+  try {
+    db.run("BEGIN IMMEDIATE");
+    db.run("ROLLBACK");
+    return false;
+  } catch (thrown) {
+    return isBusy(thrown);
+  }
+}

@@ -1,0 +1,40 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { Program } from "../support/program.ts";
+import { customer } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+async function withShop(): Promise<Program> {
+  const program = new Program();
+  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  return program;
+}
+
+test("a backup shows the name of its file without control characters", async () => {
+  const program = await withShop();
+  const { status, stdout } = await program.run(["backup", join(temporaryFolder(), "a\u001b[31m\u009bb")]);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^[^\p{Cc}]*a\?\[31m\?b: [^\p{Cc}]*\n$/u);
+});
+
+test("an import reads /dev/null, which has no records, and a named pipe", async () => {
+  const program = await withShop();
+  expect(await program.json(["import", "/dev/null"])).toEqual({ read: 0, changed: 0, events: 0 });
+  const pipe = join(temporaryFolder(), "pipe");
+  expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+  const writer = Bun.spawn(["sh", "-c", 'cat > "$1"', "sh", pipe], { stdin: Buffer.from(JSON.stringify(customer(1))) });
+  expect(await program.json(["import", pipe])).toEqual({ read: 1, changed: 1, events: 0 });
+  await writer.exited;
+});
+
+test("a shop's domain is a host name and no address", async () => {
+  const program = await withShop();
+  const { status, stderr } = await program.run(["shop", "add", "1.2.3.4"]);
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: 'sds: "1.2.3.4" is not a shop\'s domain: it must be a host name, like alpha.myshopify.com\n',
+  });
+});

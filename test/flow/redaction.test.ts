@@ -1,0 +1,33 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { temporaryFolder } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+import { customer, gid, reward } from "../support/records.ts";
+import { fileHas, platformSecretEnv, postPlatformWebhook } from "../support/removed-shop.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const ALPHA = "alpha.myshopify.com";
+const [OLD, PHONE] = ["bob@old.example", "+1 555 0100"];
+
+test("a customers/redact removes the address and the number that it names, which the mirror does not have", async () => {
+  const program = new Program(undefined, platformSecretEnv(temporaryFolder()));
+  await program.json(["shop", "add", ALPHA]);
+  // Nothing listens there: the deliveries stay in the queue.
+  await program.json(["webhook", "set", "--url", "https://127.0.0.1/", "--all-topics"]);
+  const records = [
+    customer(7, { email: "bob@new.example" }),
+    reward(OLD, { customer: gid.customer(7), contact: OLD, call: [PHONE] }),
+    reward("other", { customer: gid.customer(7), why: `for ${OLD}` }),
+  ];
+  await program.json(["import", "-", "--events"], { stdin: records.map((each) => JSON.stringify(each)).join("\n") });
+  const server = await program.serve();
+  const payload = { shop_domain: ALPHA, customer: { id: 7, email: OLD, phone: PHONE }, orders_to_redact: [] };
+  const webhook = { shop: ALPHA, topic: "customers/redact", id: "asked", payload };
+  expect((await postPlatformWebhook(server.url, webhook)).status).toBe(200);
+  await eventually(async () => (await program.json<unknown[]>(["inbox", "list"])).length === 0);
+  await server.stop();
+  for (const text of [OLD, PHONE, "bob@new.example"])
+    expect([text, fileHas(program.data, text)]).toEqual([text, false]);
+});

@@ -1,0 +1,15 @@
+import { expect, test } from "bun:test";
+import { START } from "../support/app.ts";
+import { signedIn } from "../support/signed-in.ts";
+
+test("a form of a shop whose removal begins meanwhile is answered as signed out", async () => {
+  const { post, store, shop } = await signedIn();
+  const { add } = store.keys;
+  store.keys.add = async (...key) => {
+    await store.shops.beginRemoval(shop.domain, START);
+    return add(...key);
+  };
+  const answer = await post("/admin/keys", { label: "Warehouse" });
+  expect(answer.status).toBe(401);
+  expect(await answer.text()).toContain("<h1>You are not signed in</h1>");
+});
