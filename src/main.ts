@@ -15,8 +15,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-// Messages that nobody can read end nothing: `serve` goes on when the reader of its log is gone.
-process.stderr.on("error", () => undefined);
+// Messages that nobody can read end nothing: `serve` goes on when the reader of its log is gone, or its disk is full.
+const unreadable = Promise.withResolvers<void>();
+process.stderr.on("error", () => unreadable.resolve());
 
 const status = await run(process.argv.slice(2));
 
@@ -30,5 +31,6 @@ await new Promise<void>((resolve) => {
 const written = new Promise<void>((resolve) => {
   process.stderr.end(() => resolve());
 });
-await Promise.race([written, Bun.sleep(STDERR_TIMEOUT_MS)]);
+// On a full disk the end of stderr is never called.
+await Promise.race([written, unreadable.promise, Bun.sleep(STDERR_TIMEOUT_MS)]);
 process.exit(status);

@@ -48,7 +48,7 @@ export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemo
           if (await removeSomeAndRest(shops, shop.id, sleep)) unfinished.push(shop);
           else log.info("a shop was removed with everything that was stored about it", { shop: shop.domain });
         } catch (thrown) {
-          // With a locked database each of the others would block the program too.
+          // While the database is locked, the others would fail too.
           if (thrown instanceof StoreError && thrown.reason === "busy") throw thrown;
           errors.push(thrown);
         }

@@ -49,7 +49,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
     return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
   }
 
-  /** Writes the first use of a key after the answer, because a locked database blocks the program at a write. */
+  /** Writes the first use of a key after the answer, because a write waits for seconds while the database is locked. */
   function writeSoon(): void {
     if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
     soon = nextTurn()

@@ -26,6 +26,7 @@ export interface Readiness {
 export function createReadiness({ store, sender, clock, log }: Dependencies): Readiness {
   let stopping = false;
   let checkedAt = Number.NEGATIVE_INFINITY;
+  let checking = false;
   let failure: string | undefined;
 
   async function check(): Promise<string | undefined> {
@@ -43,11 +44,12 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   return {
     async reason() {
       if (stopping) return "The program is stopping.";
-      if (clock() - checkedAt >= CHECK_VALID_MS) {
-        // Requests that come meanwhile make no second check. One of a locked database takes seconds, and the time in
-        // which the program works again is counted from its end.
-        checkedAt = clock();
+      // A check of a locked database takes seconds. Requests that come meanwhile make no second one, and get the result
+      // of the one before.
+      if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
+        checking = true;
         failure = await check();
+        checking = false;
         checkedAt = clock();
       }
       return failure ?? (sender.failing ? "Deliveries cannot be recorded." : undefined);

@@ -31,9 +31,9 @@ export interface TurnLoop {
 }
 
 /**
- * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a database that cannot be
- * used does not keep the program busy. Then it makes the turn again by itself: a wake during the pause is not lost, and no wake is
- * needed.
+ * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a database that cannot be used does
+ * not keep the program busy. Then it makes the turn again by itself: a wake during the pause is not lost, and no wake
+ * is needed.
  *
  * While it stops, the end of tracked work still makes a turn, so that no result waits for the slowest work.
  */

@@ -35,3 +35,10 @@ test("a command writes all of a long message for a slow reader before it ends", 
   );
   expect(await child.stdout.text()).toContain(`"${domain}" is not`);
 });
+
+test("a command whose messages cannot be written, because the disk is full, ends at once", async () => {
+  const began = performance.now();
+  const child = Bun.spawn(["bash", "-c", `"$@" 2>/dev/full`, "bash", ...PROGRAM, "shop", "nothing"]);
+  expect(await child.exited).toBe(2);
+  expect(performance.now() - began).toBeLessThan(4_000);
+});
