@@ -8,6 +8,8 @@ const PART_BYTES = 256 * 1024;
 /** Bytes of large pages that were made and not sent, of one shop and of all. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
+/** A client that takes longer for a page is cut off. Otherwise a few that read slowly keep others' pages out for ever. */
+const SENDING_TIMEOUT_MS = 120_000;
 
 export function isLarge(page: Uint8Array): boolean {
   return page.length > LARGE_BYTES;
@@ -20,7 +22,11 @@ export interface LargePages {
 }
 
 /** @param limits for tests */
-export function createLargePages({ maxBytes = MAX_BYTES, maxBytesOfShop = MAX_BYTES_OF_SHOP } = {}): LargePages {
+export function createLargePages({
+  maxBytes = MAX_BYTES,
+  maxBytesOfShop = MAX_BYTES_OF_SHOP,
+  sendingTimeoutMs = SENDING_TIMEOUT_MS,
+} = {}): LargePages {
   const unsent = createByteBudget({ maxBytes, maxBytesOfOwner: maxBytesOfShop });
   return {
     respond({ signal }, shopId, page, headers) {
@@ -35,22 +41,37 @@ export function createLargePages({ maxBytes = MAX_BYTES, maxBytesOfShop = MAX_BY
       // If the client went away before, nobody reads the stream, and nobody cancels it.
       if (signal.aborted) end();
       signal.addEventListener("abort", end, { once: true });
-      return respond(200, partsOf(page, end), headers);
+      return respond(200, partsOf(page, sendingTimeoutMs, end), headers);
     },
   };
 }
 
 /** @param onEnd is called when the last part was taken, or none will be any more */
-function partsOf(page: Uint8Array<ArrayBuffer>, onEnd: () => void): ReadableStream<Uint8Array<ArrayBuffer>> {
+function partsOf(
+  page: Uint8Array<ArrayBuffer>,
+  timeoutMs: number,
+  onEnd: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   let sent = 0;
+  let timer: Timer | undefined;
+  function end(): void {
+    clearTimeout(timer);
+    onEnd();
+  }
   return new ReadableStream({
+    start(controller) {
+      timer = setTimeout(() => {
+        onEnd();
+        controller.error(new Error("the client took too long to read the page"));
+      }, timeoutMs);
+    },
     pull(controller) {
       controller.enqueue(page.subarray(sent, sent + PART_BYTES));
       sent += PART_BYTES;
       if (sent < page.length) return;
       controller.close();
-      onEnd();
+      end();
     },
-    cancel: onEnd,
+    cancel: end,
   });
 }

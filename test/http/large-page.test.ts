@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { createConnection } from "node:net";
+import { createLargePages } from "../../src/http/large-page.ts";
+import { afterTest } from "../support/cleanup.ts";
+
+const PAGE_BYTES = 24 * 1024 * 1024;
+
+test("a client that reads a page too slowly is cut off, and its bytes count no more", async () => {
+  const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 300 });
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {}),
+  });
+  afterTest(() => server.stop(true));
+  const client = createConnection(server.port ?? 0, "127.0.0.1");
+  client.on("error", () => undefined);
+  client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  // It reads the first bytes and then nothing more.
+  const begun = Promise.withResolvers<void>();
+  client.once("readable", () => begun.resolve());
+  await begun.promise;
+  expect((await fetch(server.url)).status).toBe(503);
+  const deadline = performance.now() + 5_000;
+  let status = 503;
+  while (status === 503 && performance.now() < deadline) status = (await fetch(server.url)).status;
+  expect(status).toBe(200);
+  client.destroy();
+});
