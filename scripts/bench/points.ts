@@ -136,7 +136,9 @@ Object.assign(process.env, {
   SDS_LOG: "error",
 });
 tell("Loading a shop by pages ...");
-await measureLoad("by pages alone", [], 30);
+await measureLoad("by pages alone", ["--pages"], 30);
+tell("Loading it with bulk operations ...");
+await measureLoad("with bulk operations", [], 8);
 tell("Renewing contracts ...");
 await measureBillingNight();
 
