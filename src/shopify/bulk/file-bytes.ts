@@ -76,7 +76,9 @@ async function* download(
   try {
     const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
     if (response === undefined) return;
-    const { body, begin, end = byteCount } = startOf(response, offset);
+    const { body, begin, end: sentEnd } = startOf(response, offset);
+    // The platform knows the size. A host that sends less would lose data without a word.
+    const end = byteCount ?? sentEnd;
     if (Math.max(begin, end ?? 0) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
     let position = begin;
     for await (const chunk of body) {

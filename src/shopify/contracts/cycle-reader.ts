@@ -7,6 +7,7 @@ import type { ContractLineNode, ContractNode } from "../api/operations/contracts
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
 import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { badRecord, dateFrom } from "./values.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
 const FIRST_COUNT = 3;
@@ -14,6 +15,8 @@ const FIRST_COUNT = 3;
 const FURTHER_COUNT = 12;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
+/** More than a contract of a cycle each day has in ten years. */
+const MAX_CYCLES = 4_000;
 /** Nobody skips cycles in a row for longer. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
@@ -53,7 +56,7 @@ export interface CycleReader {
 export function createCycleReader(client: GraphqlClient, now: () => number): CycleReader {
   async function readRange(shop: ShopAddress, id: string, from: number, count: number): Promise<CycleNode[]> {
     const variables = { id, from, to: from + count - 1, count };
-    return (await client.query(shop, BILLING_CYCLES, variables)).subscriptionBillingCycles.nodes;
+    return (await client.query(shop, BILLING_CYCLES, variables)).subscriptionBillingCycles.nodes.map(checked);
   }
 
   /** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
@@ -61,7 +64,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     const end = now() + 2 * lengthMs;
     const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
     const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
-    return (await client.query(shop, BILLING_CYCLES_BY_DATE, variables)).subscriptionBillingCycles.nodes;
+    return (await client.query(shop, BILLING_CYCLES_BY_DATE, variables)).subscriptionBillingCycles.nodes.map(checked);
   }
 
   return {
@@ -87,6 +90,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
       while (!isEnough(all, node, reading, now())) {
         const last = all.at(-1)?.cycleIndex ?? 0;
         const nodes = await readRange(shop, node.id, last + 1, FURTHER_COUNT);
+        if (all.length > MAX_CYCLES) throw badRecord(`the platform's cycles of ${node.id} do not end`);
         // Cycles that do not come after the last one would be read again and again.
         if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
         all.push(...nodes);
@@ -112,6 +116,14 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
       return first && allNodes(first, readPage);
     },
   };
+}
+
+/** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
+function checked(cycle: CycleNode): CycleNode {
+  if (!(cycle.cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
+  dateFrom(cycle.cycleStartAt);
+  dateFrom(cycle.billingAttemptExpectedDate);
+  return cycle;
 }
 
 /** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */

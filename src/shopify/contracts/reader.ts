@@ -6,7 +6,7 @@ import { CONTRACT_LINES, type ContractLineNode, type ContractNode } from "../api
 import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
-import { isPlatformError, PlatformError } from "../api/platform-error.ts";
+import { isPlatformError } from "../api/platform-error.ts";
 import { type CycleReading, createCycleReader } from "./cycle-reader.ts";
 import { nextCycle, settledTime } from "./cycles.ts";
 import { expectedMoney, type NoteRounding } from "./money.ts";
@@ -14,6 +14,7 @@ import type { NodeLoader } from "./node-loader.ts";
 import { type OrderReader, orderOf, readOrders } from "./orders.ts";
 import { type CycleHistory, contractRecords } from "./records.ts";
 import type { RoundingReport } from "./rounding-report.ts";
+import { badRecord } from "./values.ts";
 
 /**
  * Reads contracts from the platform and makes records of them: the customer, the contract, its checkout and its billing
@@ -141,7 +142,7 @@ export function createContractReader(dependencies: Dependencies): ContractReader
     const { creditTitle, retryDays: retryPlan } = settings;
     const noteRounding: NoteRounding = (money) => rounding.add(shop, money);
     const customer = node.customer?.id ?? contract?.customerGid;
-    if (customer === undefined) throw new PlatformError("refused", `the platform names no customer for ${node.id}`);
+    if (customer === undefined) throw badRecord(`the platform names no customer for ${node.id}`);
     const lines = await readLines(client, shop, node);
     const orders = await readOrders(client, readOrder, shop, {
       contractGid: node.id,

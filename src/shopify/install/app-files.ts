@@ -3,6 +3,9 @@ import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
 import { API_VERSION } from "../api/address.ts";
 import { COMPLIANCE_TOPICS, topicSubscriptions } from "../inbox/topics.ts";
 
+/** A scope that is of no use without another one. */
+const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
+
 /**
  * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
  * for the extension of each trigger.
@@ -15,7 +18,7 @@ export function appFiles(
   clientId: string | null,
   without: readonly string[] = [],
 ): Record<string, string> {
-  const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope));
+  const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
   const extensions = TRIGGER_HANDLES.map((handle) => [
     `extensions/${handle}/shopify.extension.toml`,
     extensionFile(handle),

@@ -160,6 +160,11 @@ describe("a file is given up", () => {
     await expect(read(url, 0, { byteCount: 100 })).rejects.toThrow("broke off");
   });
 
+  test("of which its host has less than the platform says", async () => {
+    await expect(read(answering(() => new Response('{"id":1}\n')), 0, { byteCount: 100 })).rejects.toThrow("broke off");
+    await expect(read(answering(() => new Response("")), 0, { byteCount: 100 })).rejects.toThrow(BulkFailure);
+  });
+
   test("after six tries, with growing waits", async () => {
     const { files, url } = await host();
     files.behaviour.status = 500;

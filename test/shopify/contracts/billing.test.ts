@@ -196,3 +196,38 @@ test("a changed order that is charged reads its own cycle, and not all cycles si
   expect(await orderOf(all, 2)).toMatchObject({ totalCents: 2000 });
   expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
 });
+
+test.each([
+  [{ cycleIndex: 1, cycleStartAt: null }, "the platform sent an invalid date"],
+  [{ cycleIndex: 1, billingAttemptExpectedDate: "soon" }, "the platform sent an invalid date"],
+  [{ cycleIndex: 0 }, "the platform sent a billing cycle without a number"],
+])("a contract with a billing cycle like %j waits in the inbox, and is not read for ever", async (fields, error) => {
+  const all = await connected();
+  createContract(all.remote);
+  const cycle = {
+    status: "UNBILLED",
+    skipped: false,
+    edited: false,
+    cycleStartAt: MARCH,
+    billingAttemptExpectedDate: MARCH,
+    billingAttempts: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } },
+    ...fields,
+  };
+  const body = JSON.stringify({ data: { subscriptionBillingCycles: { nodes: [cycle] } } });
+  all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 200, body } : undefined);
+  await all.deliverAll();
+  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting.map((item) => item.error).join()).toContain(error);
+});
+
+test("contracts without any known customer do not end a load", async () => {
+  const all = await connected();
+  for (let n = 0; n < 2; n += 1) {
+    const customer = all.remote.createCustomer();
+    createContract(all.remote, { customer });
+    all.remote.deleteCustomer(customer);
+  }
+  all.test.clock.ms += 60_000;
+  const counts = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  expect(counts).toMatchObject({ subscriptions: 0, skipped: 2 });
+});
