@@ -4,10 +4,10 @@ import type { Shop } from "../../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts } from "../../domain/sync.ts";
 import type { Log } from "../../log.ts";
 import type { InboxStore } from "../../store/inbox.ts";
-import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
+import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import type { ChangeHint, ContractMirror, EventScope } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror, ContractPage, EventScope } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { contractWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
@@ -18,7 +18,7 @@ export interface Loader {
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
   loadContracts(
     shop: Shop,
-    nodes: readonly ContractWithAttempts[],
+    page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<Partial<SyncCounts>>;
   /** Reads a contract that changed again, unless a reading has shown the change already. */
@@ -57,8 +57,9 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
       return { ...counts, ...(await contracts.submit(shop, records)) };
     },
 
-    async loadContracts(shop, nodes, eventsOf) {
-      const results = await contracts.loadPage(shop, nodes, eventsOf);
+    async loadContracts(shop, page, eventsOf) {
+      const results = await contracts.loadPage(shop, page, eventsOf);
+      const { nodes } = page;
       const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
       const allFailed = nodes.length > 1 && failures.length === nodes.length;
       const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));

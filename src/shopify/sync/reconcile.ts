@@ -73,7 +73,7 @@ async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | unde
 
 /** Goes on with a run, from its stage and its page on. */
 async function runStages(
-  { client, contracts, loader }: Dependencies,
+  { client, contracts, loader, now }: Dependencies,
   shop: Shop,
   run: SyncRun,
   save: () => Promise<void>,
@@ -94,7 +94,8 @@ async function runStages(
   ): Promise<void> {
     if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
     if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
-    for await (const { nodes, endCursor } of readPages(client, shop, operation, field, { query, after: run.cursor })) {
+    const pages = readPages(client, shop, operation, field, { query, after: run.cursor }, now);
+    for await (const { nodes, endCursor } of pages) {
       run.counts = addCounts(run.counts, await read(nodes));
       run.cursor = endCursor;
       await save();
