@@ -70,7 +70,7 @@ export function createSynchronizer(dependencies: Dependencies): Synchronizer {
     async reconcile(shop, since, onProgress = ignoreProgress) {
       // Its platform webhooks can be lost too, and plans whose prices the platform keeps have none.
       await installations.read(shop);
-      return reconcile({ client, contracts, loader, syncs, now }, shop, since, onProgress);
+      return reconcile({ client, loader, syncs, now }, shop, since, onProgress);
     },
   };
 }
