@@ -127,11 +127,14 @@ async function runStages(
     return addCounts(counts, await follow(changes));
   });
   await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => {
-    // They come in the order of their time, so the last attempt of a contract counts.
-    const changes = nodes.map(({ subscriptionContract, createdAt, completedAt }): [string, ChangeHint] => {
-      return [subscriptionContract.id, contractHint(completedAt ?? createdAt)];
-    });
-    return follow(new Map(changes));
+    const changes = new Map<string, ChangeHint>();
+    for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+      const hint = contractHint(completedAt ?? createdAt);
+      const known = changes.get(subscriptionContract.id);
+      // They come in the order of their beginning, and the last one may not be the last to end.
+      if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
+    }
+    return follow(changes);
   });
 }
 

@@ -88,6 +88,27 @@ describe("reconciling", () => {
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
   });
 
+  test("finds an attempt that ended after a later one had begun", async () => {
+    const all = await loaded();
+    const challenged = all.remote.startAttempt(all.contract, 1);
+    all.test.clock.ms += 60_000;
+    all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    all.test.clock.ms += 60_000;
+    await all.deliverAll();
+    all.test.clock.ms += 60_000;
+    // The last webhook is lost.
+    all.platform.fault = ({ operation }) => {
+      if (operation !== "ChangedContracts") return undefined;
+      // The platform does not show the contract as changed.
+      const page = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [] };
+      return { status: 200, body: JSON.stringify({ data: { subscriptionContracts: page } }) };
+    };
+    all.remote.failAttempt(challenged);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 60_000;
+    expect(await reconcile(all)).toMatchObject({ changed: 2, events: 1 });
+  });
+
   test("begins five minutes before the last complete run", async () => {
     const all = await loaded();
     all.test.clock.ms -= HOUR_MS + 5 * 60_000;
