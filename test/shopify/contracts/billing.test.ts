@@ -187,15 +187,20 @@ test("an edited cycle expects what its own lines cost", async () => {
   expect(JSON.parse(String(failed?.["body"])).data).toMatchObject({ total_cents: 3000 });
 });
 
-test("a charge of a cycle that counted as settled is found, because its order is in no other cycle", async () => {
+test.each([2, 90])("a charge of cycle %p that counted as settled is found by its order", async (cycle) => {
   const all = await connected();
-  const contract = createContract(all.remote, { interval: "WEEK" });
+  const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
   all.remote.pause(contract);
   await all.deliverAll();
-  all.test.clock.ms += 60 * 7 * DAY_MS;
-  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 2));
+  all.test.clock.ms += 100 * 7 * DAY_MS;
+  all.remote.activate(contract);
   await all.deliverAll();
-  expect(await orderOf(all, 2)).toMatchObject({ status: "PAID", shopifyId: order });
+  const before = await nextBillingDate(all);
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+  await all.deliverAll();
+  expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
+  // What was not charged before stays settled.
+  expect(await nextBillingDate(all)).toBe(before);
 });
 
 describe("a platform webhook costs at most 25 points", () => {
