@@ -1,7 +1,7 @@
 import { type Event, orderEvents } from "./event.ts";
 import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
 import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "./platform-records.ts";
-import type { Order } from "./resources.ts";
+import type { Order, Subscription } from "./resources.ts";
 import { afterDecline } from "./retry-plan.ts";
 import {
   type Decision,
@@ -12,14 +12,20 @@ import {
   type SubscriptionRow,
   unknownContract,
 } from "./state.ts";
+import { isOlder } from "./subscription.ts";
+
+/** Statuses of a contract whose declined orders are not tried again. */
+const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
  * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
  * found by counting: those beyond the number that the mirror knows are new, whatever source reported the known ones.
  */
-export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecord): Decision {
-  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
-  if (contract === undefined) return unknownContract(record.subscription);
+export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
+  const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
+  if (contract === undefined) return unknownContract(given.subscription);
+  const isOutdated = isOlder(given.revision, contract.revision);
+  const record = isOutdated ? { ...given, contractEnded: ENDED_STATUSES.has(contract.resource.status) } : given;
   const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
   // Nothing happened in this cycle yet, so it is no order.

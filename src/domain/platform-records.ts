@@ -52,6 +52,8 @@ export interface BillingCycleRecord {
   attempts: BillingAttempt[];
   /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED): then nothing is tried again. */
   contractEnded: boolean;
+  /** The contract's revision when it was read. If the mirror has a newer one, the mirror says whether it has ended. */
+  revision?: string | null;
   /** The expected money, used until something is charged. */
   expected: OrderMoney;
   retryPlan: RetryPlan;

@@ -21,13 +21,15 @@ export interface RateLimiter {
   /**
    * Waits until enough points should be available, and reserves them.
    * @param priority the lowest number is served first; callers of one priority are served in the order of their calls
+   * @param sparePart a part of all points, 0 to 1, that is left to other programs while nobody more urgent waits here
    */
-  reserve(cost: number, priority: number): Promise<Release>;
+  reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
 }
 
 interface Caller {
   cost: number;
   priority: number;
+  sparePart: number;
   /** Grants the points. */
   proceed: () => void;
 }
@@ -47,18 +49,20 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   /** Whom the points are being saved for, and how to interrupt this. */
   let savingFor: { caller: Caller; interrupt: () => void } | undefined;
 
-  function waitFor(cost: number): number {
+  function waitFor({ cost, priority, sparePart }: Caller): number {
     if (status === undefined) return 0;
     const { maximumAvailable, currentlyAvailable, restoreRate } = status;
     const restored = ((clock() - statusAt) / 1000) * restoreRate;
     const available = Math.min(maximumAvailable, currentlyAvailable + restored) - reserved;
-    if (available >= cost || restoreRate <= 0) return 0;
-    return Math.min(Math.ceil(((cost - available) / restoreRate) * 1000), MAX_WAIT_MS);
+    const spare = queue.hasMoreUrgent(priority) ? 0 : sparePart * maximumAvailable;
+    const needed = Math.max(cost, Math.min(cost + spare, maximumAvailable));
+    if (available >= needed || restoreRate <= 0) return 0;
+    return Math.min(Math.ceil(((needed - available) / restoreRate) * 1000), MAX_WAIT_MS);
   }
 
   /** Waits for the points of a caller. @returns whether the wait was interrupted by a more urgent caller */
   async function save(caller: Caller): Promise<boolean> {
-    const waitMs = waitFor(caller.cost);
+    const waitMs = waitFor(caller);
     if (waitMs === 0) return false;
     const { promise: interrupted, resolve } = Promise.withResolvers<boolean>();
     savingFor = { caller, interrupt: () => resolve(true) };
@@ -80,10 +84,12 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   }
 
   return {
-    async reserve(cost, priority) {
+    async reserve(cost, priority, sparePart = 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      queue.add({ cost, priority, proceed: resolve });
-      if (savingFor !== undefined && queue.next() !== savingFor.caller) savingFor.interrupt();
+      queue.add({ cost, priority, sparePart, proceed: resolve });
+      const saver = savingFor?.caller;
+      const savesSpare = saver !== undefined && saver.sparePart > 0 && priority < saver.priority;
+      if (savesSpare || queue.next() !== saver) savingFor?.interrupt();
       void serve();
       await promise;
       return (newStatus) => {
@@ -106,6 +112,7 @@ function createCallerQueue() {
     add(caller: Caller): void {
       waiting.push(caller);
     },
+    hasMoreUrgent: (priority: number): boolean => waiting.some((caller) => caller.priority < priority),
     /** Whose turn it is. */
     next(): Caller | undefined {
       const [oldest] = waiting;

@@ -97,15 +97,17 @@ export function openPlatform(
     return { client: graphql, contracts: contractsThrough(graphql) };
   }
 
-  const syncClient = client.withOptions({ priority: "load" });
+  const loadClient = client.withOptions({ priority: "load" });
+  const reconcileClient = client.withOptions({ priority: "reconcile" });
   const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
   const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
     synchronizer: createSynchronizer({
-      client: syncClient,
-      contracts: contractsThrough(syncClient),
-      loadedContracts: contractsThrough(syncClient, createStagedNodeLoader(createNodeLoader(syncClient), orderStages)),
+      loadClient,
+      reconcileClient,
+      contracts: contractsThrough(reconcileClient),
+      loadedContracts: contractsThrough(loadClient, createStagedNodeLoader(createNodeLoader(loadClient), orderStages)),
       files: { fetch, sleep, allowHttp: baseUrl.startsWith("http://") },
       orderStages,
       installations,

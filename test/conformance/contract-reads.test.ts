@@ -43,6 +43,19 @@ for (const engine of engines()) {
       expect(stored).toEqual({ beganAt: START + 10, orders: Object.fromEntries(latest) });
     });
 
+    test("count in the order of their commits: one that began earlier forgets what was read since", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const reads = [
+        { contract: CONTRACT, beganAt: START - 1, orders: [gid.order(1)] },
+        { contract: CONTRACT, beganAt: START + 1, orders: [gid.order(2)] },
+        { contract: CONTRACT, beganAt: START, orders: [] },
+      ];
+      for (const read of reads) await store.mirror.applyRecords([{ shop, records: [], reads: [read] }], START);
+      const stored = (await store.mirror.contractReads(shop, [CONTRACT])).get(CONTRACT);
+      expect(stored).toEqual({ beganAt: START, orders: { [gid.order(1)]: START - 1 } });
+    });
+
     test("are looked up by an order's gid: all contracts that have the order, only in their own shop", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];

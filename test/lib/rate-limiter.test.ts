@@ -93,6 +93,7 @@ describe("callers who wait", () => {
       for (let round = 0; round < 50; round += 1) await Promise.resolve();
     };
     return {
+      limits,
       served,
       sleeps,
       settle,
@@ -142,6 +143,39 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt", "order"]);
     await pass();
     expect(served).toEqual(["attempt", "order", "load"]);
+  });
+
+  test("leave points to other programs, but not while somebody more urgent waits", async () => {
+    const { served, sleeps, settle, limits, pass } = waiting();
+    (await limits.reserve(0, 0))({ ...EMPTY, currentlyAvailable: 200 });
+    const call = (name: string, cost: number, priority: number, sparePart?: number) =>
+      void limits.reserve(cost, priority, sparePart).then(() => served.push(name));
+    call("load", 100, 4, 0.5);
+    await settle();
+    expect(sleeps.map(({ ms }) => ms)).toEqual([4_000]);
+    call("attempt", 100, 0);
+    await settle();
+    expect(served).toEqual(["attempt"]);
+    await pass();
+    expect(served).toEqual(["attempt", "load"]);
+    // More than all points never come.
+    call("large load", 900, 4, 0.5);
+    await settle();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });
+  });
+
+  test("leave none while somebody more urgent waits for their tenth", async () => {
+    const { served, sleeps, settle, empty, limits, call, pass } = waiting();
+    await empty();
+    void limits.reserve(19, 4, 0.5).then(() => served.push("load"));
+    for (let n = 0; n < 18; n += 1) call("attempt", 10, 0);
+    while (served.length < 18) await pass();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 5_190 });
+    call("late", 10, 0);
+    await settle();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 190 });
+    await pass();
+    expect(served.slice(18)).toEqual(["load"]);
   });
 
   test("get a point in ten, however many more urgent ones come", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { contractWebhook } from "../../src/shopify/inbox/payload.ts";
+import { changeWebhook } from "../../src/shopify/inbox/payload.ts";
 import { connected, DOMAIN } from "../support/connected.ts";
 import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
 
@@ -95,7 +95,7 @@ test("a contract without any known customer waits in the inbox", async () => {
 
 test("a contract that the platform does not have changes nothing", async () => {
   const all = await connected();
-  const { topic, body } = contractWebhook("gid://shopify/SubscriptionContract/1");
+  const { topic, body } = changeWebhook("contract", "gid://shopify/SubscriptionContract/1");
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
   await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });

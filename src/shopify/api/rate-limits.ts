@@ -8,6 +8,12 @@ import type { QueryCost } from "./graphql-response.ts";
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
+/**
+ * `sds sync` and `serve` are two programs with the same points, and neither knows what waits in the other. So a load
+ * leaves half of the points that can be saved up: then `serve` always finds some.
+ */
+const LOAD_SPARE_PART = 0.5;
+
 export interface RateLimits {
   /**
    * Waits until the shop should have the points of an operation.
@@ -48,10 +54,12 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   return {
     async reserve(shopId, operationName, priority) {
       const end = await begin(shopId, operationName);
-      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0, PRIORITIES.indexOf(priority));
-      return (cost) => {
-        if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
-        release(cost?.throttleStatus);
+      const cost = costs.get(operationName) ?? 0;
+      const sparePart = priority === "load" ? LOAD_SPARE_PART : 0;
+      const release = await limiterOf(shopId).reserve(cost, PRIORITIES.indexOf(priority), sparePart);
+      return (reported) => {
+        if (reported !== undefined) costs.set(operationName, reported.requestedQueryCost);
+        release(reported?.throttleStatus);
         end();
       };
     },

@@ -28,6 +28,8 @@ export interface CycleReading {
   before: Subscription | undefined;
   /** How many attempts the contract has; undefined if that is not known. */
   attemptCount?: number | undefined;
+  /** Whether all cycles up to now are read, because an order is in none of the open ones. */
+  readsSettled?: boolean;
   /** See `settledTime`. */
   settledBefore: number;
 }
@@ -77,8 +79,8 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
         : readRange(shop, contractGid, first, FIRST_COUNT);
     },
 
-    readFirst(shop, node, { mirrored, settledBefore }) {
-      const first = firstOpenCycle(mirrored, settledBefore);
+    readFirst(shop, node, { mirrored, settledBefore, readsSettled = false }) {
+      const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
       const { max } = intervalMs(node.billingPolicy);
       const cyclesSoFar = Math.ceil((endOf(node, undefined, now()) - Date.parse(node.createdAt)) / max);
       const count = Math.min(Math.max(cyclesSoFar + FIRST_COUNT - first, FIRST_COUNT), MAX_COUNT);
@@ -143,7 +145,7 @@ function endOf(node: ContractNode, before: Subscription | undefined, now: number
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,
-  { mirrored, before, settledBefore, attemptCount }: CycleReading,
+  { mirrored, before, settledBefore, attemptCount, readsSettled = false }: CycleReading,
   now: number,
 ): boolean {
   const last = cycles.at(-1);
@@ -151,6 +153,7 @@ function isEnough(
   if (last.cycleIndex < Math.max(0, ...mirrored.keys())) return false;
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
+  if (readsSettled && startAt <= endOf(node, before, now)) return false;
   if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
   if (!hasNextBilling(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
   const next = nextCycle(cycles, mirrored, settledBefore);

@@ -40,6 +40,13 @@ export interface ChangeHint {
   triggeredAt: number;
 }
 
+/** Contracts that the platform gave together. */
+export interface ContractPage {
+  nodes: readonly ContractWithAttempts[];
+  /** When they were asked for, epoch milliseconds. */
+  requestedAt: number;
+}
+
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractMirror {
   /**
@@ -61,7 +68,7 @@ export interface ContractMirror {
    */
   loadPage(
     shop: Shop,
-    nodes: readonly ContractWithAttempts[],
+    page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
   /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
@@ -157,7 +164,7 @@ export function createContractMirror(dependencies: Dependencies): ContractMirror
           ? submit(shop, [], { inboxNumbers })
           : read(shop, contractGid, hint.orders, inboxNumbers),
       ),
-    loadPage: (shop, nodes, eventsOf) =>
+    loadPage: (shop, { nodes, requestedAt }, eventsOf) =>
       mutex.runAll(
         nodes.map(({ id }) => `${shop.id} ${id}`),
         async () => {
@@ -167,7 +174,9 @@ export function createContractMirror(dependencies: Dependencies): ContractMirror
               const result = results[index];
               if (result?.status !== "fulfilled") throw result?.reason;
               const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
-              return { orders, ...(await submit(shop, result.value, { events: eventsOf(node) })) };
+              // Its orders are not noted: they may come from the stage, where they are older.
+              const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
+              return { orders, ...(await submit(shop, result.value, { events: eventsOf(node), reads })) };
             }),
           );
         },

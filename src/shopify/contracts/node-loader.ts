@@ -4,6 +4,7 @@ import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import { MAX_NODES_PER_QUERY, NODES } from "../api/operations/nodes.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
+import { isPlatformError } from "../api/platform-error.ts";
 
 /**
  * Reads contracts and orders by gid. What is asked for at the same time shares a query, because the platform charges a
@@ -37,7 +38,8 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
       },
       sizeOf: () => 1,
       maxSize: MAX_NODES_PER_QUERY,
-      failsAll: () => true,
+      // One id that the platform refuses must not fail the others.
+      failsAll: (thrown) => !(isPlatformError(thrown, "refused") && thrown.status === 200),
     });
   }
 

@@ -5,7 +5,7 @@ import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import { hasNextBilling, settledTime } from "./cycles.ts";
+import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
 import type { ContractReader, History } from "./reader.ts";
 
 /** Reads the contracts of a page, with far fewer points than one after another. */
@@ -29,8 +29,8 @@ interface OpenCycles {
 
 /**
  * Most contracts have only successful attempts, one for each cycle so far. Then two cycles tell the whole history: if
- * there are five attempts, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5. Of all other
- * contracts every cycle is read.
+ * there are five attempts, one interval apart, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5.
+ * Of all other contracts every cycle is read.
  */
 export function createContractPageReader({ client, reader, settingsOf, now }: Dependencies): ContractPageReader {
   async function lookUp(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
@@ -92,7 +92,7 @@ function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAtte
   return pageInfo.hasNextPage ? undefined : nodes.length;
 }
 
-/** @returns undefined if the open cycles do not show that the attempts were for the cycles before them */
+/** @returns undefined if the open cycles and the times do not show that the attempts were for the cycles before them */
 function regularHistory(
   node: ContractWithAttempts,
   { next, following }: OpenCycles,
@@ -103,6 +103,8 @@ function regularHistory(
   if (!areOpen) return undefined;
   const isDue = !next.skipped && Date.parse(next.billingAttemptExpectedDate) >= settledBefore;
   if (!isDue && hasNextBilling(node)) return undefined;
+  const times = [...attempts.map(({ createdAt }) => createdAt), next.billingAttemptExpectedDate];
+  if (!followEachOther(node, times)) return undefined;
   const billed = attempts.map((attempt, index) => ({
     cycleIndex: index + 1,
     skipped: false,
@@ -112,4 +114,14 @@ function regularHistory(
   }));
   const unbilled = [next, following].map((cycle) => ({ ...cycle, attempts: [], editedLines: undefined }));
   return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
+}
+
+/**
+ * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice, and the number
+ * of attempts does not tell the cycle.
+ */
+function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
+  const { min, max } = intervalMs(billingPolicy);
+  const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));
+  return gaps.every((gap) => gap > 0.5 * min && gap < 1.5 * max);
 }

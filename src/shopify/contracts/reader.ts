@@ -103,9 +103,9 @@ export function createContractReader(dependencies: Dependencies): ContractReader
     const open = [...first, ...(await cycleReader.readFurther(shop, node, reading, first))];
     const changed = await readChangedCycles(shop, node, reading, open[0]?.cycleIndex ?? 1);
     const cycles = await Promise.all([...changed, ...open].map((cycle) => readCycle(shop, node, cycle)));
-    if (settledBefore > 0 && hasUnseenOrder(reading, node, cycles)) {
+    if (reading.readsSettled !== true && hasUnseenOrder(reading, node, cycles)) {
       // It belongs to a cycle that counted as settled.
-      const whole = { ...reading, settledBefore: 0 };
+      const whole = { ...reading, readsSettled: true };
       return finish(shop, node, whole, await cycleReader.readFirst(shop, node, whole));
     }
     return make(shop, node, reading, { cycles, next: nextCycle(open, mirrored, settledBefore) });

@@ -60,6 +60,7 @@ function checkoutRecords({ node, orders, retryPlan }: ContractParts): BillingCyc
       attempts: [attempt],
       expected: money,
       contractEnded: hasEnded(node),
+      revision: node.revisionId,
       retryPlan,
     },
   ];
@@ -87,6 +88,7 @@ function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
           attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
           expected,
           contractEnded,
+          revision: node.revisionId,
           retryPlan,
         },
       ];

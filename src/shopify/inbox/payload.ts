@@ -62,9 +62,10 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
   }
 }
 
-/** Makes a webhook like those of the platform. With it, a contract that cannot be read now waits in the inbox. */
-export function contractWebhook(contractGid: string): { topic: string; body: string } {
-  return { topic: "subscription_contracts/update", body: JSON.stringify({ admin_graphql_api_id: contractGid }) };
+/** Makes a webhook like those of the platform. With it, what cannot be read now waits in the inbox. */
+export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
+  const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
+  return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
 }
 
 /** Reads a platform webhook. Pure; it has an answer for every topic and payload. */

@@ -7,6 +7,8 @@ import { nextCursor, type Page } from "../api/paging.ts";
 export interface ReadPage<T> {
   nodes: T[];
   endCursor: string | null;
+  /** When it was asked for, epoch milliseconds. The next page is asked for before it is needed. */
+  requestedAt: number;
 }
 
 /**
@@ -21,20 +23,22 @@ export async function* readPages<T, F extends string>(
   operation: Operation<PageVariables, Record<F, Page<T>>>,
   field: F,
   { after = null, query = null }: Partial<PageVariables>,
+  now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
-  async function request(cursor: string | null): Promise<Page<T>> {
-    return (await client.query(shop, operation, { after: cursor, query }))[field];
+  async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
+    const requestedAt = now();
+    return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
   }
 
   let current = after;
-  let pending: Promise<Page<T>> | undefined = request(current);
+  let pending: ReturnType<typeof request> | undefined = request(current);
   while (pending !== undefined) {
-    const page: Page<T> = await pending;
+    const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);
-    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor };
+    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
   }
 }

@@ -10,14 +10,13 @@ import { CUSTOMERS } from "../api/operations/customers.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
 import { CHANGED_ORDERS } from "../api/operations/orders.ts";
 import type { Page } from "../api/paging.ts";
-import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
+import type { ChangeHint } from "../contracts/mirror.ts";
 import type { Loader } from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
 
 interface Dependencies {
   client: GraphqlClient;
-  contracts: Pick<ContractMirror, "contractsOfOrder">;
   loader: Loader;
   syncs: SyncStore;
   now: () => number;
@@ -73,7 +72,7 @@ async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | unde
 
 /** Goes on with a run, from its stage and its page on. */
 async function runStages(
-  { client, contracts, loader }: Dependencies,
+  { client, loader, now }: Dependencies,
   shop: Shop,
   run: SyncRun,
   save: () => Promise<void>,
@@ -94,7 +93,8 @@ async function runStages(
   ): Promise<void> {
     if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
     if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
-    for await (const { nodes, endCursor } of readPages(client, shop, operation, field, { query, after: run.cursor })) {
+    const pages = readPages(client, shop, operation, field, { query, after: run.cursor }, now);
+    for await (const { nodes, endCursor } of pages) {
       run.counts = addCounts(run.counts, await read(nodes));
       run.cursor = endCursor;
       await save();
@@ -115,22 +115,26 @@ async function runStages(
   });
   await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
     const changes = new Map<string, ChangeHint>();
-    const found = await Promise.all(nodes.map(({ id }) => contracts.contractsOfOrder(shop, id)));
+    const found = await Promise.all(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
     for (const [index, { id, updatedAt }] of nodes.entries()) {
-      for (const contract of found[index] ?? []) {
+      for (const contract of found[index]?.contracts ?? []) {
         const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
         const latest = Math.max(triggeredAt, Date.parse(updatedAt));
         changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
       }
     }
-    return follow(changes);
+    const counts = found.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
+    return addCounts(counts, await follow(changes));
   });
   await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => {
-    // They come in the order of their time, so the last attempt of a contract counts.
-    const changes = nodes.map(({ subscriptionContract, createdAt, completedAt }): [string, ChangeHint] => {
-      return [subscriptionContract.id, contractHint(completedAt ?? createdAt)];
-    });
-    return follow(new Map(changes));
+    const changes = new Map<string, ChangeHint>();
+    for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+      const hint = contractHint(completedAt ?? createdAt);
+      const known = changes.get(subscriptionContract.id);
+      // They come in the order of their beginning, and the last one may not be the last to end.
+      if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
+    }
+    return follow(changes);
   });
 }
 

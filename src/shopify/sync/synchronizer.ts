@@ -34,7 +34,8 @@ export interface Synchronizer {
 }
 
 interface Dependencies {
-  client: GraphqlClient;
+  loadClient: GraphqlClient;
+  reconcileClient: GraphqlClient;
   contracts: ContractMirror;
   /** The same, but orders that a load has staged are taken from there. */
   loadedContracts: ContractMirror;
@@ -51,18 +52,25 @@ interface Dependencies {
 }
 
 export function createSynchronizer(dependencies: Dependencies): Synchronizer {
-  const { client, contracts, loadedContracts, files, orderStages, installations, syncs, inbox, now, clock, log } =
-    dependencies;
+  const { loadClient, reconcileClient, contracts, loadedContracts, files, orderStages } = dependencies;
+  const { installations, syncs, inbox, now, clock, log } = dependencies;
   const loader = createLoader({ contracts, inbox, now, log });
   const firstLoader = createLoader({ contracts: loadedContracts, inbox, now, log });
-  const operations = createBulkOperations({ client, sleep: files.sleep, clock });
+  const operations = createBulkOperations({ client: loadClient, sleep: files.sleep, clock });
   const readResult = createResultReader(operations, files);
-  const bulkParts = createBulkParts({ client, operations, readResult, loader: firstLoader, orderStages, log });
+  const bulkParts = createBulkParts({
+    client: loadClient,
+    operations,
+    readResult,
+    loader: firstLoader,
+    orderStages,
+    log,
+  });
   const ignoreProgress = () => {};
   return {
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync(
-        { client, loader: firstLoader, bulkParts, syncs, orderStages, inbox, now },
+        { client: loadClient, loader: firstLoader, bulkParts, syncs, orderStages, inbox, now },
         shop,
         options,
         onProgress,
@@ -70,7 +78,7 @@ export function createSynchronizer(dependencies: Dependencies): Synchronizer {
     async reconcile(shop, since, onProgress = ignoreProgress) {
       // Its platform webhooks can be lost too, and plans whose prices the platform keeps have none.
       await installations.read(shop);
-      return reconcile({ client, contracts, loader, syncs, now }, shop, since, onProgress);
+      return reconcile({ client: reconcileClient, loader, syncs, now }, shop, since, onProgress);
     },
   };
 }

@@ -94,6 +94,51 @@ describe.each(["webhooks", "a load"])("with %s, the next billing date", (source)
   });
 });
 
+describe("a load of a contract whose attempts were all successful", () => {
+  /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began. */
+  async function loadedAfter(charges: [cycle: number, day: number][], day: number): Promise<ConnectedShop> {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    for (const [cycle, chargedAfter] of charges) {
+      all.test.clock.ms = Date.parse(MARCH) + chargedAfter * DAY_MS;
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+    }
+    all.test.clock.ms = Date.parse(MARCH) + day * DAY_MS;
+    await load(all);
+    return all;
+  }
+
+  async function renewalsOf({ shop }: ConnectedShop): Promise<unknown[]> {
+    const numbers = (await shop.all("orders")).map(({ cycleNumber }) => Number(cycleNumber));
+    return numbers.filter((number) => number > 0).toSorted((a, b) => a - b);
+  }
+
+  test("finds the cycle of a charge after cycles that nobody charged", async () => {
+    const all = await loadedAfter(
+      [
+        [1, 7],
+        [5, 35],
+      ],
+      36,
+    );
+    expect(await renewalsOf(all)).toEqual([1, 5]);
+    expect(await nextBillingDate(all)).toBe("2026-04-12T12:00:00.000Z");
+  });
+
+  test("does not count a cycle that was charged twice as two", async () => {
+    const all = await loadedAfter(
+      [
+        [1, 7],
+        [1, 7.5],
+        [2, 14],
+      ],
+      15,
+    );
+    expect(await renewalsOf(all)).toEqual([1, 2]);
+    expect(await nextBillingDate(all)).toBe("2026-03-22T12:00:00.000Z");
+  });
+});
+
 describe("an order of several contracts", () => {
   const cup = { ...LINE, title: "Cup", price: "8.00", quantity: 1, variant: "gid://shopify/ProductVariant/3" };
 
@@ -142,15 +187,20 @@ test("an edited cycle expects what its own lines cost", async () => {
   expect(JSON.parse(String(failed?.["body"])).data).toMatchObject({ total_cents: 3000 });
 });
 
-test("a charge of a cycle that counted as settled is found, because its order is in no other cycle", async () => {
+test.each([2, 90])("a charge of cycle %p that counted as settled is found by its order", async (cycle) => {
   const all = await connected();
-  const contract = createContract(all.remote, { interval: "WEEK" });
+  const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
   all.remote.pause(contract);
   await all.deliverAll();
-  all.test.clock.ms += 60 * 7 * DAY_MS;
-  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 2));
+  all.test.clock.ms += 100 * 7 * DAY_MS;
+  all.remote.activate(contract);
   await all.deliverAll();
-  expect(await orderOf(all, 2)).toMatchObject({ status: "PAID", shopifyId: order });
+  const before = await nextBillingDate(all);
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+  await all.deliverAll();
+  expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
+  // What was not charged before stays settled.
+  expect(await nextBillingDate(all)).toBe(before);
 });
 
 describe("a platform webhook costs at most 25 points", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { contractWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
+import { changeWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/inbox/topics.ts";
 
 const SENT_AT = 1_000;
@@ -212,7 +212,7 @@ describe("the subject", () => {
 });
 
 test("a contract that waits in the inbox is read like the platform's webhook about it", () => {
-  const { topic, body } = contractWebhook(CONTRACT);
+  const { topic, body } = changeWebhook("contract", CONTRACT);
   expect(Object.keys(WEBHOOK_TOPICS)).toContain(topic);
   expect(read(topic, body)).toEqual({ do: "read_contract", contract: CONTRACT, orders: [] });
 });

@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
 
 // Many pages take time on a busy machine.
 setDefaultTimeout(30_000);
@@ -164,6 +165,32 @@ describe("a load of a whole shop", () => {
     const topics = (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 9 })).map(({ topic }) => topic);
     expect(topics).toContain("order.failed");
   });
+});
+
+test("a page that is older than the reading for a platform webhook hides no change", async () => {
+  const all = await connected();
+  all.remote.seed({ contracts: 250, linesEach: 1 });
+  const contract = createContract(all.remote);
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  all.remote.outgoing.length = 0;
+  all.test.clock.ms += HOUR_MS;
+  const first = Promise.withResolvers<void>();
+  all.platform.fault = ({ operation, n }) =>
+    operation.startsWith("CycleLookup") && n === 1 ? { until: first.promise } : undefined;
+  const requestedAt = all.test.clock.ms;
+  const loading = load(all);
+  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 2);
+  await eventually(() => operations(all).some((name) => name.startsWith("CycleLookup")));
+  all.test.clock.ms += HOUR_MS;
+  all.remote.cancel(contract);
+  await all.deliverAll();
+  first.resolve();
+  await loading;
+  const ended = { cycleNumber: 1, status: "UNCOLLECTIBLE" };
+  expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(ended));
+  // What the page did not show is read again, whoever finds it.
+  const reads = await all.test.app.store.mirror.contractReads(all.shop.shop, [contract]);
+  expect(reads.get(contract)).toMatchObject({ beganAt: requestedAt });
 });
 
 describe("data that cannot be mirrored", () => {

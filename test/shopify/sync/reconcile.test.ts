@@ -88,6 +88,27 @@ describe("reconciling", () => {
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
   });
 
+  test("finds an attempt that ended after a later one had begun", async () => {
+    const all = await loaded();
+    const challenged = all.remote.startAttempt(all.contract, 1);
+    all.test.clock.ms += 60_000;
+    all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    all.test.clock.ms += 60_000;
+    await all.deliverAll();
+    all.test.clock.ms += 60_000;
+    // The last webhook is lost.
+    all.platform.fault = ({ operation }) => {
+      if (operation !== "ChangedContracts") return undefined;
+      // The platform does not show the contract as changed.
+      const page = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [] };
+      return { status: 200, body: JSON.stringify({ data: { subscriptionContracts: page } }) };
+    };
+    all.remote.failAttempt(challenged);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 60_000;
+    expect(await reconcile(all)).toMatchObject({ changed: 2, events: 1 });
+  });
+
   test("begins five minutes before the last complete run", async () => {
     const all = await loaded();
     all.test.clock.ms -= HOUR_MS + 5 * 60_000;
@@ -124,6 +145,31 @@ describe("reconciling", () => {
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
     const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
+  });
+
+  test.each([
+    ["a contract", "SubscriptionContract"],
+    ["an order", "Order"],
+  ] as const)("puts %s that the platform refuses into the inbox, and reads all others", async (_, object) => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 1 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    const isContract = object === "SubscriptionContract";
+    const changed = isContract ? all.remote.ids("contract") : [1, 2, 3].map(() => all.remote.placeOrder());
+    if (isContract) for (const gid of changed) all.remote.pause(gid);
+    const [bad = ""] = changed;
+    const body = JSON.stringify({ errors: [{ message: "invalid id" }] });
+    all.platform.fault = ({ operation, variables }) =>
+      operation === "Nodes" && (variables["ids"] as string[]).includes(bad) ? { status: 200, body } : undefined;
+    expect(await reconcile(all)).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
+    all.platform.fault = () => undefined;
+    const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+    expect(waiting).toMatchObject({ subject: bad, status: "waiting" });
+    all.test.app.processor.wake();
+    await all.processed();
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
   });
 
   test("fails if the platform is down, so that the next run begins at the same time", async () => {

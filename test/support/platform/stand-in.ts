@@ -198,7 +198,12 @@ export class StandIn {
       outcome: "fault",
     };
     this.requests.push(log);
-    const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
+    const fault = this.fault({
+      shop: domain,
+      operation: log.operation,
+      n: this.count(`${domain} ${log.operation}`),
+      variables: (isToken ? undefined : asRequest(body).variables) ?? {},
+    });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
     if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
