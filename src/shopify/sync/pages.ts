@@ -2,6 +2,7 @@ import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
 import { nextCursor, type Page } from "../api/paging.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 
 /** A page, and the cursor to continue after it. */
 export interface ReadPage<T> {
@@ -12,7 +13,8 @@ export interface ReadPage<T> {
 }
 
 /**
- * Reads all pages of a connection. The next page is requested while the caller works on the current one.
+ * Reads all pages of a connection. The next page is requested while the caller works on the current one. A cursor to
+ * continue after that the platform does not know any more begins anew.
  * @param field the connection in the data of the operation
  * @param start `after`: the cursor to continue after; `query`: a filter in the platform's search syntax
  * @throws PlatformError
@@ -30,15 +32,31 @@ export async function* readPages<T, F extends string>(
     return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
   }
 
+  async function requestFirst(): Promise<{ page: Page<T>; requestedAt: number }> {
+    try {
+      return await request(after);
+    } catch (thrown) {
+      if (after === null || !isPlatformError(thrown, "refused")) throw thrown;
+      current = null;
+      return await request(null);
+    }
+  }
+
   let current = after;
-  let pending: ReturnType<typeof request> | undefined = request(current);
+  const passed = new Set<string>();
+  let pending: ReturnType<typeof request> | undefined = requestFirst();
   while (pending !== undefined) {
     const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
+    if (next !== undefined && passed.has(next)) {
+      throw new PlatformError("refused", "the platform's pages go round in a circle");
+    }
+    passed.add(next ?? "");
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);
-    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
+    // The platform may null a node that it cannot read.
+    yield { nodes: page.nodes.filter((node) => node !== null), endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
   }
 }

@@ -161,8 +161,20 @@ describe("a file is given up", () => {
   });
 
   test("of which its host has less than the platform says", async () => {
-    await expect(read(answering(() => new Response('{"id":1}\n')), 0, { byteCount: 100 })).rejects.toThrow("broke off");
-    await expect(read(answering(() => new Response("")), 0, { byteCount: 100 })).rejects.toThrow(BulkFailure);
+    await expect(
+      read(
+        answering(() => new Response('{"id":1}\n')),
+        0,
+        { byteCount: 100 },
+      ),
+    ).rejects.toThrow("broke off");
+    await expect(
+      read(
+        answering(() => new Response("")),
+        0,
+        { byteCount: 100 },
+      ),
+    ).rejects.toThrow(BulkFailure);
   });
 
   test("after six tries, with growing waits", async () => {

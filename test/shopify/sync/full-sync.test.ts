@@ -315,3 +315,33 @@ describe("data without access", () => {
     expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", shopifyId: order, totalCents: 2500 }]);
   });
 });
+
+describe("a page that the platform cannot mean", () => {
+  const page = (nodes: unknown[], endCursor: string | null) =>
+    JSON.stringify({ data: { customers: { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } } } });
+
+  test("with a null node is read all the same", async () => {
+    const all = await connected();
+    all.platform.fault = ({ operation }) =>
+      operation === "AllCustomers" ? { status: 200, body: page([null], null) } : undefined;
+    expect(await load(all)).toMatchObject({ customers: 0 });
+  });
+
+  test("whose cursors go round in a circle ends the load", async () => {
+    const all = await connected();
+    all.platform.fault = ({ operation, n }) =>
+      operation === "AllCustomers" ? { status: 200, body: page([], n % 2 === 0 ? "a" : "b") } : undefined;
+    await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
+  });
+
+  test("after a cursor that it does not know any more begins the stage anew", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 0 });
+    const run = { startedAt: 0, events: false, stage: "customers" as const, cursor: "no cursor of the platform" };
+    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
+    await all.test.app.store.syncs.save(all.shop.shop.id, "full", { ...run, counts });
+    all.test.clock.ms += HOUR_MS;
+    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3 });
+    all.platform.invalid.length = 0;
+  });
+});
