@@ -2,6 +2,7 @@ import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
 import { nextCursor, type Page } from "../api/paging.ts";
+import { isPlatformError } from "../api/platform-error.ts";
 
 /** A page, and the cursor to continue after it. */
 export interface ReadPage<T> {
@@ -14,7 +15,8 @@ export interface ReadPage<T> {
 /**
  * Reads all pages of a connection. The next page is requested while the caller works on the current one.
  * @param field the connection in the data of the operation
- * @param start `after`: the cursor to continue after; `query`: a filter in the platform's search syntax
+ * @param start `after`: the cursor to continue after; if the platform refuses it, all pages are read. `query`: a filter
+ *   in the platform's search syntax
  * @throws PlatformError
  */
 export async function* readPages<T, F extends string>(
@@ -31,7 +33,15 @@ export async function* readPages<T, F extends string>(
   }
 
   let current = after;
-  let pending: ReturnType<typeof request> | undefined = request(current);
+
+  /** The cursor may be from another time, when the platform had other data. */
+  function beginAnew(thrown: unknown): ReturnType<typeof request> {
+    if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
+    current = null;
+    return request(null);
+  }
+
+  let pending: ReturnType<typeof request> | undefined = request(current).catch(beginAnew);
   while (pending !== undefined) {
     const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
