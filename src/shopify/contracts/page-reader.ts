@@ -36,33 +36,39 @@ export function createContractPageReader({ client, reader, settingsOf, now }: De
   async function lookUp(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
     const found: (CycleState | null)[] = [];
     for (let start = 0; start < addresses.length; start += MAX_CYCLES_PER_LOOKUP) {
-      const some = addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP);
-      const { operation, variables } = cycleLookup(some);
-      const cycles = await client.query(shop, operation, variables);
-      found.push(...some.map((_, index) => cycles[`c${index}`] ?? null));
+      found.push(...(await lookUpTogether(shop, addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP))));
     }
     return found;
   }
 
-  /** The two cycles after as many as there were attempts, by contract. */
+  /** One cycle that the platform refuses fails the whole query, so each half is asked for again. */
+  async function lookUpTogether(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
+    const { operation, variables } = cycleLookup(addresses);
+    try {
+      const cycles = await client.query(shop, operation, variables);
+      return addresses.map((_, index) => cycles[`c${index}`] ?? null);
+    } catch (thrown) {
+      if (!isPlatformError(thrown, "refused")) throw thrown;
+      if (addresses.length === 1 || thrown.status !== 200) return addresses.map(() => null);
+      const half = Math.ceil(addresses.length / 2);
+      const [first, second] = [addresses.slice(0, half), addresses.slice(half)];
+      return [...(await lookUpTogether(shop, first)), ...(await lookUpTogether(shop, second))];
+    }
+  }
+
+  /** The two cycles after as many as there were attempts, by contract; none for a contract whose cycles are refused. */
   async function openCycles(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<Map<string, OpenCycles>> {
     const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
       { contract: id, index: attempts.length + 1 },
       { contract: id, index: attempts.length + 2 },
     ]);
-    try {
-      const cycles = await lookUp(shop, addresses);
-      return new Map(
-        nodes.flatMap(({ id }, index) => {
-          const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
-          return next == null || following == null ? [] : [[id, { next, following }]];
-        }),
-      );
-    } catch (thrown) {
-      // One contract that was deleted in the meantime fails the whole query. Then each contract is read by itself.
-      if (isPlatformError(thrown, "refused")) return new Map();
-      throw thrown;
-    }
+    const cycles = await lookUp(shop, addresses);
+    return new Map(
+      nodes.flatMap(({ id }, index) => {
+        const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
+        return next == null || following == null ? [] : [[id, { next, following }]];
+      }),
+    );
   }
 
   return {

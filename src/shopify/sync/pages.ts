@@ -13,10 +13,10 @@ export interface ReadPage<T> {
 }
 
 /**
- * Reads all pages of a connection. The next page is requested while the caller works on the current one. A cursor to
- * continue after that the platform does not know any more begins anew.
+ * Reads all pages of a connection. The next page is requested while the caller works on the current one.
  * @param field the connection in the data of the operation
- * @param start `after`: the cursor to continue after; `query`: a filter in the platform's search syntax
+ * @param start `after`: the cursor to continue after; if the platform refuses it, all pages are read. `query`: a filter
+ *   in the platform's search syntax
  * @throws PlatformError
  */
 export async function* readPages<T, F extends string>(
@@ -32,19 +32,17 @@ export async function* readPages<T, F extends string>(
     return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
   }
 
-  async function requestFirst(): Promise<{ page: Page<T>; requestedAt: number }> {
-    try {
-      return await request(after);
-    } catch (thrown) {
-      if (after === null || !isPlatformError(thrown, "refused")) throw thrown;
-      current = null;
-      return await request(null);
-    }
+  let current = after;
+
+  /** The cursor may be from another time, when the platform had other data. */
+  function beginAnew(thrown: unknown): ReturnType<typeof request> {
+    if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
+    current = null;
+    return request(null);
   }
 
-  let current = after;
   const passed = new Set<string>();
-  let pending: ReturnType<typeof request> | undefined = requestFirst();
+  let pending: ReturnType<typeof request> | undefined = request(current).catch(beginAnew);
   while (pending !== undefined) {
     const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);

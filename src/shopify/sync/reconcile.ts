@@ -4,7 +4,7 @@ import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../d
 import { isoUtc } from "../../lib/time.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { ATTEMPTS } from "../api/operations/attempts.ts";
+import { ATTEMPTS, type ContractAttempt } from "../api/operations/attempts.ts";
 import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
@@ -126,16 +126,18 @@ async function runStages(
     const counts = found.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
     return addCounts(counts, await follow(changes));
   });
-  await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => {
-    const changes = new Map<string, ChangeHint>();
-    for (const { subscriptionContract, createdAt, completedAt } of nodes) {
-      const hint = contractHint(completedAt ?? createdAt);
-      const known = changes.get(subscriptionContract.id);
-      // They come in the order of their beginning, and the last one may not be the last to end.
-      if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
-    }
-    return follow(changes);
-  });
+  await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => follow(lastEnds(nodes)));
+}
+
+/** The last end of an attempt of each contract. The attempt that began last may not be the last to end. */
+function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
+  const changes = new Map<string, ChangeHint>();
+  for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+    const hint = contractHint(completedAt ?? createdAt);
+    const known = changes.get(subscriptionContract.id);
+    if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
+  }
+  return changes;
 }
 
 function contractHint(changedAt: string): ChangeHint {

@@ -90,6 +90,18 @@ describe("a load of a whole shop", () => {
     expect((all.platform.bucket(DOMAIN).spent - before) / 250).toBeLessThan(points);
   });
 
+  test("reads the cycles of one contract alone if the platform refuses a query for all of a page", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 20, linesEach: 1, renewals: 2 });
+    const [, , , bad] = all.remote.ids("contract");
+    all.test.clock.ms += HOUR_MS;
+    const body = JSON.stringify({ errors: [{ message: "no such cycle" }] });
+    all.platform.fault = ({ operation, variables }) =>
+      operation.startsWith("CycleLookup") && Object.values(variables).includes(bad) ? { status: 200, body } : undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 20, orders: 60, skipped: 0 });
+    expect(operations(all).filter((name) => name === "BillingCycles")).toHaveLength(1);
+  });
+
   test("changes nothing the second time, and reads no charged order again", async () => {
     const all = await connected();
     const contract = createContract(all.remote);

@@ -172,6 +172,32 @@ describe("reconciling", () => {
     expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
   });
 
+  test("reads the pages from the first one on if the platform does not know where the last run stopped", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 260, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
+    all.platform.fault = ({ operation, n }) =>
+      operation === "ChangedContracts" && n > 1 ? { status: 503 } : undefined;
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    const cursor = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "changes"))?.cursor;
+    expect(cursor).toBeString();
+    const body = JSON.stringify({ errors: [{ message: "invalid cursor" }] });
+    // Later the same cursor is one of today.
+    let refusals = 0;
+    all.platform.fault = ({ operation, variables }) => {
+      const isRefused = operation === "ChangedContracts" && variables["after"] === cursor && refusals === 0;
+      if (isRefused) refusals += 1;
+      return isRefused ? { status: 200, body } : undefined;
+    };
+    await reconcile(all);
+    const statuses = (await all.shop.all("subscriptions")).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set(["PAUSED"]));
+    expect(refusals).toBe(1);
+  });
+
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);

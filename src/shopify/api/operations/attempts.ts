@@ -32,13 +32,12 @@ export const CYCLE_ATTEMPTS = operation<
       billingAttempts(first: 50, after: $after) { ${pageOf(ATTEMPT_FIELDS)} } } }`,
 );
 
+export interface ContractAttempt extends Pick<AttemptNode, "createdAt" | "completedAt"> {
+  subscriptionContract: Gid;
+}
+
 /** The contracts of attempts, by the time when the attempts began. */
-export const ATTEMPTS = operation<
-  PageVariables,
-  {
-    subscriptionBillingAttempts: Page<Pick<AttemptNode, "createdAt" | "completedAt"> & { subscriptionContract: Gid }>;
-  }
->(
+export const ATTEMPTS = operation<PageVariables, { subscriptionBillingAttempts: Page<ContractAttempt> }>(
   `query Attempts($after: String, $query: String) {
     subscriptionBillingAttempts(first: 250, after: $after, query: $query, sortKey: CREATED_AT) {
       ${pageOf("createdAt completedAt subscriptionContract { id }")} } }`,
