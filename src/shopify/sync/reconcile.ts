@@ -38,7 +38,7 @@ export async function reconcile(
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
   const { syncs, now } = dependencies;
-  const covered = await coveredUntil(syncs, shop);
+  const covered = await coveredUntil(syncs, shop, now());
   const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
   if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
@@ -62,12 +62,15 @@ export async function reconcile(
   return run.counts;
 }
 
-/** The time up to which complete runs have seen everything. */
-async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | undefined> {
+/**
+ * The time up to which complete runs have seen everything. A time in the future was noted by a clock that was ahead, and
+ * says nothing: without any other, everything is read.
+ */
+async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];
   const runs = await Promise.all(kinds.map((kind) => syncs.lastComplete(shop.id, kind)));
   const starts = runs.flatMap((run) => (run?.startedAt == null ? [] : [run.startedAt]));
-  return starts.length === 0 ? undefined : Math.max(...starts);
+  return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, ...starts.filter((at) => at <= now));
 }
 
 /** Goes on with a run, from its stage and its page on. */

@@ -119,6 +119,18 @@ describe("reconciling", () => {
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0 });
   });
 
+  test("finds changes since a load that ran by a clock that was ahead", async () => {
+    const all = await loaded();
+    all.test.clock.ms += 72 * HOUR_MS;
+    await load(all);
+    all.test.clock.step(-72 * HOUR_MS);
+    all.remote.pause(all.contract);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += HOUR_MS;
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  });
+
   test("from a given time leaves no gap behind the hourly runs", async () => {
     const all = await loaded();
     all.test.clock.ms += 24 * HOUR_MS;
