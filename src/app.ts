@@ -1,3 +1,4 @@
+import { createDataRequestReminder } from "./actions/data-request-reminder.ts";
 import { createShopRemover } from "./actions/shop-removal.ts";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
@@ -134,6 +135,7 @@ function openWork(opened: Opened) {
   const slices = createSlices();
   const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake());
   const remover = createShopRemover({ shops, sleep, log });
+  const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
   const platform = openPlatform(config, store, recordWriter, { ...opened, onRemovalBegun: () => remover.wake() });
   const bodyWriter = createBodyWriter({
     mirror,
@@ -162,6 +164,7 @@ function openWork(opened: Opened) {
     gauge,
     recordWriter,
     remover,
+    dataRequestReminder,
     platform,
     bodyWriter,
     sender,

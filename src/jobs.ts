@@ -1,6 +1,8 @@
 import { Cron } from "croner";
+import type { DataRequestReminder } from "./actions/data-request-reminder.ts";
 import type { ShopRemover } from "./actions/shop-removal.ts";
 import type { Sender } from "./delivery/sender.ts";
+import { ANSWERED_RETENTION_DAYS } from "./domain/data-request.ts";
 import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
 import { messageOf } from "./domain/error.ts";
 import type { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
@@ -16,10 +18,11 @@ import type { Store } from "./store/store.ts";
  * sends one a day late.
  */
 const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
+const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * 24 * 3_600_000;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 
 interface Dependencies {
-  store: Pick<Store, "checkpoint" | "deliveries" | "inbox">;
+  store: Pick<Store, "checkpoint" | "dataRequests" | "deliveries" | "inbox">;
   sender: Pick<Sender, "wake">;
   processor: Pick<InboxProcessor, "wake">;
   remover: Pick<ShopRemover, "wake">;
@@ -27,6 +30,7 @@ interface Dependencies {
   authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
   readiness: Pick<Readiness, "reason">;
   wrongKeys: Pick<WrongKeyLog, "report">;
+  dataRequestReminder: DataRequestReminder;
   now: () => number;
   log: Log;
 }
@@ -37,7 +41,9 @@ interface Dependencies {
  */
 export function createJobs(dependencies: Dependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
+  const { dataRequestReminder } = dependencies;
   const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
+  const answeredBefore = () => now() - ANSWERED_RETENTION_MS;
   const jobs: [pattern: string, name: string, run: () => Promise<void>][] = [
     ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
@@ -49,6 +55,8 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
     ["0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS)],
     ["0 0 * * * *", "forget the ids of old platform webhooks", () => store.inbox.forgetReceipts(receiptsBefore())],
+    ["45 */10 * * * *", "warn of customers who wait for their data", () => dataRequestReminder.remind()],
+    ["0 5 * * * *", "forget answered requests for data", () => store.dataRequests.forgetAnswered(answeredBefore())],
   ];
   return jobs.map(([pattern, name, run]) => {
     const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });

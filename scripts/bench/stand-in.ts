@@ -6,6 +6,7 @@ export const DOMAIN = "alpha.myshopify.com";
 export interface Seeding {
   contracts: number;
   renewals: number;
+  linesEach?: number;
 }
 
 /** The most points, and the points that come back each second. */
@@ -43,12 +44,14 @@ export class StandIn implements AsyncDisposable {
     return `${this.server.url}/{shop}`;
   }
 
-  private async tell(what: string, given: object): Promise<void> {
+  /** Makes a change at the platform, or at the stand-in itself. @returns what it answers, mostly a gid */
+  async tell(what: string, given: object): Promise<string> {
     const answer = await fetch(`${this.server.url}/control`, {
       method: "POST",
       body: JSON.stringify({ do: what, shop: DOMAIN, with: given }),
     });
     if (!answer.ok) throw new Error(`the stand-in says: ${await answer.text()}`);
+    return ((await answer.json()) as { result: string }).result;
   }
 
   private async look<T>(path: string, query: string): Promise<T> {

@@ -1,3 +1,5 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
 import type { PlatformShop } from "../../test/support/platform/shop.ts";
 import type { StandIn } from "../../test/support/platform/stand-in.ts";
@@ -27,6 +29,8 @@ const INBOX_ATTEMPTS = 11;
 /** Longer than the longest wait between two of those attempts. */
 const SET_FORWARD_MS = 9 * 3_600_000;
 const PATIENCE_MS = 60_000;
+/** Records. A body that is stored part by part, so that there is time to kill the program. */
+const LARGE_BODY = 4_000;
 
 /** Runs the life of two shops, until every table has rows in every state. */
 export async function live(world: World): Promise<Remembered> {
@@ -36,6 +40,7 @@ export async function live(world: World): Promise<Remembered> {
   await world.program.run(["webhook", "rotate-secret", "--shop", ALPHA]);
   await serveAndFail(world, remembered);
   await serveAndCrash(world, remembered);
+  await leaveBody(world, remembered);
   await leaveWaiting(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   return { ...remembered, signInPath: pathOf(url) };
@@ -182,6 +187,7 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   remembered.taken.push(await intake(server, remembered, ALPHA, occurrences(101)));
   const alpha = platform.shop(ALPHA);
   alpha.activate(alpha.ids("contract")[3] ?? "");
+  alpha.requestData(alpha.ids("customer")[0] ?? "");
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
   const { url } = await program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   const signedIn = await fetch(url, { redirect: "manual" });
@@ -205,6 +211,25 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
   await intake(server, remembered, BETA, news(102));
   await asked;
   await server.stop("SIGKILL");
+}
+
+/**
+ * Kills the program while it stores a large body of the intake: its parts stay in the database. They are of no use,
+ * because its sender has no answer: the next start drops them.
+ */
+async function leaveBody({ program }: World, remembered: Remembered): Promise<void> {
+  const server = await program.serve();
+  using db = new Database(join(program.data, "sds.db"), { readonly: true });
+  const body = Array.from({ length: LARGE_BODY }, (_, n) => {
+    return { type: "customer", shopifyId: `gid://shopify/Customer/${1_000_000 + n}`, firstName: "x".repeat(1_000) };
+  });
+  const sent = intake(server, remembered, BETA, body).catch(() => undefined);
+  using parts = db.prepare<{ n: number }, []>("SELECT count(*) AS n FROM intake_parts");
+  using complete = db.prepare("SELECT 1 FROM intake_bodies WHERE complete = 1");
+  while (parts.get()?.n === 0) await new Promise((next) => setImmediate(next));
+  await server.stop("SIGKILL");
+  await sent;
+  if (complete.get() !== null) throw new Error("the body was stored whole before the program was killed: try again");
 }
 
 /** Queues events while `serve` does not run. */

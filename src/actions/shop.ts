@@ -1,12 +1,14 @@
+import { missingScopes } from "../domain/connection.ts";
+import type { DataRequest } from "../domain/data-request.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { Store } from "../store/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
 /** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null for what never happened. */
 export interface ShopStatus extends ShopSettings {
-  /** Whether the shop has access tokens, even if the platform refuses them. */
+  /** Whether the shop has access tokens, even if the platform refuses the connection. */
   hasConnection: boolean;
-  /** Why the platform refuses the tokens; null while it does not. */
+  /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null if all is well. */
   trouble: string | null;
   loadedAt: number | null;
   reconciledAt: number | null;
@@ -14,28 +16,43 @@ export interface ShopStatus extends ShopSettings {
   reconciledRows: number | null;
   /** Platform webhooks that wait to be processed, and those that could not be processed. */
   inbox: { waiting: number; failed: number };
+  /** Customers' requests for their data that are not answered, the first due first. */
+  dataRequests: DataRequest[];
 }
 
 export async function shopStatus(
-  { connections, inbox, shops, syncs }: Pick<Store, "connections" | "inbox" | "shops" | "syncs">,
+  {
+    connections,
+    dataRequests,
+    inbox,
+    shops,
+    syncs,
+  }: Pick<Store, "connections" | "dataRequests" | "inbox" | "shops" | "syncs">,
   shop: Shop,
 ): Promise<ShopStatus> {
-  const [settings, connection, counts, load, reconciliation] = await Promise.all([
+  const [settings, connection, counts, load, reconciliation, openRequests] = await Promise.all([
     shops.settings(shop.id),
     connections.find(shop.id),
     inbox.count(shop.id),
     syncs.lastComplete(shop.id, "full"),
     syncs.lastComplete(shop.id, "changes"),
+    dataRequests.open(shop.id),
   ]);
   return {
     ...settings,
     hasConnection: connection !== undefined,
-    trouble: connection?.trouble ?? null,
+    trouble: connection === undefined ? null : (connection.trouble ?? missingText(connection.scopes)),
     loadedAt: load?.endedAt ?? null,
     reconciledAt: reconciliation?.endedAt ?? null,
     reconciledRows: reconciliation?.changed ?? null,
     inbox: counts,
+    dataRequests: openRequests,
   };
+}
+
+function missingText(scopes: readonly string[]): string | null {
+  const missing = missingScopes(scopes);
+  return missing.length === 0 ? null : `the shop does not grant ${missing.join(", ")}`;
 }
 
 /** The connection in words. */

@@ -10,7 +10,12 @@ import type { Store } from "../store/store.ts";
 import { configOf, findShop, readSecret, withStore } from "./context.ts";
 import { dependencies } from "./dependencies.ts";
 import { example, JSON_OPTION } from "./options.ts";
-import { printJson, tell } from "./print.ts";
+import { printJson, tell, warn } from "./print.ts";
+
+/** What an app sees that is not the one that bills, and what is seen of a shop that sells no subscriptions yet. */
+export const NO_CONTRACTS =
+  "the platform shows this app no subscription contracts. It shows an app only the contracts that the app made, " +
+  "so sds needs the client id of the app that bills";
 
 interface Options {
   clientCredentials?: boolean;
@@ -60,11 +65,14 @@ async function connectShop(text: string, options: Options, command: Command): Pr
   const domain = parseNewDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
-  const { shop, scopes, kind } = await withStore(command, (store) =>
-    platformOf(config, store).connect(domain, credentials),
-  );
+  const { shop, scopes, kind, hasContracts } = await withStore(command, async (store) => {
+    const platform = platformOf(config, store);
+    const connection = await platform.connect(domain, credentials);
+    return { ...connection, hasContracts: await platform.hasContracts(connection.shop) };
+  });
   if (options.json) printJson({ domain, plan: shop.plan, currency: shop.currency, kind, scopes });
   else tell(`Connected ${domain} (${shop.currency}, plan ${shop.plan}). Load it with \`sds sync ${domain}\`.`);
+  if (!hasContracts) warn([NO_CONTRACTS]);
 }
 
 /** Opens the platform's adapter for one command. It logs warnings and errors, unless SDS_LOG sets another level. */

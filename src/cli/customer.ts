@@ -2,13 +2,13 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { withShop } from "./context.ts";
 import { addNoun, onShop } from "./options.ts";
-import { printLine } from "./print.ts";
+import { printJson, printLine, tell } from "./print.ts";
 
 export function addCustomerCommands(program: Command): void {
   const customer = addNoun(
     program,
     "customer",
-    "export what is stored about a customer",
+    "export what is stored about a customer, to answer their request for it",
     "sds customer export gid://shopify/Customer/7",
   );
 
@@ -24,6 +24,19 @@ export function addCustomerCommands(program: Command): void {
     const found = await withShop(command, (store, shop) => store.people.export(shop, gid));
     if (found === undefined) throw new SdsError("not_found", `there is no customer ${gid}`);
     printLine(JSON.stringify(found, null, 2));
+  });
+
+  onShop(
+    customer
+      .command("answered <gid>")
+      .description("note that a customer's requests for their data are answered; `sds shop show` lists the open ones"),
+    "sds customer answered gid://shopify/Customer/7",
+  ).action(async (text: string, { json = false }: { json?: boolean }, command: Command) => {
+    const gid = parseGid(text);
+    const answered = await withShop(command, (store, shop) => store.dataRequests.answer(shop.id, gid, Date.now()));
+    if (answered === 0) throw new SdsError("not_found", `there is no open request for the data of ${gid}`);
+    if (json) return printJson({ answered });
+    tell(`Noted ${answered} ${answered === 1 ? "request" : "requests"} as answered.`);
   });
 }
 

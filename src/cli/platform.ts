@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
+import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/connection.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { appFiles } from "../shopify/install/app-files.ts";
 import { configOf } from "./context.ts";
@@ -9,6 +10,7 @@ import { printJson, printLine, tell } from "./print.ts";
 
 interface Options {
   url: string;
+  without?: string[];
   force?: boolean;
   json?: boolean;
 }
@@ -28,15 +30,20 @@ export function addPlatformCommands(program: Command): void {
         "as files for the platform's own command-line tool",
     )
     .option("--url <url>", "the address at which the platform reaches this service", "https://sds.example.com")
+    .option(
+      "--without <scope>",
+      `leave out a scope that the platform has not approved, and its webhooks; again for each: ${ASKED_SCOPES.join(", ")}`,
+      (scope: string, before: string[] = []) => [...before, scope],
+    )
     .option("--force", "overwrite files that exist")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds platform files my-app --url https://sds.example.com"))
     .action(writeAppFiles);
 }
 
-function writeAppFiles(dir: string, { url, force = false, json }: Options, command: Command): void {
+function writeAppFiles(dir: string, { url, without = [], force = false, json }: Options, command: Command): void {
   if (dir.trim() === "") throw new SdsError("invalid", "say which folder to write into");
-  const files = appFiles(parseUrl(url), configOf(command).platformClientId);
+  const files = appFiles(parseUrl(url), configOf(command).platformClientId, parseScopes(without));
   const paths = Object.keys(files).map((path) => join(dir, path));
   const existing = force ? undefined : paths.find((path) => existsSync(path));
   if (existing !== undefined)
@@ -54,6 +61,8 @@ function writeAppFiles(dir: string, { url, force = false, json }: Options, comma
     return;
   }
   for (const path of paths) printLine(path);
+  const needed = without.filter((scope) => NEEDED_SCOPES.includes(scope));
+  if (needed.length > 0) tell(`Until the platform grants ${needed.join(" and ")}, no shop can be connected.`);
   if (command.getOptionValueSource("url") === "default")
     tell(`The address in these files is only an example, ${url}. Set yours with --url.`);
   else tell("Now run `shopify app deploy` in that folder.");
@@ -65,4 +74,11 @@ function parseUrl(text: string): string {
   const isPlain = url?.protocol === "https:" && url.username === "" && url.search === "" && url.hash === "";
   if (isPlain) return url.href.replace(/\/$/, "");
   throw new SdsError("invalid", `--url is "${text}": it must be an https address, like https://sds.example.com`);
+}
+
+/** @throws SdsError `invalid` */
+function parseScopes(scopes: string[]): string[] {
+  const unknown = scopes.find((scope) => !ASKED_SCOPES.includes(scope));
+  if (unknown === undefined) return scopes;
+  throw new SdsError("invalid", `--without is "${unknown}": it must be one of ${ASKED_SCOPES.join(", ")}`);
 }

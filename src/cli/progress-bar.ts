@@ -2,6 +2,11 @@ import { counted } from "../lib/text.ts";
 
 const WIDTH = 24;
 const REDRAW_MS = 100;
+/**
+ * The time left is that of the newest part. A load begins with the points that the platform has saved for it, and is
+ * slower when they are spent.
+ */
+const WINDOW_MS = 60_000;
 
 interface ProgressBar {
   /**
@@ -14,19 +19,29 @@ interface ProgressBar {
   end(): void;
 }
 
-/** A bar with the time that is left, on a terminal; nothing elsewhere. */
-export function createProgressBar(stream: NodeJS.WriteStream): ProgressBar {
+/**
+ * A bar with the time that is left, on a terminal; nothing elsewhere.
+ * @param clock milliseconds
+ */
+export function createProgressBar(stream: NodeJS.WriteStream, clock = () => performance.now()): ProgressBar {
   let drawnAt = Number.NEGATIVE_INFINITY;
-  let last = 0;
-  /** The start of the measurement. A continued run starts in the middle, and each new stage starts at 0 again. */
-  let from = { done: 0, at: performance.now() };
+  /** The newest measurements, the oldest first. Each new stage starts at 0 again. */
+  let measured: { done: number; at: number }[] = [];
+
+  function measure(done: number | undefined, at: number): { done: number; at: number } {
+    if (done === undefined || done < (measured.at(-1)?.done ?? 0)) measured = [];
+    if (done !== undefined) measured.push({ done, at });
+    const [first = { done: 0, at }, second] = measured;
+    if (second !== undefined && at - second.at >= WINDOW_MS) measured.shift();
+    return first;
+  }
+
   return {
     update(done, text) {
-      const now = performance.now();
+      const now = clock();
       if (!stream.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
-      if (done !== undefined && (done < last || last === 0)) from = { done, at: now };
-      last = done ?? 0;
+      const from = measure(done, now);
       stream.write(`\r\x1b[K${progressLine(done, text, (now - from.at) / 1000, from.done)}`);
     },
     end() {

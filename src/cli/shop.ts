@@ -135,7 +135,8 @@ async function show(domain: string, { json }: Options, command: Command): Promis
     return { shop, status: await shopStatus(store, shop) };
   });
   const isShown = !isPlatformUnused(status);
-  if (json) printJson({ ...shopEntry(shop), ...(isShown && { platform: platformEntry(status) }) });
+  const dataRequests = status.dataRequests.map(dataRequestEntry);
+  if (json) printJson({ ...shopEntry(shop), ...(isShown && { platform: platformEntry(status), dataRequests }) });
   else printFields({ ...shopEntry(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
 }
 
@@ -190,11 +191,16 @@ function print(shop: Shop, { json }: { json: boolean | undefined }): void {
   else printFields(shopEntry(shop));
 }
 
-/** Whether the shop is not connected, was never loaded, and has only default settings. */
-function isPlatformUnused({ hasConnection, loadedAt, triggers, creditTitle, retryDays }: ShopStatus): boolean {
+/** Whether the shop is not connected, was never loaded, has only default settings, and no customer waits for data. */
+function isPlatformUnused(status: ShopStatus): boolean {
+  const { hasConnection, loadedAt, triggers, creditTitle, retryDays, dataRequests } = status;
   const isDefault =
     triggers.length === 0 && creditTitle === DEFAULT_CREDIT_TITLE && String(retryDays) === String(DEFAULT_RETRY_DAYS);
-  return !hasConnection && loadedAt === null && isDefault;
+  return !hasConnection && loadedAt === null && isDefault && dataRequests.length === 0;
+}
+
+function dataRequestEntry({ customer, requestedAt, dueAt }: ShopStatus["dataRequests"][number]) {
+  return { customer, requestedAt: isoUtc(requestedAt), dueAt: isoUtc(dueAt) };
 }
 
 function platformEntry({
@@ -231,6 +237,11 @@ function platformTexts(status: ShopStatus): Record<string, string> {
     inbox: `${inbox.waiting} waiting, ${inbox.failed} failed`,
     retryDays: retryDays.join(",") || "none",
     triggers: triggers.join(",") || "none",
+    dataRequests:
+      status.dataRequests
+        .map(dataRequestEntry)
+        .map(({ customer, dueAt }) => `${customer} until ${dueAt}`)
+        .join(", ") || "none",
   };
 }
 

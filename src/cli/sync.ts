@@ -1,19 +1,23 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import type { SyncCounts } from "../domain/sync.ts";
+import type { SyncCounts, SyncRun } from "../domain/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
-import { platformOf } from "./connection.ts";
+import { NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
 import { EVENTS_OPTION, example, JSON_OPTION, parseSince } from "./options.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
+
+/** The steps of a load, in their order. The time left is that of the step. */
+const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 
 interface Options {
   events?: boolean;
   since?: string;
+  pages?: boolean;
   json?: boolean;
 }
 
@@ -27,6 +31,7 @@ export function addSyncCommand(program: Command): void {
       "load only what changed since then, and queue the events that were missed: " +
         "an ISO date in UTC, or an age like 2h or 7d",
     )
+    .option("--pages", "read everything page by page, and use no bulk operations of the platform")
     .option(...JSON_OPTION)
     .addHelpText("after", example("sds sync alpha.myshopify.com", "sds sync --since 24h"))
     .action(sync);
@@ -34,10 +39,11 @@ export function addSyncCommand(program: Command): void {
 
 async function sync(
   domain: string | undefined,
-  { events = false, since: text, json }: Options,
+  { events = false, since: text, pages = false, json }: Options,
   command: Command,
 ): Promise<void> {
   if (text !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
+  if (text !== undefined && pages) throw new SdsError("invalid", "--since always reads pages: leave out --pages");
   const since = text === undefined ? undefined : parseSince(text);
   const config = configOf(command);
   const progress = createProgressBar(process.stderr);
@@ -54,15 +60,18 @@ async function sync(
     const { synchronizer } = platformOf(config, store);
     const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);
-    const show = (update: SyncProgress) => progress.update(update.done, progressText(update));
+    const step = ({ stage }: SyncProgress) =>
+      since === undefined ? ` (step ${LOAD_STEPS.indexOf(stage) + 1} of 3)` : "";
+    const show = (update: SyncProgress) => progress.update(update.done, `${progressText(update)}${step(update)}`);
     try {
       return since === undefined
-        ? await synchronizer.load(shop, { events }, show)
+        ? await synchronizer.load(shop, { events, pages }, show)
         : await synchronizer.reconcile(shop, since, show);
     } finally {
       progress.end();
     }
   });
+  if (since === undefined && counts.subscriptions === 0 && counts.skipped === 0) warn([NO_CONTRACTS]);
   if (json) return printJson(counts);
   const { changed, events: eventCount, skipped } = counts;
   if (skipped > 0) {
@@ -73,7 +82,11 @@ async function sync(
   printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);
 }
 
-function progressText({ counts, stage }: SyncProgress): string {
+function progressText({ counts, stage, bulk }: SyncProgress): string {
+  if (bulk?.state === "preparing") {
+    return `the platform prepares the file of ${bulk.what}, ${bulk.count.toLocaleString("en")} so far`;
+  }
+  if (bulk?.what === "orders") return counted(bulk.count, "order", "orders");
   return stage === "customers" ? counted(counts.customers, "customer", "customers") : contractsText(counts);
 }
 

@@ -1,17 +1,31 @@
-import { orderEvents } from "./event.ts";
+import { type Event, orderEvents } from "./event.ts";
 import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
 import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "./platform-records.ts";
-import type { Order } from "./resources.ts";
+import type { Order, Subscription } from "./resources.ts";
 import { afterDecline } from "./retry-plan.ts";
-import { type Decision, differs, type MirrorView, NOTHING, type OrderRow, unknownContract } from "./state.ts";
+import {
+  type Decision,
+  differs,
+  type MirrorView,
+  NOTHING,
+  type OrderRow,
+  type SubscriptionRow,
+  unknownContract,
+} from "./state.ts";
+import { isOlder } from "./subscription.ts";
+
+/** Statuses of a contract whose declined orders are not tried again. */
+const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
  * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
  * found by counting: those beyond the number that the mirror knows are new, whatever source reported the known ones.
  */
-export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecord): Decision {
-  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
-  if (contract === undefined) return unknownContract(record.subscription);
+export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
+  const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
+  if (contract === undefined) return unknownContract(given.subscription);
+  const isOutdated = isOlder(given.revision, contract.revision);
+  const record = isOutdated ? { ...given, contractEnded: ENDED_STATUSES.has(contract.resource.status) } : given;
   const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
   // Nothing happened in this cycle yet, so it is no order.
@@ -26,6 +40,14 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
   const { shopifyId, ...money } = charge?.outcome.order ??
     moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const status = charged
+    ? chargedStatus(before, retryState.declined)
+    : openStatus(before, retryState, {
+        waiting,
+        skipped: record.skipped,
+        outdated: ended.length < knownAttempts,
+        abandoned: record.contractEnded && ended.length > 0,
+      });
   const after: OrderRow = {
     kind: "order",
     resource: {
@@ -35,9 +57,7 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
       customerId: contract.resource.customerId,
       source: record.source,
       cycleNumber: record.cycleNumber,
-      status: charged
-        ? chargedStatus(before, retryState.declined)
-        : openStatus(before, retryState, { waiting, skipped: record.skipped, outdated: ended.length < knownAttempts }),
+      status,
       lines: money.lines,
       subtotalCents: money.subtotalCents,
       discountCents: money.discountCents,
@@ -48,7 +68,7 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
     attemptCount: retryState.attemptCount,
     reason: retryState.reason,
     nextRetryAt: charged ? null : retryState.nextRetryAt,
-    retriesExhausted: charged ? null : retryState.retriesExhausted,
+    retriesExhausted: charged ? null : plannedExhaustion(before, retryState, status),
     platformAttempts: Math.max(knownAttempts, ended.length),
     declined: retryState.declined,
     charged,
@@ -56,32 +76,58 @@ export function decideBillingCycle(mirror: MirrorView, record: BillingCycleRecor
   if (!differs(before, after)) return NOTHING;
 
   const customer = customerGidOf(mirror, contract);
-  const events = ended.flatMap((attempt, index) => {
+  const events = eventsOf(contract, { before, after, ended, charge, record }, customer);
+  const contractAfter = withOrder(contract, before?.resource, after.resource);
+  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
+}
+
+interface OrderChange {
+  before: OrderRow | undefined;
+  after: OrderRow;
+  ended: readonly BillingAttempt[];
+  charge: Charge | undefined;
+  record: BillingCycleRecord;
+}
+
+/** One event for each attempt that is new, with the order as it was after that attempt. */
+function eventsOf(
+  contract: SubscriptionRow,
+  { before, after, ended, charge, record }: OrderChange,
+  customer: string,
+): Event[] {
+  const knownCount = Math.max(before?.platformAttempts ?? 0, before?.attemptCount ?? 0);
+  return ended.flatMap((attempt, index) => {
     const count = index + 1;
     const at = endOf(attempt);
     if (attempt === charge && before?.charged !== true)
       return orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at }));
     // The intake may have reported this attempt already.
-    if (attempt.outcome.kind !== "declined" || count <= Math.max(knownAttempts, before?.attemptCount ?? 0)) return [];
+    if (attempt.outcome.kind !== "declined" || count <= knownCount) return [];
     const resource: Order = {
       ...after.resource,
       shopifyId: null,
       status: "FAILED",
       totalCents: totalOf(record.expected),
     };
+    const isAbandoned = record.contractEnded && count === ended.length && after.resource.status === "UNCOLLECTIBLE";
     const orderThen: OrderRow = {
       ...after,
       resource,
       ...retryStateAfter(undefined, ended.slice(0, count), record),
+      ...(isAbandoned && { nextRetryAt: null, retriesExhausted: true }),
       attemptCount: count,
     };
     return orderEvents(contract, "declined", orderThen, customer).map((event) => ({ ...event, at }));
   });
-  const contractAfter = withOrder(contract, before?.resource, after.resource);
-  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
 }
 
 type Charge = BillingAttempt & { outcome: { kind: "charged" } };
+
+type Decline = BillingAttempt & { outcome: { kind: "declined" } };
+
+function isDecline(attempt: BillingAttempt): attempt is Decline {
+  return attempt.outcome.kind === "declined";
+}
 
 function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
@@ -106,12 +152,13 @@ function retryStateAfter(
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
   }
-  const declines = ended.filter(({ outcome }) => outcome.kind === "declined");
+  const declines = ended.filter(isDecline);
   const last = declines.at(-1);
   const declined = last !== undefined || before?.declined === true;
-  if (last?.outcome.kind !== "declined")
+  if (last === undefined)
     return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
-  const next = afterDecline(retryPlan, declines.length, endOf(last));
+  const payments = declines.filter(({ outcome }) => !outcome.outOfStock);
+  const next = afterDecline(retryPlan, payments.length, endOf(last));
   return { attemptCount: ended.length, reason: last.outcome.reason, ...next, declined };
 }
 
@@ -126,20 +173,39 @@ interface CycleState {
   skipped: boolean;
   /** An earlier record of the cycle had more attempts. */
   outdated: boolean;
+  /** The contract has ended, so a declined attempt is not tried again. */
+  abandoned: boolean;
 }
 
 function openStatus(
   before: OrderRow | undefined,
   retryState: RetryState,
-  { waiting, skipped, outdated }: CycleState,
+  { waiting, skipped, outdated, abandoned }: CycleState,
 ): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;
   if (waiting) return "PENDING";
-  if (declined && before?.attemptCount === attemptCount && isDeclined(before.resource.status))
-    return before.resource.status;
-  if (declined) return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
-  return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
+  if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
+  if (abandoned) return "UNCOLLECTIBLE";
+  const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);
+  // An uncollectible order with retries left was abandoned, and its contract goes on again.
+  const isResumed = before?.resource.status === "UNCOLLECTIBLE" && retriesExhausted === false;
+  if (isKnown && !isResumed) return before.resource.status;
+  return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
+}
+
+/**
+ * Whether the retry plan is used up. It stays as it is when the contract ends, so that it counts again if the contract
+ * goes on. If the intake did not give it, it becomes false, so that an abandoned order is told from an uncollectible
+ * one.
+ */
+function plannedExhaustion(
+  before: OrderRow | undefined,
+  { retriesExhausted }: RetryState,
+  status: Order["status"],
+): boolean | null {
+  const becomesUncollectible = status === "UNCOLLECTIBLE" && before?.resource.status !== "UNCOLLECTIBLE";
+  return retriesExhausted ?? (becomesUncollectible ? false : null);
 }
 
 /** The money of an order that was charged already: an older record must not change it. */

@@ -1,5 +1,6 @@
 import { decide } from "./change.ts";
 import type { CommitKeys } from "./commit-keys.ts";
+import type { DataRequest } from "./data-request.ts";
 import { deliveriesOf, type EventTargets, holdsReward, type NewDelivery } from "./event-queue.ts";
 import type { MirrorRecord, RedactionRecord } from "./platform-records.ts";
 import type { RewardRecord } from "./record-schemas.ts";
@@ -19,11 +20,25 @@ export interface Submission {
    * commit.
    */
   inboxNumbers?: readonly number[];
+  /** The whole readings of contracts that gave the records. They are noted in the same commit, and change no row. */
+  reads?: readonly ContractRead[];
+  /** Requests for data that the same platform webhooks brought. One that is known changes nothing. */
+  dataRequests?: readonly DataRequest[];
   /**
    * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all,
    * Infinity none. An event whose source gives no time happens now.
    */
   eventsSince?: number;
+}
+
+/** A reading of a contract and everything that can change of it. */
+export interface ContractRead {
+  /** The contract's gid. */
+  contract: string;
+  /** Epoch milliseconds. */
+  beganAt: number;
+  /** Gids of the orders that were read with it. An order that is mirrored as charged is read only when it changed. */
+  orders: readonly string[];
 }
 
 /** The result of a submission. A refusal names the record by its place in the submission, counted from 0. */
@@ -56,6 +71,9 @@ export interface ShopChanges {
   deliveries: NewDelivery[];
   /** Items that leave the inbox. */
   inboxNumbers: number[];
+  /** Readings to note, in order. */
+  reads: ContractRead[];
+  dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
 }
@@ -126,6 +144,8 @@ class ShopDraft {
   private readonly rewards: RewardRow[] = [];
   private readonly redactions: PlannedRedaction[] = [];
   private readonly inboxNumbers = new Set<number>();
+  private readonly reads: ContractRead[] = [];
+  private readonly dataRequests: DataRequest[] = [];
 
   constructor(shop: ShopRef, { keys, state, rows }: LoadedShop, now: number, newId: () => string) {
     this.shop = shop;
@@ -136,7 +156,7 @@ class ShopDraft {
     this.newId = newId;
   }
 
-  apply({ records, inboxNumbers = [], eventsSince = 0 }: Submission): CommitResult {
+  apply({ records, inboxNumbers = [], reads = [], dataRequests = [], eventsSince = 0 }: Submission): CommitResult {
     const lists = [this.deliveries, this.rewards, this.redactions];
     const lengths = lists.map(({ length }) => length);
     let changed = 0;
@@ -151,6 +171,8 @@ class ShopDraft {
     }
     this.snapshot.keepDrafts();
     for (const number of inboxNumbers) this.inboxNumbers.add(number);
+    this.reads.push(...reads);
+    this.dataRequests.push(...dataRequests);
     return { accepted: records.length, changed, events: this.deliveries.length - (lengths[0] ?? 0) };
   }
 
@@ -191,6 +213,8 @@ class ShopDraft {
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
       inboxNumbers: [...this.inboxNumbers],
+      reads: this.reads,
+      dataRequests: this.dataRequests,
       texts: this.redactedTexts(),
     };
   }

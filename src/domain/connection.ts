@@ -13,14 +13,14 @@ export interface Tokens {
 }
 
 /** Scopes that must be granted: contracts with their billing, customers, orders. */
-const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
+export const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 /** A scope that includes another one. The write scope always includes the read scope. */
 const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_orders"] };
 /**
- * Scopes that a shop is asked for. Without the last two, orders older than 60 days and the products of order lines stay
- * hidden.
+ * Scopes that a shop is asked for. Without the last three, orders older than 60 days, the products of order lines and
+ * merges of customers stay hidden.
  */
-export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products"];
+export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products", "read_customer_merge"];
 
 /** The needed scopes that were not granted. */
 export function missingScopes(granted: readonly string[]): string[] {

@@ -13,16 +13,31 @@ function minorDigits(currency: string): number {
   return digits;
 }
 
+/** A whole number of minor units. */
+interface MinorUnits {
+  units: number;
+  /** Whether the amount had a fraction of a minor unit. */
+  isRounded: boolean;
+}
+
 /**
- * Reads an amount as the platform writes it, a decimal string, without floating point.
- * @returns minor units; undefined for a negative amount, a fraction of a minor unit, or anything else
+ * Reads an amount as the platform writes it, a decimal string, without floating point. A fraction of a minor unit is
+ * rounded, half a unit to the even number.
+ * @returns undefined for a negative amount, one that is too large to be exact, or anything else
  */
-export function minorUnits(amount: string, currency: string): number | undefined {
+export function minorUnits(amount: string, currency: string): MinorUnits | undefined {
   const match = DECIMAL.exec(amount);
   if (match === null) return undefined;
   const digits = minorDigits(currency);
   const fraction = match[2] ?? "";
-  if (/[1-9]/.test(fraction.slice(digits))) return undefined;
-  const units = Number(`${match[1]}${fraction.slice(0, digits).padEnd(digits, "0")}`);
-  return Number.isSafeInteger(units) ? units : undefined;
+  const whole = Number(`${match[1]}${fraction.slice(0, digits).padEnd(digits, "0")}`);
+  const rest = fraction.slice(digits);
+  const units = whole + Number(roundsUp(rest, whole % 2 === 1));
+  return Number.isSafeInteger(units) ? { units, isRounded: /[1-9]/.test(rest) } : undefined;
+}
+
+/** @param rest the digits after the last one that is kept */
+function roundsUp(rest: string, isOdd: boolean): boolean {
+  const isHalf = /^50*$/.test(rest);
+  return isHalf ? isOdd : /^[5-9]/.test(rest);
 }

@@ -24,7 +24,8 @@ export interface BillingAttempt {
   endedAt: string | null;
   outcome:
     | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
-    | { kind: "declined"; reason: string }
+    /** With `outOfStock` a product was missing, and no payment was declined. */
+    | { kind: "declined"; reason: string; outOfStock: boolean }
     | { kind: "waiting" };
 }
 
@@ -49,6 +50,10 @@ export interface BillingCycleRecord {
   /** When its first attempt is expected. */
   expectedAt: string;
   attempts: BillingAttempt[];
+  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED): then nothing is tried again. */
+  contractEnded: boolean;
+  /** The contract's revision when it was read. If the mirror has a newer one, the mirror says whether it has ended. */
+  revision?: string | null;
   /** The expected money, used until something is charged. */
   expected: OrderMoney;
   retryPlan: RetryPlan;

@@ -23,16 +23,17 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * The next retry after a declined attempt.
- * @param declined how many attempts of the order were declined, this one included
- * @param at when it was declined, epoch milliseconds
+ * The next retry after a declined attempt. An attempt that failed because something was out of stock uses up no wait of
+ * the plan: the last wait is repeated, or the first one begins.
+ * @param declinedPayments how many payments of the order were declined up to now; 0 if only stock was missing
+ * @param at when the attempt was declined, epoch milliseconds
  */
 export function afterDecline(
   plan: RetryPlan,
-  declined: number,
+  declinedPayments: number,
   at: number,
 ): { nextRetryAt: string | null; retriesExhausted: boolean } {
-  const days = plan[declined - 1];
+  const days = plan[Math.max(declinedPayments, 1) - 1];
   return days === undefined
     ? { nextRetryAt: null, retriesExhausted: true }
     : { nextRetryAt: isoUtc(at + days * DAY), retriesExhausted: false };

@@ -25,7 +25,7 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
 }
 
 /** Compares revisions as numbers: decimal strings of any length, which increase with gaps. */
-function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
+export function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }
 

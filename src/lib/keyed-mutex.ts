@@ -1,23 +1,35 @@
 export interface KeyedMutex {
   /** Runs `work` after all earlier work of the same key. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` after all earlier work of these keys. They are taken in one order, so two callers never deadlock. */
+  runAll<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
 /** Runs work of the same key one after another, and work of different keys at the same time. */
 export function createKeyedMutex(): KeyedMutex {
   const lastByKey = new Map<string, Promise<void>>();
-  return {
-    async run(key, work) {
-      const before = lastByKey.get(key);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      lastByKey.set(key, promise);
-      await before;
-      try {
-        return await work();
-      } finally {
-        resolve();
-        if (lastByKey.get(key) === promise) lastByKey.delete(key);
-      }
-    },
-  };
+
+  /** @returns a function that lets the next work begin */
+  async function take(key: string): Promise<() => void> {
+    const before = lastByKey.get(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    lastByKey.set(key, promise);
+    await before;
+    return () => {
+      resolve();
+      if (lastByKey.get(key) === promise) lastByKey.delete(key);
+    };
+  }
+
+  async function runAll<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
+    const releases: (() => void)[] = [];
+    for (const key of [...new Set(keys)].toSorted()) releases.push(await take(key));
+    try {
+      return await work();
+    } finally {
+      for (const release of releases) release();
+    }
+  }
+
+  return { run: (key, work) => runAll([key], work), runAll };
 }

@@ -1,7 +1,10 @@
-import { createKeyedMutex } from "./keyed-mutex.ts";
-
 /** The longest wait for points, whatever the server says. */
 const MAX_WAIT_MS = 60_000;
+/**
+ * One point in so many goes to the caller who has waited longest, whatever its priority. So a constant flow of urgent
+ * requests slows the others down, but never stops them; and urgent requests keep nine points in ten.
+ */
+const POINTS_PER_SHARED_POINT = 10;
 
 /** What a server last said about its points. */
 export interface ThrottleStatus {
@@ -15,8 +18,20 @@ export interface ThrottleStatus {
 type Release = (status: ThrottleStatus | undefined) => void;
 
 export interface RateLimiter {
-  /** Waits until enough points should be available, and reserves them. Callers wait in the order of their calls. */
-  reserve(cost: number): Promise<Release>;
+  /**
+   * Waits until enough points should be available, and reserves them.
+   * @param priority the lowest number is served first; callers of one priority are served in the order of their calls
+   * @param sparePart a part of all points, 0 to 1, that is left to other programs while nobody more urgent waits here
+   */
+  reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
+}
+
+interface Caller {
+  cost: number;
+  priority: number;
+  sparePart: number;
+  /** Grants the points. */
+  proceed: () => void;
 }
 
 /**
@@ -25,34 +40,91 @@ export interface RateLimiter {
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {
-  const turns = createKeyedMutex();
+  const queue = createCallerQueue();
   let status: ThrottleStatus | undefined;
   let statusAt = 0;
   /** Points of requests without a response so far. The server may have taken them already or not. */
   let reserved = 0;
+  let serving = false;
+  /** Whom the points are being saved for, and how to interrupt this. */
+  let savingFor: { caller: Caller; interrupt: () => void } | undefined;
 
-  function waitFor(cost: number): number {
+  function waitFor({ cost, priority, sparePart }: Caller): number {
     if (status === undefined) return 0;
     const { maximumAvailable, currentlyAvailable, restoreRate } = status;
     const restored = ((clock() - statusAt) / 1000) * restoreRate;
     const available = Math.min(maximumAvailable, currentlyAvailable + restored) - reserved;
-    if (available >= cost || restoreRate <= 0) return 0;
-    return Math.min(Math.ceil(((cost - available) / restoreRate) * 1000), MAX_WAIT_MS);
+    const spare = queue.hasMoreUrgent(priority) ? 0 : sparePart * maximumAvailable;
+    const needed = Math.max(cost, Math.min(cost + spare, maximumAvailable));
+    if (available >= needed || restoreRate <= 0) return 0;
+    return Math.min(Math.ceil(((needed - available) / restoreRate) * 1000), MAX_WAIT_MS);
+  }
+
+  /** Waits for the points of a caller. @returns whether the wait was interrupted by a more urgent caller */
+  async function save(caller: Caller): Promise<boolean> {
+    const waitMs = waitFor(caller);
+    if (waitMs === 0) return false;
+    const { promise: interrupted, resolve } = Promise.withResolvers<boolean>();
+    savingFor = { caller, interrupt: () => resolve(true) };
+    const isInterrupted = await Promise.race([sleep(waitMs).then(() => false), interrupted]);
+    savingFor = undefined;
+    return isInterrupted;
+  }
+
+  async function serve(): Promise<void> {
+    if (serving) return;
+    serving = true;
+    for (let next = queue.next(); next !== undefined; next = queue.next()) {
+      if (await save(next)) continue;
+      queue.remove(next);
+      reserved += next.cost;
+      next.proceed();
+    }
+    serving = false;
   }
 
   return {
-    async reserve(cost) {
-      await turns.run("", async () => {
-        const waitMs = waitFor(cost);
-        if (waitMs > 0) await sleep(waitMs);
-        reserved += cost;
-      });
+    async reserve(cost, priority, sparePart = 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      queue.add({ cost, priority, sparePart, proceed: resolve });
+      const saver = savingFor?.caller;
+      const savesSpare = saver !== undefined && saver.sparePart > 0 && priority < saver.priority;
+      if (savesSpare || queue.next() !== saver) savingFor?.interrupt();
+      void serve();
+      await promise;
       return (newStatus) => {
         reserved -= cost;
         if (newStatus === undefined) return;
         status = newStatus;
         statusAt = clock();
       };
+    },
+  };
+}
+
+/** Those who wait for points. */
+function createCallerQueue() {
+  /** In the order of their calls. */
+  const waiting: Caller[] = [];
+  /** Points that are due to the caller who has waited longest, because others went first. */
+  let owed = 0;
+  return {
+    add(caller: Caller): void {
+      waiting.push(caller);
+    },
+    hasMoreUrgent: (priority: number): boolean => waiting.some((caller) => caller.priority < priority),
+    /** Whose turn it is. */
+    next(): Caller | undefined {
+      const [oldest] = waiting;
+      if (oldest === undefined || oldest.cost <= owed) return oldest;
+      return waiting.reduce((first, caller) => (caller.priority < first.priority ? caller : first), oldest);
+    },
+    remove(caller: Caller): void {
+      const index = waiting.indexOf(caller);
+      waiting.splice(index, 1);
+      if (index > 0) owed += caller.cost / (POINTS_PER_SHARED_POINT - 1);
+      else owed = Math.max(0, owed - caller.cost);
+      if (waiting.length === 0) owed = 0;
     },
   };
 }

@@ -3,14 +3,22 @@ import type { Sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/store.ts";
+import type { ShopAddress } from "./api/address.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
+import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
+import { createStagedNodeLoader } from "./bulk/staged-orders.ts";
 import { createContractMirror } from "./contracts/mirror.ts";
+import { createNodeLoader } from "./contracts/node-loader.ts";
+import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
+import { createRoundingReport } from "./contracts/rounding-report.ts";
+import type { WebhookPriority } from "./inbox/topics.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
+import { createInstallationReader } from "./install/installation.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
@@ -27,6 +35,11 @@ export interface Platform {
   handler: WebhookHandler;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
+  /**
+   * Whether the platform shows any subscription contract to the app. It shows an app only those that it made.
+   * @throws PlatformError
+   */
+  hasContracts(shop: ShopAddress): Promise<boolean>;
   /** All requests fail from now on. Resolves when renewals of tokens that are under way are stored. */
   stop(): Promise<void>;
 }
@@ -54,28 +67,61 @@ export function openPlatform(
   recordWriter: RecordWriter,
   { now, clock, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
 ): Platform {
-  const { shops, connections, syncs, inbox, mirror } = store;
+  const { shops, connections, syncs, orderStages, inbox, mirror } = store;
   const clientSecret = () => newestSecret(platformSecretFile);
   const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
   const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
   const mutex = createKeyedMutex();
+  const rounding = createRoundingReport(log);
 
-  function contractsThrough(graphql: GraphqlClient) {
+  function contractsThrough(graphql: GraphqlClient, loader = createNodeLoader(graphql)) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
-    const reader = createContractReader({ client: graphql, mirror, settingsOf, now });
-    return createContractMirror({ reader, mutex, recordWriter, connections });
+    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
+    const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
+    return createContractMirror({
+      client: graphql,
+      loader,
+      reader,
+      pageReader,
+      mutex,
+      recordWriter,
+      connections,
+      mirror,
+      now,
+    });
   }
 
-  const webhookClient = client.withMaxRetries(WEBHOOK_MAX_RETRIES);
+  function readerFor(priority: WebhookPriority) {
+    const graphql = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
+    return { client: graphql, contracts: contractsThrough(graphql) };
+  }
+
+  const loadClient = client.withOptions({ priority: "load" });
+  const reconcileClient = client.withOptions({ priority: "reconcile" });
+  const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
+  const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
-    synchronizer: createSynchronizer({ client, contracts: contractsThrough(client), syncs, inbox, now, log }),
+    synchronizer: createSynchronizer({
+      loadClient,
+      reconcileClient,
+      contracts: contractsThrough(reconcileClient),
+      loadedContracts: contractsThrough(loadClient, createStagedNodeLoader(createNodeLoader(loadClient), orderStages)),
+      files: { fetch, sleep, allowHttp: baseUrl.startsWith("http://") },
+      orderStages,
+      installations,
+      syncs,
+      inbox,
+      now,
+      clock,
+      log,
+    }),
     handler: createWebhookHandler({
       shops,
       connections,
-      client: webhookClient,
-      contracts: contractsThrough(webhookClient),
+      readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
+      installations,
       recordWriter,
       onRemovalBegun,
       now,
@@ -83,6 +129,9 @@ export function openPlatform(
     }),
     connect: (domain, credentials) =>
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
+    async hasContracts(shop) {
+      return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
+    },
     async stop() {
       client.stop();
       const drained = new AbortController();

@@ -8,7 +8,7 @@ interface Connection {
   connectedAt: number;
   /** When the shop was connected first. What happened before queues no events. */
   eventsSince: number;
-  /** Why the platform refuses the access token; null while it accepts it. */
+  /** Why the platform refuses the connection, and what to do; null while it accepts it. */
   trouble: string | null;
 }
 
@@ -24,11 +24,16 @@ export interface ConnectionStore {
    * @returns whether this process may, until `until`
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /** Stores the renewed tokens, a pair in one write, and ends the renewal. */
+  /**
+   * Stores the renewed tokens, a pair in one write, and ends the renewal. The trouble stays until the platform accepts
+   * them.
+   */
   renew(shopId: number, tokens: Tokens): Promise<void>;
   /** Ends a renewal that brought no tokens. */
   endRenewal(shopId: number, process: string): Promise<void>;
-  /** Notes why the platform refuses the token, null where it accepts it. @returns whether this changed */
+  /** Replaces the scopes that the shop grants. */
+  setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
+  /** Notes why the platform refuses the connection, null where it accepts it. @returns whether this changed */
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
   /** Forgets the tokens of a shop that was connected before a time. @returns whether there were any */
   disconnect(shopId: number, before: number): Promise<boolean>;

@@ -10,6 +10,8 @@ export interface Receipt {
   needsPlatform: boolean;
   body: string;
   triggeredAt: number;
+  /** How long it waits for others about its subject, milliseconds; 0 (the default) makes it due at once. */
+  waitMs?: number;
 }
 
 /** The waiting items of one shop, in two queues: those that need the platform and those that don't. */
@@ -61,13 +63,18 @@ export interface InboxStore {
   /** The oldest due items of a queue. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes due what waits for a time after `latest`, and what was never attempted and waits for a time after `now`: a
-   * clock that was ahead planned it. It works in steps.
+   * Makes due what waits for a time that is too late: a clock that was ahead planned it. It works in steps.
+   * @param latest the latest times that this clock can have planned: for the first attempt, and for a further one
    * @returns how many
    */
-  bringForward(latest: number, now: number): Promise<number>;
+  bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
   /** Subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
+  /**
+   * What waits in a queue about one subject, due or not, in the order of the numbers. If that is more than `limit`, what
+   * is due first.
+   */
+  waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
   /** The items with these numbers that are still there, in the order of the numbers. */
   read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
   /** Counts a failed attempt. @param nextAttemptAt null: attempted again only by hand */

@@ -1,6 +1,7 @@
 import type { CommitResult, Submission } from "../domain/commit.ts";
-import type { Order } from "../domain/resources.ts";
+import type { Order, Subscription } from "../domain/resources.ts";
 import type { ShopRef } from "../domain/shop.ts";
+import type { StoredRead } from "./contract-reads.ts";
 import type { IntakeBody } from "./intake-bodies.ts";
 
 /** What a search for the stored texts about people found. Only its own engine can read it. */
@@ -10,6 +11,12 @@ export interface TextSearch {
   people: ReadonlySet<string>;
   /** Must be called once, when no commit needs the search any more: until then every commit of the shop is noted. */
   end(): void;
+}
+
+/** A contract as the mirror has it. */
+export interface MirroredContract {
+  subscription: Subscription;
+  customerGid: string;
 }
 
 export interface MirrorStore {
@@ -43,8 +50,12 @@ export interface MirrorStore {
   ): Promise<CommitResult | undefined>;
   /** Those of the contracts that are in the mirror, by gid. */
   knownContracts(shop: ShopRef, contractGids: readonly string[]): Promise<Set<string>>;
+  /** What is stored of the readings of contracts, by gid. Those that were never read are left out. */
+  contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
+  /** The gids of the contracts that have an order with this gid in the mirror. */
+  contractsOfOrder(shop: ShopRef, orderGid: string): Promise<string[]>;
   /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
   ordersOf(shop: ShopRef, contractGid: string): Promise<Map<number, Order>>;
-  /** The gid of a contract's customer; undefined for a contract that is not in the mirror. */
-  customerGidOf(shop: ShopRef, contractGid: string): Promise<string | undefined>;
+  /** undefined for a contract that is not in the mirror. */
+  contractOf(shop: ShopRef, contractGid: string): Promise<MirroredContract | undefined>;
 }

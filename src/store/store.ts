@@ -1,9 +1,11 @@
 import type { ConnectionStore } from "./connections.ts";
+import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { InboxStore } from "./inbox.ts";
 import type { IntakeBodyStore } from "./intake-bodies.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
+import type { OrderStageStore } from "./order-stages.ts";
 import type { PageStore } from "./pages.ts";
 import type { PersonStore } from "./people.ts";
 import type { SessionStore } from "./sessions.ts";
@@ -27,7 +29,9 @@ export interface Store {
   connections: ConnectionStore;
   inbox: InboxStore;
   syncs: SyncStore;
+  orderStages: OrderStageStore;
   people: PersonStore;
+  dataRequests: DataRequestStore;
   sessions: SessionStore;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;

@@ -4,6 +4,7 @@ import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
 const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
+const GRANTED = ["read_own_subscription_contracts", "read_customers", "read_orders"];
 const NO_TRIGGERS =
   "this shop's plan has no workflow triggers: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
 
@@ -28,6 +29,7 @@ describe("the status of a shop", () => {
       reconciledAt: null,
       reconciledRows: null,
       inbox: { waiting: 0, failed: 0 },
+      dataRequests: [],
     });
   });
 
@@ -60,7 +62,7 @@ describe("the status of a shop", () => {
   test("says in words whether the connection works", async () => {
     const { store, shop, status } = await opened();
     expect(connectionText(await status())).toBe("not connected");
-    await store.connections.connect(shop.id, "token", TOKENS, [], START);
+    await store.connections.connect(shop.id, "token", TOKENS, GRANTED, START);
     expect(await status()).toMatchObject({ hasConnection: true, trouble: null });
     expect(connectionText(await status())).toBe("connected");
     await store.connections.setTrouble(shop.id, "the token is refused");

@@ -41,6 +41,29 @@ test("updates that follow at once are drawn once", () => {
   expect(drawTwice(true)).toEqual(["\r\x1b[K1 record", "\r\x1b[K"]);
 });
 
+test("the time left is measured over the last minute, so it becomes true when the saved points are spent", () => {
+  let now = 0;
+  let line = "";
+  const write = (text: string) => {
+    line = text;
+    return true;
+  };
+  const stream = { isTTY: true, write } as unknown as NodeJS.WriteStream;
+  const bar = createProgressBar(stream, () => now);
+  for (let second = 0; second <= 200; second += 1) {
+    now = second * 1_000;
+    // A quarter in the first ten seconds, and then 0.1 % each second.
+    bar.update(second < 10 ? second / 40 : 0.25 + (second - 10) / 1_000, "");
+  }
+  // 44 % are done.
+  expect(line).toContain(", 9m 20s left");
+  for (const done of [0.001, 0.002]) {
+    now += 1_000;
+    bar.update(done, "");
+  }
+  expect(line).toContain("16m 38s left");
+});
+
 test("no bar is drawn where there is no terminal", () => {
   expect(drawTwice(false)).toEqual([]);
 });

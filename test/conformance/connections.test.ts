@@ -52,6 +52,15 @@ for (const engine of engines()) {
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
     });
 
+    test("replaces its scopes, and no others", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      for (const { id } of [shop, other]) await store.connections.connect(id, "token", TOKENS, ["read_orders"], START);
+      await store.connections.setScopes(shop.id, ["read_customers", "read_products"]);
+      expect((await store.connections.find(shop.id))?.scopes).toEqual(["read_customers", "read_products"]);
+      expect((await store.connections.find(other.id))?.scopes).toEqual(["read_orders"]);
+    });
+
     test("lists it, by id", async () => {
       const { store } = await engine.open();
       const [b, , a] = [await addShop(store, "b"), await addShop(store, "idle"), await addShop(store, "a")];
@@ -100,7 +109,7 @@ for (const engine of engines()) {
       expect(begun.filter(Boolean)).toHaveLength(1);
     });
 
-    test("stores the new pair, and ends the renewal and the trouble", async () => {
+    test("stores the new pair and ends the renewal, and the trouble stays until the platform accepts it", async () => {
       const { store, reopen } = await engine.open();
       const other = await reopen();
       const [shop, another] = [await addShop(store), await addShop(store, "another")];
@@ -112,7 +121,8 @@ for (const engine of engines()) {
       await store.connections.renew(shop.id, NEXT);
       expect(await other.connections.tokens(shop.id)).toEqual(NEXT);
       const connection = { kind: "refresh" as const, scopes: ["read_orders"], connectedAt: START, eventsSince: START };
-      expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble: null });
+      const trouble = "the access token was revoked";
+      expect(await store.connections.find(shop.id)).toEqual({ ...connection, expiresAt: START + 2_000, trouble });
       expect(await store.connections.beginRenewal(shop.id, "p2", START, START + 100)).toBe(true);
       expect(await store.connections.tokens(another.id)).toEqual(PAIR);
     });

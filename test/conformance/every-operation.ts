@@ -1,3 +1,4 @@
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { RESOURCES } from "../../src/domain/resources.ts";
@@ -63,9 +64,11 @@ async function configure(store: Store, shop: Shop): Promise<void> {
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);
   await Promise.all([connections.find(shop.id), connections.list(), connections.tokens(shop.id)]);
+  await connections.setScopes(shop.id, ["read_orders"]);
   await connections.beginRenewal(shop.id, "p1", START, START + 1);
   await connections.renew(shop.id, TOKENS);
   await connections.endRenewal(shop.id, "p1");
+  await connections.setScopes(shop.id, []);
   await connections.setTrouble(shop.id, "revoked");
   await connections.disconnect(shop.id, START + 1);
   await chooseAllEvents(store, shop);
@@ -85,20 +88,29 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     reward("r", { email: "a@example.com" }),
     cancelFlow("c"),
   ];
-  await store.mirror.applyRecords([{ shop, records, inboxNumbers: [settled?.number ?? 0] }], START);
+  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [gid.order(1)] }];
+  const dataRequests = [dataRequest("1", gid.customer(1), START)];
+  const inboxNumbers = [settled?.number ?? 0];
+  await store.mirror.applyRecords([{ shop, records, reads, dataRequests, inboxNumbers }], START);
+  await Promise.all([store.dataRequests.open(shop.id), store.dataRequests.dueBefore(START)]);
+  await store.dataRequests.answer(shop.id, gid.customer(1), START);
+  await store.dataRequests.forgetAnswered(START);
   await store.people.export(shop, gid.customer(1));
   await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
   (await store.mirror.searchTexts(shop, new Set([gid.customer(1)]))).end();
   await store.inbox.read(shop.id, [kept?.number ?? 0]);
   await Promise.all([
     store.mirror.ordersOf(shop, gid.contract(1)),
-    store.mirror.customerGidOf(shop, gid.contract(1)),
+    store.mirror.contractOf(shop, gid.contract(1)),
+    store.mirror.contractReads(shop, [gid.contract(1)]),
+    store.mirror.contractsOfOrder(shop, gid.order(1)),
     store.shops.rowCounts(shop.id),
   ]);
   for (const resource of RESOURCES) {
     const page = await store.pages.list(shop.id, resource, 1, null);
     if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
   }
+  await stageOrders(store, shop);
   await store.syncs.save(shop.id, "full", {
     startedAt: START,
     events: false,
@@ -108,6 +120,15 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+}
+
+async function stageOrders({ orderStages }: Store, { id }: Shop): Promise<void> {
+  const stage = (await orderStages.begin(id)) ?? 0;
+  const line = { orderGid: gid.order(1), gid: "gid://shopify/LineItem/1", json: "{}" };
+  await orderStages.add(id, stage, [{ gid: gid.order(1), json: "{}" }], [line]);
+  await orderStages.complete(id, stage);
+  await orderStages.find(id, gid.order(1));
+  await orderStages.remove(id, stage);
 }
 
 async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<void> {
@@ -155,7 +176,8 @@ async function receive(store: Store, shop: Shop): Promise<void> {
   const [queue] = await inbox.dueQueues(START);
   const [item] = await inbox.due(queue ?? { shopId: shop.id, needsPlatform: true }, START, 5);
   const number = item?.number ?? 0;
-  await inbox.bringForward(START, START);
+  await inbox.bringForward({ first: START, further: START }, START);
+  await inbox.waitingAbout({ shopId: shop.id, needsPlatform: true }, item?.subject ?? "", 5);
   await Promise.all([
     inbox.waitingSubjects(shop.id),
     inbox.read(shop.id, [number]),

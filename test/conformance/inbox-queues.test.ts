@@ -146,7 +146,28 @@ for (const engine of engines()) {
       expect(await store.inbox.due(queue(shop), START - 1, 10)).toEqual([]);
     });
 
-    test("bring forward what was planned too late, and what was never attempted and is planned later", async () => {
+    test("give what waits about one subject, due or not, in the order of the numbers", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      const [a, , later, failed] = await receive(store, shop, ["s", "other", "s", "s"], { body: "{}" }, START + 9);
+      const [soon] = await receive(store, shop, ["s"]);
+      const [waits] = await receive(store, shop, ["s"], { waitMs: 3 });
+      await receive(store, shop, ["s"], { needsPlatform: false });
+      await receive(store, other, ["s"]);
+      await store.inbox.postpone(shop.id, [later ?? 0], "no", START + 1_000);
+      await store.inbox.postpone(shop.id, [failed ?? 0], "no", null);
+      const about = async (limit: number) =>
+        (await store.inbox.waitingAbout(queue(shop), "s", limit)).map(({ number }) => number);
+      expect(await about(10)).toEqual([a, later, soon, waits].map(Number));
+      expect(await about(3)).toEqual([a, soon, waits].map(Number));
+      expect(await store.inbox.waitingAbout(queue(shop), "s", 1)).toEqual(
+        await store.inbox.read(shop.id, [Number(soon)]),
+      );
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 2, 10))).toEqual(["s"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 3, 10))).toEqual(["s", "s"]);
+    });
+
+    test("bring forward what was planned too late, sooner if it was never attempted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       const hour = 3_600_000;
@@ -154,10 +175,12 @@ for (const engine of engines()) {
       await store.inbox.postpone(shop.id, [late ?? 0], "no", START + hour);
       await store.inbox.postpone(shop.id, [soon ?? 0], "no", START + 60);
       await store.inbox.postpone(shop.id, [failed ?? 0], "no", null);
-      await receive(store, shop, new Array(450).fill("new"), { needsPlatform: false }, START + 60);
+      await receive(store, shop, new Array(450).fill("new"), { needsPlatform: false }, START + 9);
+      await receive(store, shop, ["waits"], { waitMs: 8 });
       await receive(store, other, ["past"], {}, START - 60);
       await receive(store, other, ["other"], {}, START + 60);
-      expect(await store.inbox.bringForward(START + 60, START)).toBe(1 + 450 + 1);
+      const latest = { first: START + 8, further: START + 60 };
+      expect(await store.inbox.bringForward(latest, START)).toBe(1 + 450 + 1);
       const times = (await rows("inbox")).map(({ subject, next_attempt_at }) => `${subject} ${next_attempt_at}`);
       expect(new Set(times)).toEqual(
         new Set([
@@ -165,11 +188,12 @@ for (const engine of engines()) {
           `soon ${START + 60}`,
           "failed null",
           `new ${START}`,
+          `waits ${START + 8}`,
           `past ${START - 60}`,
           `other ${START}`,
         ]),
       );
-      expect(await store.inbox.bringForward(START + 60, START)).toBe(0);
+      expect(await store.inbox.bringForward(latest, START)).toBe(0);
     });
 
     test("know the subjects that wait, due or not", async () => {

@@ -48,7 +48,7 @@ for (const engine of engines()) {
     });
   });
 
-  test(`${engine.name}: a contract's customer is found by its gid, only in its own shop`, async () => {
+  test(`${engine.name}: a contract and its customer are found by its gid, only in its own shop`, async () => {
     const { store } = await engine.open();
     const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
     for (const shop of [alpha, beta])
@@ -58,11 +58,12 @@ for (const engine of engines()) {
         [1, 2, 7, 8, 9].map((n) => customer(n)),
       );
     await commit(store, alpha, [subscription(1, { customer: gid.customer(7) })]);
-    expect(await store.mirror.customerGidOf(alpha, gid.contract(1))).toBe(gid.customer(7));
-    expect(await store.mirror.customerGidOf(alpha, gid.contract(2))).toBeUndefined();
-    expect(await store.mirror.customerGidOf(beta, gid.contract(1))).toBeUndefined();
-    expect(await store.mirror.customerGidOf({ ...alpha, id: beta.id }, gid.contract(1))).toBeUndefined();
+    const found = { customerGid: gid.customer(7), subscription: { shopifyId: gid.contract(1), interval: "MONTH" } };
+    expect(await store.mirror.contractOf(alpha, gid.contract(1))).toMatchObject(found);
+    expect(await store.mirror.contractOf(alpha, gid.contract(2))).toBeUndefined();
+    expect(await store.mirror.contractOf(beta, gid.contract(1))).toBeUndefined();
+    expect(await store.mirror.contractOf({ ...alpha, id: beta.id }, gid.contract(1))).toBeUndefined();
     await commit(store, alpha, [subscription(1, { customer: gid.customer(8) })]);
-    expect(await store.mirror.customerGidOf(alpha, gid.contract(1))).toBe(gid.customer(8));
+    expect((await store.mirror.contractOf(alpha, gid.contract(1)))?.customerGid).toBe(gid.customer(8));
   });
 }

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { NO_COUNTS } from "../../src/domain/sync.ts";
 import type { Store } from "../../src/store/store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
-import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
+import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
 import {
@@ -41,7 +42,12 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
   const body = (await store.intakeBodies.begin(shop.id)) ?? 0;
   await store.intakeBodies.add(shop.id, body, ["[]"]);
+  const stage = (await store.orderStages.begin(shop.id)) ?? 0;
+  await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);
+  const reads = [{ contract: gid.contract(1), beganAt: START, orders: [] }];
+  const dataRequests = [dataRequest("1", gid.customer(1), START)];
+  await store.mirror.applyRecords([{ shop, records: [], reads, dataRequests }], START);
   const [claimed] = await claim(store, shop, { share: 1 });
   if (claimed !== undefined) await record(store, [failed(claimed)]);
 }

@@ -100,6 +100,38 @@ describe("events", () => {
     expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
   });
 
+  test("an attempt that finds something out of stock is counted, and repeats the wait of the plan", () => {
+    const stock = "out_of_stock";
+    const { events } = MapMirror.of(subscription(1)).apply(
+      billingCycle(1, 1, [
+        [stock, 1],
+        [stock, 2],
+        ["a", 3],
+        ["b", 4],
+        [stock, 7],
+        ["c", 10],
+        ["d", 15],
+        [stock, 16],
+      ]),
+    );
+    const told = events.map(({ data }) => [
+      data["attempt_count"],
+      data["reason"],
+      String(data["next_retry_at"]).slice(0, 10),
+      data["retries_exhausted"],
+    ]);
+    expect(told).toEqual([
+      [1, stock, "2026-02-02", false],
+      [2, stock, "2026-02-03", false],
+      [3, "a", "2026-02-04", false],
+      [4, "b", "2026-02-07", false],
+      [5, stock, "2026-02-10", false],
+      [6, "c", "2026-02-15", false],
+      [7, "d", "null", true],
+      [8, stock, "null", true],
+    ]);
+  });
+
   test("a charge gives one event, order.recovered after a decline", () => {
     const mirror = MapMirror.of(subscription(1));
     const { events } = mirror.apply(
@@ -188,5 +220,101 @@ describe("if the intake reports the same order", () => {
       ]),
     );
     expect(events.map(({ topic }) => topic)).toEqual(["order.recovered"]);
+  });
+});
+
+describe("when the contract has ended", () => {
+  const declines: Attempts = [
+    ["a", 1],
+    ["b", 2],
+  ];
+  const ended = { contractEnded: true };
+  const told = (events: readonly { data: Record<string, unknown> }[]) =>
+    events.map(({ data }) => [data["attempt_count"], data["next_retry_at"], data["retries_exhausted"]]);
+
+  test("a declined order is not tried again, and the event of its last decline says so", () => {
+    const mirror = MapMirror.of(subscription(1));
+    const { events } = mirror.apply(billingCycle(1, 1, declines, ended));
+    expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
+    expect(told(events)).toEqual([
+      [1, "2026-02-02T00:00:00.000Z", false],
+      [2, null, true],
+    ]);
+  });
+
+  test("later than the decline, the order's status changes without an event, and back if the contract goes on", () => {
+    const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, declines));
+    const fresh = mirror.theOrderRow(1, 1);
+    expect(mirror.apply(billingCycle(1, 1, declines, ended)).events).toEqual([]);
+    expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
+    expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
+    expect(mirror.theOrderRow(1, 1)).toEqual(fresh);
+  });
+
+  test("a charged, a waiting and a skipped order stay as they are", () => {
+    const cycles: [Attempts, object, string][] = [
+      [
+        [
+          ["a", 1],
+          ["charged", 2],
+        ],
+        {},
+        "RECOVERED",
+      ],
+      [
+        [
+          ["a", 1],
+          ["waiting", 2],
+        ],
+        {},
+        "PENDING",
+      ],
+      [[], { skipped: true }, "SKIPPED"],
+    ];
+    for (const [attempts, fields, status] of cycles) {
+      const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, attempts, { ...fields, ...ended }));
+      expect(mirror.theOrder(1, 1)?.status).toBe(status as never);
+    }
+    const { events } = MapMirror.of(subscription(1)).apply(
+      billingCycle(
+        1,
+        1,
+        [
+          ["a", 1],
+          ["charged", 2],
+        ],
+        ended,
+      ),
+    );
+    expect(told(events)[0]).toEqual([1, "2026-02-02T00:00:00.000Z", false]);
+  });
+
+  test("a decline that only the intake reported stays as the intake says", () => {
+    const given = order(1, 1, { status: "FAILED", shopifyId: null, reason: "our words" });
+    const mirror = MapMirror.of(subscription(1), given, billingCycle(1, 1, [], ended));
+    expect(mirror.theOrder(1, 1)?.status).toBe("FAILED");
+    expect(mirror.apply(given).events).toEqual([]);
+  });
+
+  test("details that the intake gave stay, and count again if the contract goes on", () => {
+    const details = { attemptCount: 2, reason: "our words", nextRetryAt: "2026-02-20T00:00:00.000Z" };
+    for (const retriesExhausted of [false, undefined]) {
+      const given = {
+        status: "FAILED" as const,
+        shopifyId: null,
+        ...details,
+        ...(retriesExhausted === false && { retriesExhausted }),
+      };
+      const mirror = MapMirror.of(subscription(1), order(1, 1, given), billingCycle(1, 1, declines));
+      mirror.apply(billingCycle(1, 1, declines, ended));
+      expect(mirror.theOrder(1, 1)?.status).toBe("UNCOLLECTIBLE");
+      mirror.apply(billingCycle(1, 1, declines));
+      expect(mirror.theOrder(1, 1)?.status).toBe("FAILED");
+      expect(mirror.theOrderRow(1, 1)).toMatchObject({
+        reason: "our words",
+        nextRetryAt: details.nextRetryAt,
+        attemptCount: 2,
+      });
+    }
   });
 });

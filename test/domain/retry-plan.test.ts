@@ -13,6 +13,11 @@ test.each([
   expect(afterDecline([1, 3, 5], declined, AT)).toEqual({ nextRetryAt, retriesExhausted });
 });
 
+test("the first wait begins if no payment was declined, and a plan without retries stays used up", () => {
+  expect(afterDecline([1, 3], 0, AT)).toEqual({ nextRetryAt: "2026-03-02T12:00:00.000Z", retriesExhausted: false });
+  expect(afterDecline([], 0, AT)).toEqual({ nextRetryAt: null, retriesExhausted: true });
+});
+
 test.each([
   ["1,3,5", [1, 3, 5]],
   [" 2 , 2", [2, 2]],

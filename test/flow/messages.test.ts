@@ -134,6 +134,15 @@ describe("messages agree with their numbers", () => {
   });
 });
 
+test("shop connect and sync say that the platform shows no contracts to this app", async () => {
+  const platform = await new PlatformProcess().start();
+  await platform.tell("addShop", {});
+  const program = new Program(undefined, platform.env);
+  const warning = "sds: warning: the platform shows this app no subscription contracts.";
+  expect((await program.run(["shop", "connect", DOMAIN, "--client-credentials"])).stderr).toContain(warning);
+  expect((await program.run(["sync"])).stderr).toContain(warning);
+});
+
 test("shop connect, sync and shop show describe the shop's connection to the platform", async () => {
   const platform = await new PlatformProcess().start();
   await platform.tell("addShop", { currency: "EUR" });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { verify } from "../../src/domain/signature.ts";
@@ -224,6 +225,20 @@ describe("webhooks", () => {
   });
 });
 
+test("the pages say why the platform refuses the connection", async () => {
+  const { html, store, shop } = await signedIn();
+  await store.connections.connect(
+    shop.id,
+    "token",
+    { accessToken: "t", refreshToken: null, expiresAt: null },
+    [],
+    START,
+  );
+  await store.connections.setTrouble(shop.id, "the shop is frozen, wait");
+  expect(await html("/admin/triggers")).toContain("refuses the connection at present: the shop is frozen, wait.");
+  expect(await html("/admin/plan")).toContain("<dt>Platform</dt><dd>the shop is frozen, wait</dd>");
+});
+
 describe("the page of plan and mirror", () => {
   test("counts the rows of the mirror, and says what to do while it is empty", async () => {
     const { all, html, shop } = await signedIn();
@@ -234,6 +249,18 @@ describe("the page of plan and mirror", () => {
     expect(page).toContain("<dt>Subscriptions</dt><dd>1</dd>");
     expect(page).toContain("<dt>Orders</dt><dd>1</dd>");
     expect(page).toContain('<strong id="plan">Pro</strong>');
+  });
+
+  test("lists the customers who wait for their data, with the end of the time for an answer", async () => {
+    const { html, store, shop } = await signedIn();
+    expect(await html("/admin/plan")).not.toContain("Requests for data");
+    const dataRequests = [dataRequest("1", "gid://shopify/Customer/7", START)];
+    await store.mirror.applyRecords([{ shop, records: [], dataRequests }], START);
+    const page = await html("/admin/plan");
+    expect(page).toContain("<dt>gid://shopify/Customer/7</dt>");
+    expect(page).toContain(new Date(START + 30 * 86_400_000).toISOString());
+    await store.dataRequests.answer(shop.id, "gid://shopify/Customer/7", START);
+    expect(await html("/admin/plan")).not.toContain("Requests for data");
   });
 
   test("says what to do next: connect, load, or look into the inbox", async () => {

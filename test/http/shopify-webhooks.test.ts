@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { importSecret } from "../../src/domain/signature.ts";
+import { LONGEST_BURST_MS } from "../../src/shopify/inbox/topics.ts";
 import { answerOf, refusal, success } from "../support/answer.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -233,6 +234,9 @@ test.each([
   const domain = name === "a webhook for an unknown shop" ? "gamma.myshopify.com" : "alpha.myshopify.com";
   const response = await send(test, { topic, body: body ?? (await sample(topic.replace("/", "__"))), domain });
   expect(await answerOf(response)).toEqual(TAKEN);
+  test.clock.ms += LONGEST_BURST_MS;
+  test.app.processor.wake();
+  await processed(test.app);
   expect(await all("customers")).toEqual([]);
   expect(test.logged.filter((line) => line.includes("platform webhook"))).toHaveLength(1);
   expect(test.logged.join("")).not.toContain("bob");

@@ -1,17 +1,18 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createRateLimiter, type ThrottleStatus } from "../../src/lib/rate-limiter.ts";
 
 /** A limiter whose waits move its clock. */
 function limiter() {
   const clock = { ms: 0 };
   const waits: number[] = [];
-  const { reserve } = createRateLimiter(
+  const limits = createRateLimiter(
     () => clock.ms,
     async (waitMs) => {
       waits.push(waitMs);
       clock.ms += waitMs;
     },
   );
+  const reserve = (cost: number, priority = 0) => limits.reserve(cost, priority);
   /** Reserves points and gives them back at once. */
   const spend = async (cost: number, status?: ThrottleStatus) => (await reserve(cost))(status);
   return { clock, waits, reserve, spend };
@@ -74,4 +75,118 @@ test("callers get their points in the order of their calls, one after another", 
   await Promise.all([100, 10, 50].map(reserveInOrder));
   expect(order).toEqual([100, 10, 50]);
   expect(waits).toEqual([1200, 200, 1000]);
+});
+
+describe("callers who wait", () => {
+  const EMPTY = { maximumAvailable: 1000, currentlyAvailable: 0, restoreRate: 100 };
+
+  /** A limiter without points whose waits end when the test says so. */
+  function waiting() {
+    const clock = { ms: 0 };
+    const sleeps: { ms: number; end: () => void }[] = [];
+    const limits = createRateLimiter(
+      () => clock.ms,
+      (ms) => new Promise((end) => sleeps.push({ ms, end })),
+    );
+    const served: string[] = [];
+    const settle = async () => {
+      for (let round = 0; round < 50; round += 1) await Promise.resolve();
+    };
+    return {
+      limits,
+      served,
+      sleeps,
+      settle,
+      empty: async () => (await limits.reserve(0, 0))(EMPTY),
+      call: (name: string, cost: number, priority: number) =>
+        void limits.reserve(cost, priority).then(() => served.push(name)),
+      /** Ends the last wait, after its time. */
+      async pass() {
+        await settle();
+        const { ms, end } = sleeps.at(-1) ?? { ms: 0, end: () => {} };
+        clock.ms += ms;
+        end();
+        await settle();
+      },
+    };
+  }
+
+  test("are served by their priority, and then in the order of their calls", async () => {
+    const { served, empty, call, pass } = waiting();
+    await empty();
+    // So few requests do not give the load its tenth.
+    for (const [name, priority] of [
+      ["load", 4],
+      ["order 1", 2],
+      ["attempt 1", 0],
+      ["order 2", 2],
+      ["attempt 2", 0],
+    ] as const)
+      call(name, 100, priority);
+    for (let n = 0; n < 5; n += 1) await pass();
+    expect(served).toEqual(["attempt 1", "attempt 2", "order 1", "order 2", "load"]);
+  });
+
+  test("make room for a more urgent one who comes while the points are saved up", async () => {
+    const { served, sleeps, settle, empty, call, pass } = waiting();
+    await empty();
+    call("load", 500, 4);
+    await settle();
+    expect(sleeps.map(({ ms }) => ms)).toEqual([5_000]);
+    call("attempt", 10, 0);
+    call("order", 10, 2);
+    await settle();
+    // The order waits for nobody who is less urgent, so it interrupts no wait.
+    expect(sleeps.map(({ ms }) => ms)).toEqual([5_000, 100]);
+    await pass();
+    await pass();
+    expect(served).toEqual(["attempt", "order"]);
+    await pass();
+    expect(served).toEqual(["attempt", "order", "load"]);
+  });
+
+  test("leave points to other programs, but not while somebody more urgent waits", async () => {
+    const { served, sleeps, settle, limits, pass } = waiting();
+    (await limits.reserve(0, 0))({ ...EMPTY, currentlyAvailable: 200 });
+    const call = (name: string, cost: number, priority: number, sparePart?: number) =>
+      void limits.reserve(cost, priority, sparePart).then(() => served.push(name));
+    call("load", 100, 4, 0.5);
+    await settle();
+    expect(sleeps.map(({ ms }) => ms)).toEqual([4_000]);
+    call("attempt", 100, 0);
+    await settle();
+    expect(served).toEqual(["attempt"]);
+    await pass();
+    expect(served).toEqual(["attempt", "load"]);
+    // More than all points never come.
+    call("large load", 900, 4, 0.5);
+    await settle();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });
+  });
+
+  test("leave none while somebody more urgent waits for their tenth", async () => {
+    const { served, sleeps, settle, empty, limits, call, pass } = waiting();
+    await empty();
+    void limits.reserve(19, 4, 0.5).then(() => served.push("load"));
+    for (let n = 0; n < 18; n += 1) call("attempt", 10, 0);
+    while (served.length < 18) await pass();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 5_190 });
+    call("late", 10, 0);
+    await settle();
+    expect(sleeps.at(-1)).toMatchObject({ ms: 190 });
+    await pass();
+    expect(served.slice(18)).toEqual(["load"]);
+  });
+
+  test("get a point in ten, however many more urgent ones come", async () => {
+    const { served, empty, call, pass } = waiting();
+    await empty();
+    const count = (name: string) => served.filter((each) => each === name).length;
+    for (let n = 0; n < 30; n += 1) call("load", 50, 4);
+    for (let n = 0; n < 300; n += 1) {
+      call("order", 10, 2);
+      while (count("order") < n) await pass();
+    }
+    expect(count("load") * 50).toBeWithin(300, 350);
+  });
 });

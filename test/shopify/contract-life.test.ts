@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { contractWebhook } from "../../src/shopify/inbox/payload.ts";
+import { changeWebhook } from "../../src/shopify/inbox/payload.ts";
 import { connected, DOMAIN } from "../support/connected.ts";
 import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
 
@@ -54,6 +54,21 @@ test("a cancellation that comes together with the last decline is involuntary", 
   expect(JSON.parse(body).data).toMatchObject({ churn_type: "involuntary" });
 });
 
+test("a declined renewal is uncollectible once its contract has ended, and failed again if the contract goes on", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  await all.deliverAll();
+  const statusAfter = async (change: (id: string) => unknown) => {
+    change(contract);
+    await all.deliverAll();
+    return (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === 1)?.["status"];
+  };
+  expect(await statusAfter((id) => all.remote.fail(id))).toBe("UNCOLLECTIBLE");
+  expect(await statusAfter((id) => all.remote.activate(id))).toBe("FAILED");
+  expect(await statusAfter((id) => all.remote.cancel(id))).toBe("UNCOLLECTIBLE");
+});
+
 test("a contract whose customer the platform deleted keeps the customer that the mirror knows", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "a@example.com" });
@@ -80,27 +95,25 @@ test("a contract without any known customer waits in the inbox", async () => {
 
 test("a contract that the platform does not have changes nothing", async () => {
   const all = await connected();
-  const { topic, body } = contractWebhook("gid://shopify/SubscriptionContract/1");
+  const { topic, body } = changeWebhook("contract", "gid://shopify/SubscriptionContract/1");
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
   await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });
   await all.processed();
-  expect(operations(all).slice(-2)).toEqual(["ContractWithCycles", "ContractExists"]);
+  expect(operations(all).slice(-2)).toEqual(["Installation", "Nodes"]);
   expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
-  // The platform reports the cycles of a missing contract as an error.
-  expect(all.platform.invalid.splice(0)).toEqual(["ContractWithCycles: Subscription contract does not exist."]);
 });
 
 test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
   const all = await connected();
   createContract(all.remote);
-  all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+  all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
   await all.deliverAll();
   const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
   expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
 });
 
-test("a skipped cycle is read again for 30 days, and not after that", async () => {
+test("a skipped cycle is read again for 30 days and the days of the retry plan, and not after that", async () => {
   const all = await connected();
   const contract = createContract(all.remote, { interval: "WEEK" });
   all.remote.skipCycle(contract, 1);
@@ -108,7 +121,7 @@ test("a skipped cycle is read again for 30 days, and not after that", async () =
   const statusOf = async (cycle: number) =>
     (await all.shop.all("orders")).find(({ cycleNumber }) => cycleNumber === cycle)?.["status"];
   expect(await statusOf(1)).toBe("SKIPPED");
-  all.test.clock.ms += 36 * 24 * HOUR_MS;
+  all.test.clock.ms += 45 * 24 * HOUR_MS;
   all.remote.unskipCycle(contract, 1);
   await all.deliverAll();
   expect(await statusOf(1)).toBe("PENDING");
@@ -121,29 +134,30 @@ test("a skipped cycle is read again for 30 days, and not after that", async () =
 });
 
 test.each([
-  ["DAY", 1, 34],
+  ["DAY", 1, 35],
   ["WEEK", 2, 10],
   ["MONTH", 1, 10],
   ["YEAR", 1, 10],
 ] as const)(
-  "skips up to two intervals of %s x %d after the next billing are seen, and no later page is read",
+  "a skip of the cycle after the next billing is seen with an interval of %s x %d, and no later cycle is read",
   async (...args) => {
     const [interval, intervalCount, billed] = args;
     const all = await connected();
     const contract = createContract(all.remote, { interval, intervalCount });
     for (let cycle = 1; cycle <= billed; cycle += 1)
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
-    // The next billing is that of the next cycle. Pages of 12 cycles are read, and the skipped one begins a page.
-    const skipped = billed + 3;
-    expect(skipped % 12).toBe(1);
+    const skipped = billed + 2;
     all.remote.skipCycle(contract, skipped);
+    all.remote.skipCycle(contract, skipped + 1);
     all.remote.outgoing.splice(0, all.remote.outgoing.length - 1);
     const begun = all.platform.requests.length;
     await all.deliverAll();
     const orders = await all.shop.all("orders");
     expect(orders.filter(({ status }) => status === "PAID")).toHaveLength(billed + 1);
     expect(orders).toContainEqual(expect.objectContaining({ cycleNumber: skipped, status: "SKIPPED" }));
-    const pages = operations(all, begun).filter((name) => /Cycles$/.test(name));
-    expect(pages).toHaveLength(Math.ceil(skipped / 12));
+    expect(orders.some(({ cycleNumber }) => Number(cycleNumber) > skipped)).toBe(false);
+    // The first three cycles, and then twelve at a time.
+    const pages = operations(all, begun).filter((name) => name === "BillingCycles");
+    expect(pages).toHaveLength(1 + Math.ceil((skipped - 3) / 12));
   },
 );

@@ -59,7 +59,7 @@ describe("a platform that fails", () => {
     expect(more).toEqual([]);
     await single?.succeed();
     await settle();
-    expect(newCalls()).toHaveLength(8);
+    expect(newCalls()).toHaveLength(29);
   });
 
   test("delays neither another shop nor subjects that do not need the platform", async () => {
@@ -79,11 +79,11 @@ describe("a platform that fails", () => {
 
   test("may refuse one subject without a rest for the others", async () => {
     const { addShop, receive, wake, settle, newCalls } = await processing();
-    await receive(await addShop("a"), numbered("s", 9));
+    await receive(await addShop("a"), numbered("s", 33));
     await wake();
     newCalls()[0]?.fail(new PlatformError("refused", "no such field"));
     await settle();
-    expect(bySubject(newCalls())).toEqual(["a s9"]);
+    expect(bySubject(newCalls())).toEqual(["a s33"]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { SdsError } from "../../src/domain/error.ts";
 import { START } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
@@ -31,26 +32,29 @@ describe("shops take turns", () => {
   test("and a shop with nothing that may start is skipped", async () => {
     const { addShop, receive, wake, settle, newCalls } = await processing();
     const [a, b] = [await addShop("a"), await addShop("b")];
-    await receive(a, numbered("s", 10));
+    await receive(a, numbered("s", 34));
     await receive(b, ["s1"]);
     await wake();
     const running = newCalls();
-    expect(countByShop(running)).toEqual({ a: 8, b: 1 });
+    expect(countByShop(running)).toEqual({ a: 32, b: 1 });
     await running[0]?.succeed();
     await settle();
-    expect(bySubject(newCalls())).toEqual(["a s9"]);
+    expect(bySubject(newCalls())).toEqual(["a s33"]);
   });
 });
 
 describe("the most that runs at once is", () => {
-  test("8 subjects of one shop that need the platform, and 128 of all shops", async () => {
+  test("32 subjects of one shop that need the platform, and 256 of all shops", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
-    for (let n = 0; n < 17; n += 1) await receive(await addShop(`shop${n}`), numbered("s", 9));
+    const shop = await addShop("alone");
+    await receive(shop, numbered("s", 33));
+    await wake();
+    expect(newCalls()).toHaveLength(32);
+    for (let n = 0; n < 9; n += 1) await receive(await addShop(`shop${n}`), numbered("s", 33));
     await wake();
     const counts = countByShop(newCalls());
-    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(128);
-    expect(Math.max(...Object.values(counts))).toBe(8);
-    expect(Object.keys(counts)).toHaveLength(17);
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(256 - 32);
+    expect(Object.keys(counts)).toHaveLength(9);
   });
 
   test("64 subjects of one shop that need no platform, and 128 of all shops", async () => {
@@ -67,11 +71,11 @@ describe("the most that runs at once is", () => {
     const { addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("a");
     await receive(shop, numbered("quick", 70), false);
-    await receive(shop, numbered("asking", 10));
+    await receive(shop, numbered("asking", 40));
     await wake();
     const running = newCalls();
     expect(running.filter(({ subject }) => subject.startsWith("quick"))).toHaveLength(64);
-    expect(running.filter(({ subject }) => subject.startsWith("asking"))).toHaveLength(8);
+    expect(running.filter(({ subject }) => subject.startsWith("asking"))).toHaveLength(32);
   });
 
   test("1 subject of a shop whose platform took more than 5 seconds, until it is quick again", async () => {
@@ -82,10 +86,10 @@ describe("the most that runs at once is", () => {
       performance.now = now;
     });
     performance.now = () => clock.ms;
-    await receive(shop, numbered("s", 20));
+    await receive(shop, numbered("s", 70));
     await wake();
     const running = newCalls();
-    expect(running).toHaveLength(8);
+    expect(running).toHaveLength(32);
     await receive(shop, ["quick"], false);
     await wake();
     const [quick] = newCalls();
@@ -106,7 +110,7 @@ describe("the most that runs at once is", () => {
     expect(newCalls()).toEqual([]);
     await second?.succeed();
     await settle();
-    expect(newCalls()).toHaveLength(8);
+    expect(newCalls()).toHaveLength(32);
   });
 });
 
@@ -121,6 +125,39 @@ describe("platform webhooks about one subject", () => {
       ["s", [1, 3, 4]],
       ["other", [2]],
     ]);
+  });
+
+  test("are taken together when the first of them is due, those that failed too", async () => {
+    const { addShop, receive, wake, settle, newCalls, clock } = await processing();
+    const shop = await addShop("a");
+    await receive(shop, ["s"]);
+    await wake();
+    newCalls()[0]?.fail(new SdsError("bad_record", "the record is refused"));
+    await settle();
+    await receive(shop, ["s"], true, 3 * SECOND);
+    clock.ms += SECOND;
+    await receive(shop, ["s"], true, 3 * SECOND);
+    clock.ms += 2 * SECOND - 1;
+    await wake();
+    expect(newCalls()).toEqual([]);
+    clock.ms += 1;
+    await wake();
+    expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[1, 2, 3]]);
+  });
+
+  test("wait after a start as long as before it, but not as long as a clock that was ahead planned", async () => {
+    const { addShop, receive, wake, newCalls, clock } = await processing();
+    const shop = await addShop("a");
+    await receive(shop, ["soon"], true, 30 * SECOND);
+    clock.step(SECOND);
+    await receive(shop, ["ahead"], true, 30 * SECOND);
+    clock.step(-SECOND);
+    // The first turn of the processor.
+    await wake();
+    expect(bySubject(newCalls())).toEqual(["a ahead"]);
+    clock.ms += 30 * SECOND;
+    await wake();
+    expect(bySubject(newCalls())).toEqual(["a soon"]);
   });
 
   test("that arrive while it is under way wait for its end", async () => {

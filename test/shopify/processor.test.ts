@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
+import { eventually } from "../support/eventually.ts";
 
 const LINE = {
   title: "House blend",
@@ -101,11 +102,11 @@ describe("while the platform is down", () => {
     expect(await all.shop.all("subscriptions")).toEqual([]);
     const waiting = await entries(all);
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
-    expect(waiting.some(({ attempts, error }) => attempts === 1 && error === "the platform answered HTTP 503")).toBe(
+    expect(waiting.some(({ attempts, error }) => attempts > 0 && error === "the platform answered HTTP 503")).toBe(
       true,
     );
     all.platform.fault = () => undefined;
-    all.test.clock.ms += 10_000;
+    all.test.clock.ms += 20_000;
     all.test.app.processor.wake();
     await all.processed();
     expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
@@ -163,6 +164,75 @@ describe("while the platform is down", () => {
   });
 });
 
+describe("the webhooks of one renewal", () => {
+  /** A contract in the mirror, and the webhooks of its renewal. */
+  async function renewal() {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "a@example.com" });
+    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    await all.deliverAll();
+    all.test.clock.ms += HOUR;
+    const from = all.platform.requests.length;
+    const readings = () => all.platform.requests.slice(from).filter(({ operation }) => operation === "Nodes").length;
+    const wake = async () => {
+      all.test.app.processor.wake();
+      await eventually(() => !all.test.app.processor.working);
+    };
+    return { ...all, contract, readings, wake };
+  }
+
+  test("are one reading whatever their topics, 3 seconds after the first of them", async () => {
+    const { test, shop, remote, contract, send, readings, wake } = await renewal();
+    remote.succeedAttempt(remote.startAttempt(contract, 1));
+    remote.updateContract(contract, { lines: [LINE] });
+    remote.skipCycle(contract, 2);
+    const webhooks = remote.outgoing.splice(0).filter(({ topic }) => topic.startsWith("subscription_"));
+    expect(new Set(webhooks.map(({ topic }) => topic)).size).toBe(3);
+    const due = test.clock.ms + 3_000;
+    for (const webhook of webhooks) {
+      await send(webhook);
+      // A later webhook does not push the time back.
+      test.clock.ms += 100;
+      await wake();
+    }
+    test.clock.ms = due - 1;
+    await wake();
+    expect(readings()).toBe(0);
+    test.clock.ms = due;
+    await wake();
+    expect(readings()).toBe(1);
+    expect(await test.app.store.inbox.count(shop.shop.id)).toEqual({ waiting: 0, failed: 0 });
+    expect(await shop.all("orders")).toHaveLength(3);
+  });
+
+  test("wait for nothing if a payment failed, and take those with them that wait", async () => {
+    const { shop, remote, contract, send, readings, wake } = await renewal();
+    remote.updateContract(contract, { lines: [{ ...LINE, quantity: 9 }] });
+    for (const webhook of remote.outgoing.splice(0)) await send(webhook);
+    await wake();
+    expect(readings()).toBe(0);
+    remote.failAttempt(remote.startAttempt(contract, 1));
+    for (const webhook of remote.outgoing.splice(0)) await send(webhook);
+    await wake();
+    expect(readings()).toBe(1);
+    expect(await shop.all("subscriptions")).toMatchObject([{ lines: [{ quantity: 9 }] }]);
+  });
+
+  test("are due at a time that is stored with them, and `sds inbox retry` brings it forward", async () => {
+    const { test, shop, remote, contract, send, readings, wake } = await renewal();
+    remote.updateContract(contract, { lines: [LINE] });
+    for (const webhook of remote.outgoing.splice(0)) await send(webhook);
+    const { store } = test.app;
+    const [item] = await store.inbox.list(shop.shop.id, { limit: 1 });
+    expect(item?.nextAttemptAt).toBe(test.clock.ms + 3_000);
+    await wake();
+    expect(readings()).toBe(0);
+    await store.inbox.retry(shop.shop.id, item?.number ?? 0, test.clock.ms);
+    await wake();
+    expect(readings()).toBe(1);
+  });
+});
+
 test("webhooks about one contract are processed one after another, and those that wait together need one read", async () => {
   const all = await connected();
   const contract = all.remote.createContract({
@@ -174,7 +244,7 @@ test("webhooks about one contract are processed one after another, and those tha
   let most = 0;
   const { promise: allSent, resolve: noteSent } = Promise.withResolvers<void>();
   all.platform.fault = ({ operation }) => {
-    if (operation !== "ContractWithCycles") return undefined;
+    if (operation !== "Nodes") return undefined;
     atOnce += 1;
     most = Math.max(most, atOnce);
     const until = allSent.then(nextTurn).then(() => {

@@ -79,7 +79,7 @@ export async function processing() {
     settle,
     addShop: async (name: string) => (await addShop(`${name}.myshopify.com`)).shop,
     /** Puts one item about each subject into the inbox. */
-    async receive(shop: Shop, subjects: readonly string[], needsPlatform = true): Promise<void> {
+    async receive(shop: Shop, subjects: readonly string[], needsPlatform = true, waitMs = 0): Promise<void> {
       const receipts = subjects.map((subject) => {
         return {
           shopId: shop.id,
@@ -89,6 +89,7 @@ export async function processing() {
           needsPlatform,
           body: "{}",
           triggeredAt: START,
+          waitMs,
         };
       });
       await inbox.receive(receipts, clock.now());

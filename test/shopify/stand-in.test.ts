@@ -3,8 +3,6 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
-import type { PlatformShop } from "../support/platform/shop.ts";
-import { StandIn, type StandInOptions } from "../support/platform/stand-in.ts";
 import {
   ATTEMPT,
   CONTRACT,
@@ -17,56 +15,7 @@ import {
   NODES,
   ORDER,
 } from "./stand-in-operations.ts";
-
-const DOMAIN = "alpha.myshopify.com";
-const PATH = "admin/api/2026-07/graphql.json";
-
-interface Answer {
-  data: Record<string, unknown> | null;
-  errors?: { message: string; extensions?: { code?: string } }[];
-  extensions?: {
-    cost: {
-      requestedQueryCost: number;
-      actualQueryCost: number | null;
-      throttleStatus: { currentlyAvailable: number };
-    };
-  };
-}
-
-async function started(options: StandInOptions = {}) {
-  const clock = { ms: Date.parse("2026-03-01T12:00:00.700Z") };
-  const standIn = await StandIn.start({ now: () => clock.ms, ...options });
-  afterTest(() => standIn.stop());
-  const shop = standIn.addShop(DOMAIN, { subscription: { name: "Pro", status: "ACTIVE" } });
-  const token = shop.issueToken();
-  const base = standIn.url.replace("{shop}", DOMAIN);
-  const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
-  const post = (path: string, body: unknown, withToken = token) =>
-    fetch(`${base}/${path}`, {
-      method: "POST",
-      headers: { ...headers, "X-Shopify-Access-Token": withToken },
-      body: JSON.stringify(body),
-    });
-  const postText = (body: string) => fetch(`${base}/${PATH}`, { method: "POST", headers, body });
-  const query = async (text: string, variables: Record<string, unknown> = {}) =>
-    (await (await post(PATH, { query: text, variables })).json()) as Answer;
-  const grant = async (body: Record<string, string>): Promise<Record<string, unknown>> => {
-    const response = await post("admin/oauth/access_token", { client_id: "client", client_secret: "secret", ...body });
-    return { status: response.status, ...((await response.json()) as Record<string, unknown>) };
-  };
-  return { clock, standIn, shop, post, postText, query, grant };
-}
-
-function oneContract(shop: PlatformShop): string {
-  const customer = shop.createCustomer({
-    email: "ada@example.com",
-    firstName: "Ada",
-    lastName: "L",
-    marketing: "subscribed",
-  });
-  const variant = "gid://shopify/ProductVariant/1";
-  return shop.createContract({ customer, lines: [{ title: "House blend", price: "12.50", quantity: 2, variant }] });
-}
+import { DOMAIN, oneContract, PATH, started } from "./stand-in-started.ts";
 
 test("the queries of an app are answered with the real schema", async () => {
   const { standIn, shop, query } = await started();
@@ -142,10 +91,10 @@ test("pages stay in order while rows change", async () => {
 });
 
 test("queries cost points, and are throttled until enough points are back", async () => {
-  const { standIn, shop, query } = await started({ maximumAvailable: 100, restoreRate: 1000, maxQueryCost: 90 });
+  const { standIn, shop, query } = await started({ maximumAvailable: 100, restoreRate: 1000, maxQueryCost: 15 });
   shop.seed({ contracts: 3 });
   const text = "query Some($n: Int!) { subscriptionContracts(first: $n) { nodes { id customer { id } } } }";
-  expect((await query(text, { n: 10 })).extensions?.cost).toMatchObject({ requestedQueryCost: 22, actualQueryCost: 8 });
+  expect((await query(text, { n: 10 })).extensions?.cost).toMatchObject({ requestedQueryCost: 10, actualQueryCost: 6 });
   expect((await query(text, { n: 50 })).errors?.[0]?.extensions?.code).toBe("MAX_COST_EXCEEDED");
   standIn.bucket(DOMAIN).drainTo(-20);
   const throttled = await query(text, { n: 10 });

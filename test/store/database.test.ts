@@ -96,7 +96,16 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
       .filter(({ wr }) => wr === 0)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(["connections", "deliveries", "inbox", "intake_bodies", "intake_parts", "shops", "webhook_endpoints"]);
+  ).toEqual([
+    "connections",
+    "deliveries",
+    "inbox",
+    "intake_bodies",
+    "intake_parts",
+    "order_stages",
+    "shops",
+    "webhook_endpoints",
+  ]);
 });
 
 test("no table takes a row of a shop that is being removed, except those that grow, whose writers look at the mark", async () => {
@@ -113,12 +122,15 @@ test("no table takes a row of a shop that is being removed, except those that gr
   );
   expect(guarded.filter(({ trigger }) => trigger === 0).map(({ name }) => name)).toEqual([
     "attempts",
+    "contract_reads",
     "customers",
     "deliveries",
     "inbox",
     "occurrences",
     "orders",
     "platform_webhooks",
+    "staged_order_lines",
+    "staged_orders",
     "subscriptions",
   ]);
 });
@@ -231,5 +243,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0004_admin.sql a2808f544aa3db08",
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
+    "0007_reads_and_data_requests.sql c4f793f9ab954192",
   ]);
 });

@@ -12,11 +12,14 @@ const GROWING = [
   "subscriptions",
   "orders",
   "occurrences",
+  "contract_reads",
   "platform_webhooks",
   "deliveries",
   "attempts",
   "inbox",
   "intake_parts",
+  "staged_orders",
+  "staged_order_lines",
 ];
 
 /**

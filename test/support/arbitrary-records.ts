@@ -40,7 +40,14 @@ export const mirrorRecord: fc.Arbitrary<MirrorRecord> = fc.oneof(
   ),
   fc.tuple(n, n).map(([id, of]) => cancelFlow(`c${id}`, { subscription: gid.contract(of) })),
   fc
-    .tuple(n, n, fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined"), day), { maxLength: 3 }))
-    .map(([of, cycle, attempts]) => billingCycle(of, cycle, attempts as [string, number][])),
+    .tuple(
+      n,
+      n,
+      fc.array(fc.tuple(fc.constantFrom("charged", "waiting", "card_declined", "out_of_stock"), day), { maxLength: 3 }),
+      fc.boolean(),
+    )
+    .map(([of, cycle, attempts, contractEnded]) =>
+      billingCycle(of, cycle, attempts as [string, number][], { contractEnded }),
+    ),
   fc.tuple(n, asOf).map(([of, time]) => ({ type: "redaction" as const, shopifyId: gid.customer(of), asOf: time })),
 );

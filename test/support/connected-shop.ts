@@ -1,6 +1,7 @@
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import type { ConnectedShop } from "./connected.ts";
-import type { ContractInput, LineInput } from "./platform/contract-changes.ts";
+import type { ContractInput } from "./platform/contract-changes.ts";
+import type { LineInput } from "./platform/lines.ts";
 import type { PlatformShop } from "./platform/shop.ts";
 
 export const HOUR_MS = 3_600_000;

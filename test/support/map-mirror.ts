@@ -33,6 +33,6 @@ export class MapMirror implements MirrorView {
 
   theCustomer = (n: number) => this.customer(customerId(this.domain, gid.customer(n)))?.resource;
   theSubscription = (n: number) => this.subscription(subscriptionId(this.domain, gid.contract(n)))?.resource;
-  theOrder = (n: number, cycle: number) =>
-    this.order(orderId(this.domain, gid.contract(n), "recurring", cycle))?.resource;
+  theOrder = (n: number, cycle: number) => this.theOrderRow(n, cycle)?.resource;
+  theOrderRow = (n: number, cycle: number) => this.order(orderId(this.domain, gid.contract(n), "recurring", cycle));
 }

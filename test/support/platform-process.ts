@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
+import type { Spent } from "./platform/control.ts";
 
 const SECRET = "the-app-client-secret";
 const DOMAIN = "alpha.myshopify.com";
@@ -66,6 +67,15 @@ export class PlatformProcess {
     const body = (await response.json()) as { result: T; error?: string };
     if (!response.ok) throw new Error(body.error);
     return body.result;
+  }
+
+  /** The shop's points and requests so far. */
+  async spent(): Promise<Spent> {
+    return (await (await fetch(`${this.address}/control/spent?shop=${DOMAIN}`)).json()) as Spent;
+  }
+
+  async ids(kind: "contract" | "customer"): Promise<string[]> {
+    return (await (await fetch(`${this.address}/control/ids?shop=${DOMAIN}&kind=${kind}`)).json()) as string[];
   }
 
   /** How many webhooks could not be delivered. */

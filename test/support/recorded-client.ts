@@ -4,8 +4,8 @@ import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";
 import { type ConnectedShop, SECRET } from "./connected.ts";
 
-/** Parts like those of the program, with a sleep that only records its waits and moves the clocks. */
-export function recordedClient({ test, platform, shop }: ConnectedShop) {
+/** Parts like those of the program, with a sleep that only records its waits and moves the clocks; or in real time. */
+export function recordedClient({ test, platform, shop }: ConnectedShop, { inRealTime = false } = {}) {
   const waits: number[] = [];
   const logged: string[] = [];
   const clock = { ms: 0 };
@@ -34,8 +34,8 @@ export function recordedClient({ test, platform, shop }: ConnectedShop) {
     baseUrl: platform.url,
     tokens,
     connections,
-    sleep,
-    clock: () => clock.ms,
+    sleep: inRealTime ? Bun.sleep : sleep,
+    clock: inRealTime ? () => performance.now() : () => clock.ms,
     log,
   });
   return { client, tokens, endpoint, connections, shop: shop.shop, waits, logged, clock, hooks, sleep };

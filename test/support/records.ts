@@ -79,6 +79,7 @@ export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): 
 
 /**
  * Cycle n of contract n, with attempts as `[outcome, day of February]`; a charge has the platform order of that day.
+ * With the outcome `out_of_stock` no payment was declined.
  */
 export function billingCycle(
   n: number,
@@ -95,12 +96,17 @@ export function billingCycle(
     cycleNumber,
     skipped: false,
     expectedAt: at(1),
+    contractEnded: false,
     expected: { ...money, creditsCents: 0 },
     retryPlan: [1, 3, 5],
     attempts: attempts.map(([outcome, day]) => {
       if (outcome === "waiting") return { startedAt: at(day), endedAt: null, outcome: { kind: "waiting" } };
       if (outcome !== "charged")
-        return { startedAt: at(day), endedAt: at(day), outcome: { kind: "declined", reason: outcome } };
+        return {
+          startedAt: at(day),
+          endedAt: at(day),
+          outcome: { kind: "declined", reason: outcome, outOfStock: outcome === "out_of_stock" },
+        };
       return {
         startedAt: at(day),
         endedAt: at(day),

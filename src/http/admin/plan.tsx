@@ -34,10 +34,35 @@ export const showPlan: Handler = async ({ shop }, { store }) => {
         Every hour a reconciliation with the platform adds what they missed.
       </p>
       {live}
+      <DataRequests requests={status.dataRequests} />
     </>
   );
   return { title: "Plan & mirror", section: SECTION, content, live };
 };
+
+/** Customers who wait for their data. Nothing is shown if nobody does. */
+function DataRequests({ requests }: { requests: ShopStatus["dataRequests"] }) {
+  if (requests.length === 0) return null;
+  return (
+    <>
+      <h2>Requests for data</h2>
+      <p>
+        These customers asked for the data that is stored about them. The operator of this service prints it with{" "}
+        <code>sds customer export</code>, and notes the answer with <code>sds customer answered</code>.
+      </p>
+      <dl class="facts" id="data-requests">
+        {requests.map(({ customer, dueAt }) => (
+          <>
+            <dt>{customer}</dt>
+            <dd>
+              until <Time ms={dueAt} />
+            </dd>
+          </>
+        ))}
+      </dl>
+    </>
+  );
+}
 
 function PlanPart({ plan, fixed }: { plan: Plan; fixed: boolean }) {
   const included = hasAccess(plan) ? "included" : "not included";

@@ -64,10 +64,7 @@ function Connection({ trouble, domain }: { trouble: string | null | undefined; d
           connect it with <code>sds shop connect {domain}</code>.
         </p>
       ) : (
-        <p>
-          The platform refuses the connection at present: {trouble}. The operator of this service can connect the shop
-          again with <code>sds shop connect {domain}</code>.
-        </p>
+        <p>The platform refuses the connection at present: {trouble}.</p>
       )}
     </div>
   );

@@ -5,7 +5,10 @@ import type { DeniedField } from "./graphql-response.ts";
 
 /** Tells the operator what the app has no access to. */
 export interface AccessReport {
-  /** Stores why the token is refused; null if it is accepted. Logs it once when it begins and once when it ends. */
+  /**
+   * Stores why the platform refuses the shop's connection; null if it accepts it. Logs it once when it begins and once
+   * when it ends.
+   */
   setTrouble(shop: ShopAddress, trouble: string | null): Promise<void>;
   /** Logs a field without access, once for each shop and field. */
   addDenied(shop: ShopAddress, field: DeniedField): void;
@@ -16,9 +19,8 @@ export function createAccessReport(connections: Pick<ConnectionStore, "setTroubl
   return {
     async setTrouble({ id, domain }, trouble) {
       if (!(await connections.setTrouble(id, trouble))) return;
-      const message = "the platform refuses the shop's token; connect the shop again with `sds shop connect`";
-      if (trouble === null) log.info("the platform accepts the shop's token again", { shop: domain });
-      else log.error(message, { shop: domain, error: trouble });
+      if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });
+      else log.error("the platform refuses the shop's connection", { shop: domain, error: trouble });
     },
 
     addDenied({ id, domain }, { name, message: error }) {

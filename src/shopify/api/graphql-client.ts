@@ -5,7 +5,7 @@ import { createAccessReport } from "./access-report.ts";
 import type { ShopAddress } from "./address.ts";
 import type { Operation } from "./operations/operation.ts";
 import { PlatformError } from "./platform-error.ts";
-import { createRateLimits } from "./rate-limits.ts";
+import { createRateLimits, type Priority } from "./rate-limits.ts";
 import { createRequestSender } from "./request-sender.ts";
 import type { AccessTokens } from "./tokens.ts";
 
@@ -18,6 +18,8 @@ export interface GraphqlClient {
 interface QueryOptions {
   /** How often a request is repeated after a failure that may pass. */
   maxRetries?: number;
+  /** Who gets points first; without it, the request is as urgent as one about an attempt. */
+  priority?: Priority;
   signal?: AbortSignal;
 }
 
@@ -32,8 +34,8 @@ export interface AdminGraphqlClient extends GraphqlClient {
     variablesJson: string,
     options?: QueryOptions,
   ): Promise<D>;
-  /** The same client with another number of retries, for callers that retry on their own. */
-  withMaxRetries(maxRetries: number): GraphqlClient;
+  /** The same client with other options. Fewer retries are for callers that retry on their own. */
+  withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** All requests fail from now on, also those under way. May be called twice. */
   stop(): void;
 }
@@ -67,10 +69,10 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
     shop: ShopAddress,
     operation: Operation<V, D>,
     variablesJson: string,
-    { maxRetries = MAX_RETRIES, signal }: QueryOptions = {},
+    { maxRetries = MAX_RETRIES, priority = "attempt", signal }: QueryOptions = {},
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
-    const request = { operationName: operation.name, body: requestBody(operation, variablesJson) };
+    const request = { operationName: operation.name, body: requestBody(operation, variablesJson), priority };
     for (let retries = 0; ; retries += 1) {
       try {
         stopped.throwIfAborted();
@@ -81,7 +83,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
       } catch (thrown) {
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
-        if (thrown.status === 401) await report.setTrouble(shop, thrown.message);
+        if (thrown.isTrouble) await report.setTrouble(shop, thrown.message);
         if (thrown.reason !== "unavailable" || retries >= maxRetries) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: operation.name, waitMs, error: thrown.message };
@@ -94,8 +96,8 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   return {
     query: (shop, operation, variables) => queryWithJson(shop, operation, JSON.stringify(variables)),
     queryWithJson,
-    withMaxRetries: (maxRetries) => ({
-      query: (shop, operation, variables) => queryWithJson(shop, operation, JSON.stringify(variables), { maxRetries }),
+    withOptions: (options) => ({
+      query: (shop, operation, variables) => queryWithJson(shop, operation, JSON.stringify(variables), options),
     }),
     stop: () => stopping.abort(),
   };

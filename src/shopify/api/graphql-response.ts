@@ -2,6 +2,7 @@ import { asObject } from "../../lib/exact-json.ts";
 import type { ThrottleStatus } from "../../lib/rate-limiter.ts";
 import { PlatformError } from "./platform-error.ts";
 import type { JsonResponse } from "./post-json.ts";
+import { troubleOfStatus } from "./trouble.ts";
 
 interface GraphqlError {
   message: string;
@@ -49,11 +50,9 @@ export function readGraphqlData(response: JsonResponse): GraphqlData {
 
 function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, unknown> {
   const message = `the platform answered HTTP ${status}`;
-  if (status === 401) {
-    throw new PlatformError("unauthorized", "the platform refuses the shop's token (HTTP 401)", { status });
-  }
+  const trouble = troubleOfStatus(status);
+  if (trouble !== undefined) throw new PlatformError("unauthorized", trouble, { status, isTrouble: true });
   if (status === 429 || status >= 500) throw new PlatformError("unavailable", message, { status, retryAfterMs });
-  if (status === 402 || status === 403) throw new PlatformError("unauthorized", message, { status });
   if (status !== 200) throw new PlatformError("refused", message, { status });
   if (body === undefined) throw new PlatformError("unavailable", "the platform's answer is not JSON", { status });
   return body;

@@ -20,10 +20,14 @@ export function nextCursor(
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
+/** More nodes than any contract, order or cycle has. A connection that never ends would fill the memory. */
+const MAX_NODES = 10_000;
+
 /**
  * All nodes of a connection.
  * @param first the first page, which the caller has already
  * @param fetchPage reads the page after a cursor; undefined if the object is gone
+ * @throws PlatformError `refused` if there are more than any object has
  */
 export async function allNodes<T>(
   first: Page<T>,
@@ -34,6 +38,7 @@ export async function allNodes<T>(
     const page = await fetchPage(after);
     if (page === undefined) break;
     nodes.push(...page.nodes);
+    if (nodes.length > MAX_NODES) throw new PlatformError("refused", "the platform's list of an object does not end");
     after = nextCursor(page, after);
   }
   return nodes;

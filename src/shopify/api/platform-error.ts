@@ -1,7 +1,7 @@
 /**
  * A failed request to the platform. The reason says what may help:
  * - `unavailable`: the same request may work later.
- * - `unauthorized`: the operator has to act, because the token is refused or an access scope is missing.
+ * - `unauthorized`: the operator has to act, because the connection is refused or an access scope is missing.
  * - `refused`: the request itself is wrong, and the same request gets the same answer.
  */
 export class PlatformError extends Error {
@@ -11,16 +11,23 @@ export class PlatformError extends Error {
   readonly status: number | null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
+  /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
+  readonly isTrouble: boolean;
 
   constructor(
     reason: PlatformError["reason"],
     message: string,
-    { status = null, retryAfterMs }: { status?: number | null; retryAfterMs?: number | undefined } = {},
+    {
+      status = null,
+      retryAfterMs,
+      isTrouble = false,
+    }: { status?: number | null; retryAfterMs?: number | undefined; isTrouble?: boolean } = {},
   ) {
     super(message);
     this.reason = reason;
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.isTrouble = isTrouble;
   }
 }
 

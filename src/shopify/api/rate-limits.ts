@@ -1,18 +1,36 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
 
+/**
+ * What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours
+ * anyway. Requests that name nothing are made for somebody who waits, so they are as urgent as attempts.
+ */
+const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
+/**
+ * `sds sync` and `serve` are two programs with the same points, and neither knows what waits in the other. So a load
+ * leaves half of the points that can be saved up: then `serve` always finds some.
+ */
+const LOAD_SPARE_PART = 0.5;
+
 export interface RateLimits {
   /**
    * Waits until the shop should have the points of an operation.
    * @returns to be called with the cost that the response reports, or with undefined if there is none
    */
-  reserve(shopId: number, operationName: string): Promise<(cost: QueryCost | undefined) => void>;
+  reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
 }
 
-/** The points of each shop. The cost of an operation is that of its last response, and 0 before the first one. */
+/**
+ * The points of each shop. The cost of an operation is that of its last response. A shop's first request of an operation
+ * whose cost is not known goes alone, and the shop's others wait for its end.
+ */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
   const costs = new Map<string, number>();
+  /** The first requests of operations whose cost is not known, by shop. */
+  const firsts = new Map<string, Promise<void>>();
 
   function limiterOf(shopId: number): RateLimiter {
     const limiter = limiters.get(shopId) ?? createRateLimiter(clock, sleep);
@@ -20,12 +38,29 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
+  /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
+  async function begin(shopId: number, operationName: string): Promise<() => void> {
+    const key = `${shopId} ${operationName}`;
+    while (!costs.has(operationName) && firsts.has(key)) await firsts.get(key);
+    if (costs.has(operationName)) return () => {};
+    const { promise, resolve } = Promise.withResolvers<void>();
+    firsts.set(key, promise);
+    return () => {
+      firsts.delete(key);
+      resolve();
+    };
+  }
+
   return {
-    async reserve(shopId, operationName) {
-      const release = await limiterOf(shopId).reserve(costs.get(operationName) ?? 0);
-      return (cost) => {
-        if (cost !== undefined) costs.set(operationName, cost.requestedQueryCost);
-        release(cost?.throttleStatus);
+    async reserve(shopId, operationName, priority) {
+      const end = await begin(shopId, operationName);
+      const cost = costs.get(operationName) ?? 0;
+      const sparePart = priority === "load" ? LOAD_SPARE_PART : 0;
+      const release = await limiterOf(shopId).reserve(cost, PRIORITIES.indexOf(priority), sparePart);
+      return (reported) => {
+        if (reported !== undefined) costs.set(operationName, reported.requestedQueryCost);
+        release(reported?.throttleStatus);
+        end();
       };
     },
   };

@@ -2,12 +2,13 @@ import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
-import type { RateLimits } from "./rate-limits.ts";
+import type { Priority, RateLimits } from "./rate-limits.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 interface GraphqlRequest {
   operationName: string;
   body: string;
+  priority: Priority;
 }
 
 /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
@@ -23,8 +24,8 @@ interface Dependencies {
 
 export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependencies): RequestSender {
   async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
-    const { operationName, body } = request;
-    const release = await limits.reserve(shop.id, operationName);
+    const { operationName, body, priority } = request;
+    const release = await limits.reserve(shop.id, operationName, priority);
     let cost: QueryCost | undefined;
     try {
       const url = apiUrls(baseUrl, shop.domain).graphql;

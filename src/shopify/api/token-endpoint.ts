@@ -3,6 +3,7 @@ import { messageOf } from "../../domain/error.ts";
 import { apiUrls } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
 import { type JsonResponse, postJson } from "./post-json.ts";
+import { troubleOfTokenRequest } from "./trouble.ts";
 
 /** Requests tokens from the platform. */
 export interface TokenEndpoint {
@@ -75,6 +76,6 @@ function refusal({ status, body, retryAfterMs }: JsonResponse): PlatformError {
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
   }
-  const error = typeof body?.["error"] === "string" ? `: ${body["error"].slice(0, 100)}` : "";
-  return new PlatformError("unauthorized", `the platform gave no token, HTTP ${status}${error}`, { status });
+  const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
+  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error), { status, isTrouble: true });
 }

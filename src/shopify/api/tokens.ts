@@ -5,6 +5,7 @@ import type { ConnectionStore } from "../../store/connections.ts";
 import type { ShopAddress } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
 import type { TokenEndpoint } from "./token-endpoint.ts";
+import { troubleOfStatus } from "./trouble.ts";
 
 interface TokenOptions {
   /** A token that the platform has just refused: another one is needed. */
@@ -59,7 +60,7 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
       const isFresh = expiresAt === null || expiresAt - RENEWAL_MARGIN_MS > now();
       if (accessToken !== refused && isFresh) return accessToken;
       if (connection.kind === "token") {
-        throw new PlatformError("unauthorized", "the platform refuses the shop's token", { status: 401 });
+        throw new PlatformError("unauthorized", troubleOfStatus(401) ?? "", { status: 401, isTrouble: true });
       }
       const renewal = renew(shop, connection.kind, tokens);
       return (await (signal === undefined ? renewal : untilAborted(renewal, signal))).accessToken;

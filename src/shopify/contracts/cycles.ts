@@ -1,105 +1,87 @@
 import { isCharged } from "../../domain/order.ts";
 import type { Order } from "../../domain/resources.ts";
-import type { ShopAddress } from "../api/address.ts";
-import type { GraphqlClient } from "../api/graphql-client.ts";
-import {
-  type AttemptNode,
-  BILLING_CYCLES,
-  CYCLE_ATTEMPTS,
-  type CycleNode,
-  type CyclesVariables,
-  MAX_CYCLES_PER_QUERY,
-} from "../api/operations/billing.ts";
+import type { RetryPlan } from "../../domain/retry-plan.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
-import { allNodes } from "../api/paging.ts";
+import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 
 const DAY_MS = 86_400_000;
-/** A skip can be undone until the cycle is over. Skipped cycles are read again until this time after their date. */
-const SKIP_SETTLED_AFTER_MS = 30 * DAY_MS;
-/** The most days that each interval can have. */
-const INTERVAL_DAYS: Record<string, number> = { DAY: 1, WEEK: 7, MONTH: 31, YEAR: 366 };
+/** A cycle that nothing happened in for this long is settled, once its retries are over too. */
+const SETTLED_AFTER_DAYS = 30;
+/** The fewest and the most days that each interval can have. */
+const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
+  DAY: [1, 1],
+  WEEK: [7, 7],
+  MONTH: [28, 31],
+  YEAR: [365, 366],
+};
 
 /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** The first cycle to read: it can still change, or it belongs to one of the changed orders. */
-export function firstOpenCycle(mirrored: MirroredOrders, changedOrders: readonly string[], now: number): number {
+/** A cycle that was due before this time, and was not charged, is settled: nobody will charge or skip it any more. */
+export function settledTime(retryPlan: RetryPlan, now: number): number {
+  const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
+  return now - days * DAY_MS;
+}
+
+/** The first cycle that can still change. @param settledBefore see `settledTime` */
+export function firstOpenCycle(mirrored: MirroredOrders, settledBefore: number): number {
   let first = 1;
-  while (isSettled(mirrored.get(first), now)) first += 1;
-  for (const [cycleNumber, { shopifyId }] of mirrored) {
-    const isChanged = shopifyId !== null && changedOrders.includes(shopifyId);
-    if (isChanged && cycleNumber > 0 && cycleNumber < first) first = cycleNumber;
-  }
+  while (isSettled(mirrored.get(first), settledBefore)) first += 1;
   return first;
 }
 
-function isSettled(order: Order | undefined, now: number): boolean {
+function isSettled(order: Order | undefined, settledBefore: number): boolean {
   if (order === undefined) return false;
-  return (
-    isCharged(order.status) || (order.status === "SKIPPED" && Date.parse(order.billedAt) < now - SKIP_SETTLED_AFTER_MS)
+  return isCharged(order.status) || Date.parse(order.billedAt) < settledBefore;
+}
+
+/** How long an interval is at least, and at most. Milliseconds. */
+export function intervalMs({ interval, intervalCount }: ContractNode["billingPolicy"]): { min: number; max: number } {
+  const [fewest, most] = INTERVAL_DAYS[interval] ?? [28, 31];
+  return { min: intervalCount * fewest * DAY_MS, max: intervalCount * most * DAY_MS };
+}
+
+/**
+ * The cycle that is billed next: the first one after the last billed one that is neither billed nor skipped. A cycle
+ * that was due long ago counts as settled.
+ * @param cycles in their order
+ * @param settledBefore see `settledTime`
+ * @returns undefined if it is not among them
+ */
+export function nextCycle<T extends CycleState>(
+  cycles: readonly T[],
+  mirrored: MirroredOrders,
+  settledBefore: number,
+): T | undefined {
+  const billed = cycles.filter(({ status }) => status === "BILLED").map(({ cycleIndex }) => cycleIndex);
+  const charged = [...mirrored].filter(([, { status }]) => isCharged(status)).map(([cycleNumber]) => cycleNumber);
+  const last = Math.max(0, ...billed, ...charged);
+  return cycles.find(
+    ({ cycleIndex, status, skipped, billingAttemptExpectedDate }) =>
+      cycleIndex > last && status === "UNBILLED" && !skipped && Date.parse(billingAttemptExpectedDate) >= settledBefore,
   );
 }
 
-export function cycleRange(contractGid: string, from: number, count: number): CyclesVariables {
-  return { id: contractGid, from, to: from + count - 1, count };
+/**
+ * When a contract is billed next. The contract's own date is what the app wrote there, if it wrote any. It counts only
+ * if it lies within the next cycle or after it: then the app wants to bill later or earlier than the cycle says.
+ */
+export function nextBillingDate(
+  { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
+  next: CycleState | undefined,
+): string | null {
+  if (next === undefined) return written;
+  const isAhead = written !== null && Date.parse(written) > Date.parse(next.cycleStartAt);
+  return isAhead ? written : next.billingAttemptExpectedDate;
 }
 
-/** Reads about as many cycles as there are up to the horizon: more would cost more points. */
-export async function readFirstCycles(
-  client: GraphqlClient,
-  shop: ShopAddress,
-  node: ContractNode,
-  from: number,
-  now: number,
-): Promise<CycleNode[]> {
-  const lengthMs = longestIntervalMs(node);
-  const lastCycle = Math.ceil((horizon(node, now) - Date.parse(node.createdAt)) / lengthMs) + 1;
-  const count = Math.min(Math.max(lastCycle - from + 1, 1), MAX_CYCLES_PER_QUERY);
-  const answer = await client.query(shop, BILLING_CYCLES, cycleRange(node.id, from, count));
-  return answer.subscriptionBillingCycles.nodes;
+/** Whether a contract can be billed again. The cycles of one that cannot go on all the same. */
+export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
+  return status !== "CANCELLED" && status !== "EXPIRED";
 }
 
-/** Reads the cycles after the first ones, up to the horizon. */
-export async function readFurtherCycles(
-  client: GraphqlClient,
-  shop: ShopAddress,
-  node: ContractNode,
-  first: readonly CycleNode[],
-  now: number,
-): Promise<CycleNode[]> {
-  const end = horizon(node, now);
-  const further: CycleNode[] = [];
-  let last = first.at(-1);
-  while (last !== undefined && Date.parse(last.billingAttemptExpectedDate) <= end) {
-    const range = cycleRange(node.id, last.cycleIndex + 1, MAX_CYCLES_PER_QUERY);
-    const { nodes } = (await client.query(shop, BILLING_CYCLES, range)).subscriptionBillingCycles;
-    // Cycles that do not come after the last one would be read again and again.
-    if ((nodes.at(-1)?.cycleIndex ?? 0) <= last.cycleIndex) break;
-    further.push(...nodes);
-    last = nodes.at(-1);
-  }
-  return further;
-}
-
-/** All attempts of a cycle. */
-export function readAttempts(
-  client: GraphqlClient,
-  shop: ShopAddress,
-  contractGid: string,
-  { cycleIndex, billingAttempts }: CycleNode,
-): Promise<AttemptNode[]> {
-  return allNodes(billingAttempts, async (after) => {
-    const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
-    return answer.subscriptionBillingCycle?.billingAttempts;
-  });
-}
-
-/** Cycles have no end. They are read up to two intervals after the next billing: a later cycle can be skipped now. */
-function horizon(node: ContractNode, now: number): number {
-  const nextBillingAt = node.nextBillingDate === null ? 0 : Date.parse(node.nextBillingDate);
-  return Math.max(now, nextBillingAt) + 2 * longestIntervalMs(node);
-}
-
-function longestIntervalMs({ billingPolicy: { interval, intervalCount } }: ContractNode): number {
-  return intervalCount * (INTERVAL_DAYS[interval] ?? 31) * DAY_MS;
+/** Whether nothing happened in a cycle. */
+export function isUntouched({ status, skipped, billingAttempts }: CycleNode): boolean {
+  return status === "UNBILLED" && !skipped && billingAttempts.nodes.length === 0;
 }

@@ -1,10 +1,17 @@
+import type { ContractRead } from "../../domain/commit.ts";
 import { SdsError } from "../../domain/error.ts";
+import { isCharged } from "../../domain/order.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
-import type { ContractNode } from "../api/operations/contracts.ts";
+import type { MirrorStore } from "../../store/mirror.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
+import type { NodeLoader } from "./node-loader.ts";
+import { readContractsOf } from "./orders.ts";
+import type { ContractPageReader } from "./page-reader.ts";
 import type { ContractReader } from "./reader.ts";
 
 /** How many rows changed, and how many events were queued. */
@@ -20,6 +27,24 @@ interface SubmitOptions {
   events?: EventScope;
   /** The platform webhooks that brought the records, as numbers of the inbox. They leave it in the same commit. */
   inboxNumbers?: readonly number[];
+  reads?: readonly ContractRead[];
+}
+
+/** What platform webhooks about one subject tell: that something changed, until a time. */
+export interface ChangeHint {
+  /** Whether the contract changed, or one of its orders. */
+  of: "contract" | "order";
+  /** Gids of the orders that the webhooks name. */
+  orders: readonly string[];
+  /** When the newest of them was triggered, epoch milliseconds. */
+  triggeredAt: number;
+}
+
+/** Contracts that the platform gave together. */
+export interface ContractPage {
+  nodes: readonly ContractWithAttempts[];
+  /** When they were asked for, epoch milliseconds. */
+  requestedAt: number;
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
@@ -34,24 +59,43 @@ export interface ContractMirror {
     changedOrders?: readonly string[],
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
-  /** The same for a contract that is read already. @returns also the number of its orders */
-  load(shop: Shop, node: ContractNode, events: EventScope): Promise<ChangeCounts & { orders: number }>;
+  /** The same, but nothing is read if a reading that began after the change has shown it already. */
+  follow(shop: Shop, contractGid: string, hint: ChangeHint, inboxNumbers?: readonly number[]): Promise<ChangeCounts>;
+  /**
+   * The same as `refresh` for a page of contracts.
+   * @returns for each what changed and how many orders it has, or why it cannot be mirrored
+   * @throws PlatformError
+   */
+  loadPage(
+    shop: Shop,
+    page: ContractPage,
+    eventsOf: (node: ContractNode) => EventScope,
+  ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
+  /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
+  contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
 }
 
 interface Dependencies {
-  reader: ContractReader;
+  client: GraphqlClient;
+  loader: NodeLoader;
+  reader: Pick<ContractReader, "read">;
+  pageReader: ContractPageReader;
   /** Shared by everything that reads contracts. */
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
+  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "ordersOf">;
+  now: () => number;
 }
 
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
-export function createContractMirror({ reader, mutex, recordWriter, connections }: Dependencies): ContractMirror {
+export function createContractMirror(dependencies: Dependencies): ContractMirror {
+  const { client, loader, reader, pageReader, mutex, recordWriter, connections, mirror, now } = dependencies;
+
   /** See `Submission.eventsSince`. */
   async function eventsSinceOf(shop: Shop, events: SubmitOptions["events"]): Promise<number> {
     if (events === "none") return Number.POSITIVE_INFINITY;
@@ -62,12 +106,13 @@ export function createContractMirror({ reader, mutex, recordWriter, connections 
   async function submit(
     shop: Shop,
     records: readonly MirrorRecord[],
-    { events = "since_connected", inboxNumbers = [] }: SubmitOptions = {},
+    { events = "since_connected", inboxNumbers = [], reads = [] }: SubmitOptions = {},
   ): Promise<ChangeCounts> {
     const result = await recordWriter.submit({
       shop,
       records,
       inboxNumbers,
+      reads,
       eventsSince: await eventsSinceOf(shop, events),
     });
     if ("refused" in result) {
@@ -77,18 +122,69 @@ export function createContractMirror({ reader, mutex, recordWriter, connections 
     return { changed: result.changed, events: result.events };
   }
 
+  /** The orders that a reading gave: the mirror did not have them as charged, or they were asked for. */
+  async function newOrders(shop: Shop, contractGid: string, records: readonly MirrorRecord[]): Promise<string[]> {
+    const mirrored = await mirror.ordersOf(shop, contractGid);
+    const known = new Set(
+      [...mirrored.values()].map(({ shopifyId, status }) => (isCharged(status) ? shopifyId : null)),
+    );
+    return records
+      .flatMap((record) => (record.type === "billing_cycle" ? record.attempts : []))
+      .flatMap(({ outcome }) => (outcome.kind === "charged" ? [outcome.order.shopifyId ?? ""] : []))
+      .filter((gid) => gid !== "" && !known.has(gid));
+  }
+
+  async function read(
+    shop: Shop,
+    contractGid: string,
+    changedOrders: readonly string[],
+    inboxNumbers: readonly number[],
+  ): Promise<ChangeCounts> {
+    const beganAt = now();
+    const records = await reader.read(shop, contractGid, changedOrders);
+    if (records.length === 0) return submit(shop, records, { inboxNumbers });
+    const orders = [...changedOrders, ...(await newOrders(shop, contractGid, records))];
+    return submit(shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
+  }
+
+  /** Whether a reading that began after the change has shown it. */
+  async function isShown(shop: Shop, contractGid: string, { of, orders, triggeredAt }: ChangeHint): Promise<boolean> {
+    const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
+    const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
+    // A time that is not over was noted by a clock that was ahead, and says nothing.
+    return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
+  }
+
   return {
     refresh: (shop, contractGid, changedOrders = [], inboxNumbers = []) =>
-      mutex.run(`${shop.id} ${contractGid}`, async () => {
-        const records = await reader.read(shop, contractGid, changedOrders);
-        return submit(shop, records, { inboxNumbers });
-      }),
-    load: (shop, node, events) =>
-      mutex.run(`${shop.id} ${node.id}`, async () => {
-        const records = await reader.readFrom(shop, node);
-        const orders = records.filter(({ type }) => type === "billing_cycle").length;
-        return { orders, ...(await submit(shop, records, { events })) };
-      }),
+      mutex.run(`${shop.id} ${contractGid}`, () => read(shop, contractGid, changedOrders, inboxNumbers)),
+    follow: (shop, contractGid, hint, inboxNumbers = []) =>
+      mutex.run(`${shop.id} ${contractGid}`, async () =>
+        (await isShown(shop, contractGid, hint))
+          ? submit(shop, [], { inboxNumbers })
+          : read(shop, contractGid, hint.orders, inboxNumbers),
+      ),
+    loadPage: (shop, { nodes, requestedAt }, eventsOf) =>
+      mutex.runAll(
+        nodes.map(({ id }) => `${shop.id} ${id}`),
+        async () => {
+          const results = await pageReader.read(shop, nodes);
+          return Promise.allSettled(
+            nodes.map(async (node, index) => {
+              const result = results[index];
+              if (result?.status !== "fulfilled") throw result?.reason;
+              const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
+              // Its orders are not noted: they may come from the stage, where they are older.
+              const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
+              return { orders, ...(await submit(shop, result.value, { events: eventsOf(node), reads })) };
+            }),
+          );
+        },
+      ),
+    async contractsOfOrder(shop, orderGid) {
+      const known = await mirror.contractsOfOrder(shop, orderGid);
+      return known.length > 0 ? known : [...(await readContractsOf(client, loader, shop, orderGid))];
+    },
     submit,
   };
 }

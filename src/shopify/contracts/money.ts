@@ -9,11 +9,22 @@ import type { Money } from "../api/operations/operation.ts";
 import type { OrderLineNode } from "../api/operations/orders.ts";
 import { badRecord, clipText } from "./values.ts";
 
+/** Called with each amount that had a fraction of a minor unit and was rounded. */
+export type NoteRounding = (money: Money) => void;
+
+const noteNothing: NoteRounding = () => {};
+
 /** The lines of a contract that name a product. @throws SdsError `bad_record` */
 export function contractLines(lines: readonly ContractLineNode[]): LineItem[] {
   const items = lines.map((line) => {
     const { variantId, productId, title, quantity } = line;
-    return lineItem({ variantId, productId, title, quantity, unitPriceCents: readAmount(line.currentPrice) });
+    return lineItem({
+      variantId,
+      productId,
+      title,
+      quantity,
+      unitPriceCents: readAmount(line.currentPrice, noteNothing),
+    });
   });
   return items.flat().slice(0, MAX_LINES);
 }
@@ -30,9 +41,13 @@ function lineItem({ variantId, productId, title, quantity, unitPriceCents }: Lin
 }
 
 /** What the next order of a contract should cost. @throws SdsError `bad_record` */
-export function expectedMoney(lines: readonly ContractLineNode[]): OrderMoney {
-  const subtotalCents = sum(lines.map(({ quantity, currentPrice }) => quantity * readAmount(currentPrice)));
-  const discountedCents = sum(lines.map(({ lineDiscountedPrice }) => readAmount(lineDiscountedPrice)));
+export function expectedMoney(
+  lines: readonly ContractLineNode[],
+  noteRounding: NoteRounding = noteNothing,
+): OrderMoney {
+  const read = (money: Money) => readAmount(money, noteRounding);
+  const subtotalCents = sum(lines.map(({ quantity, currentPrice }) => quantity * read(currentPrice)));
+  const discountedCents = sum(lines.map(({ lineDiscountedPrice }) => read(lineDiscountedPrice)));
   const discountCents = Math.max(0, subtotalCents - discountedCents);
   return checkedMoney({ lines: contractLines(lines), subtotalCents, discountCents, creditsCents: 0 });
 }
@@ -43,7 +58,13 @@ export function expectedMoney(lines: readonly ContractLineNode[]): OrderMoney {
  * @param creditTitle a discount with this title is store credit
  * @throws SdsError `bad_record`
  */
-export function orderMoney(lines: readonly OrderLineNode[], creditTitle: string): OrderMoney {
+export function orderMoney(
+  lines: readonly OrderLineNode[],
+  creditTitle: string,
+  noteRounding: NoteRounding = noteNothing,
+): OrderMoney {
+  const unitPrice = ({ originalUnitPriceSet }: OrderLineNode) =>
+    readAmount(originalUnitPriceSet.shopMoney, noteRounding);
   const items = lines.map((line) => {
     const { title, quantity } = line;
     const [variantId, productId] = [line.variant?.id ?? null, line.product?.id ?? null];
@@ -52,7 +73,7 @@ export function orderMoney(lines: readonly OrderLineNode[], creditTitle: string)
   const discounts = lines
     .flatMap(({ discountAllocations }) => discountAllocations)
     .map(({ allocatedAmountSet, discountApplication: { title, code } }) => ({
-      cents: readAmount(allocatedAmountSet.shopMoney),
+      cents: readAmount(allocatedAmountSet.shopMoney, noteRounding),
       isCredit: (title ?? code) === creditTitle,
     }));
   return checkedMoney({
@@ -61,10 +82,6 @@ export function orderMoney(lines: readonly OrderLineNode[], creditTitle: string)
     discountCents: sum(discounts.filter(({ isCredit }) => !isCredit).map(({ cents }) => cents)),
     creditsCents: sum(discounts.filter(({ isCredit }) => isCredit).map(({ cents }) => cents)),
   });
-}
-
-function unitPrice({ originalUnitPriceSet }: OrderLineNode): number {
-  return readAmount(originalUnitPriceSet.shopMoney);
 }
 
 /** Checks money like that of the order records that come from elsewhere. @throws SdsError `bad_record` */
@@ -87,8 +104,10 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, each) => total + each, 0);
 }
 
-function readAmount({ amount, currencyCode }: Money): number {
-  const units = minorUnits(amount, currencyCode);
-  if (units !== undefined) return units;
-  throw badRecord(`the platform sent an invalid amount: ${amount.slice(0, 40)} ${currencyCode}`);
+function readAmount({ amount, currencyCode }: Money, noteRounding: NoteRounding): number {
+  const read = minorUnits(amount, currencyCode);
+  if (read === undefined)
+    throw badRecord(`the platform sent an invalid amount: ${amount.slice(0, 40)} ${currencyCode}`);
+  if (read.isRounded) noteRounding({ amount, currencyCode });
+  return read.units;
 }

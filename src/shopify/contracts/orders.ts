@@ -2,19 +2,12 @@ import { isCharged } from "../../domain/order.ts";
 import type { OrderMoney } from "../../domain/platform-records.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import type { AttemptNode } from "../api/operations/billing.ts";
-import type { Gid } from "../api/operations/operation.ts";
-import {
-  MAX_ORDERS_PER_QUERY,
-  ORDER_LINES,
-  ORDERS_BY_ID,
-  type OrderContractsNode,
-  type OrderLineNode,
-  type OrderNode,
-} from "../api/operations/orders.ts";
+import type { AttemptNode } from "../api/operations/attempts.ts";
+import { ORDER_LINES, type OrderLineNode, type OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
-import { orderMoney } from "./money.ts";
+import { type NoteRounding, orderMoney } from "./money.ts";
+import type { NodeLoader } from "./node-loader.ts";
 
 /** An order as it was read, and what it costs. */
 interface ReadOrder {
@@ -22,7 +15,11 @@ interface ReadOrder {
   money: OrderMoney;
 }
 
+/** @returns undefined for an order that the platform does not show */
+export type OrderReader = (gid: string) => Promise<OrderNode | undefined>;
+
 export interface OrderRequest {
+  contractGid: string;
   /** The order that began the contract. */
   checkout: string | undefined;
   attempts: readonly AttemptNode[];
@@ -33,6 +30,7 @@ export interface OrderRequest {
   creditTitle: string;
   /** What the contract costs, for orders that do not show their products. */
   expected: OrderMoney;
+  noteRounding: NoteRounding;
 }
 
 export interface ContractOrders {
@@ -45,8 +43,9 @@ export interface ContractOrders {
 /** Reads the orders of a contract. Charged orders that the mirror has are not read again. */
 export async function readOrders(
   client: GraphqlClient,
+  readOrder: OrderReader,
   shop: ShopAddress,
-  { checkout, attempts, mirrored, changedOrders, creditTitle, expected }: OrderRequest,
+  { contractGid, checkout, attempts, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
 ): Promise<ContractOrders> {
   const known = new Map(
     [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
@@ -54,23 +53,29 @@ export async function readOrders(
   const gids = new Set([...(checkout === undefined ? [] : [checkout]), ...attempts.flatMap(orderOf)]);
   const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
   const orders = new Map<string, ReadOrder>();
-  for (let start = 0; start < unknown.length; start += MAX_ORDERS_PER_QUERY) {
-    const ids = unknown.slice(start, start + MAX_ORDERS_PER_QUERY);
-    for (const node of (await client.query(shop, ORDERS_BY_ID, { ids })).nodes) {
-      if (node === null) continue;
-      const money = orderMoney(await readLines(client, shop, node), creditTitle);
-      orders.set(node.id, { node, money: withLines(money, expected) });
-    }
+  async function read(gid: string): Promise<void> {
+    const node = await readOrder(gid);
+    if (node === undefined) return;
+    const lines = ownLines(await readLines(client, shop, node), contractGid);
+    orders.set(gid, { node, money: withLines(orderMoney(lines, creditTitle, noteRounding), expected) });
   }
+  await Promise.all(unknown.map(read));
   return {
     checkout: checkout === undefined ? undefined : orders.get(checkout),
     moneyOf: (gid) => orders.get(gid)?.money ?? known.get(gid),
   };
 }
 
-function orderOf({ state }: AttemptNode): string[] {
+/** The order of a successful attempt. */
+export function orderOf({ state }: AttemptNode): string[] {
   const isSuccess = state.__typename === "SubscriptionBillingAttemptSuccessState";
   return isSuccess && state.order !== null ? [state.order.id] : [];
+}
+
+/** One order can be for several contracts, and for other products too. A contract counts the lines that name it. */
+function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] {
+  const own = lines.filter(({ contract }) => contract?.id === contractGid);
+  return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);
 }
 
 /** The contract's lines stand in for lines whose products the app may not see. */
@@ -82,15 +87,14 @@ function readLines(client: GraphqlClient, shop: ShopAddress, { id, lineItems }: 
   return allNodes(lineItems, async (after) => (await client.query(shop, ORDER_LINES, { id, after })).order?.lineItems);
 }
 
-/** The contracts that an order belongs to. Most orders of a shop belong to none. */
+/** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
 export async function readContractsOf(
   client: GraphqlClient,
+  loader: Pick<NodeLoader, "order">,
   shop: ShopAddress,
-  { id, lineItems }: OrderContractsNode,
+  orderGid: string,
 ): Promise<Set<string>> {
-  const lines = await allNodes<{ contract: Gid | null }>(lineItems, async (after) => {
-    const { order } = await client.query(shop, ORDER_LINES, { id, after });
-    return order?.lineItems;
-  });
+  const order = await loader.order(shop, orderGid);
+  const lines = order === undefined ? [] : await readLines(client, shop, order);
   return new Set(lines.flatMap(({ contract }) => (contract === null ? [] : [contract.id])));
 }

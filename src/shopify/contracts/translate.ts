@@ -1,7 +1,7 @@
 import type { BillingAttempt, OrderMoney } from "../../domain/platform-records.ts";
 import type { CustomerRecord, SubscriptionRecord } from "../../domain/record-schemas.ts";
 import { parseRecord } from "../../domain/records.ts";
-import type { AttemptNode } from "../api/operations/billing.ts";
+import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
@@ -61,6 +61,14 @@ export function subscriptionRecord(
   });
 }
 
+/** Statuses of a contract whose failed cycles are not tried again. */
+const ENDED_STATUSES = new Set(["FAILED", "CANCELLED", "EXPIRED"]);
+
+/** Whether the billing of a contract has ended. A failed contract can become active again. */
+export function hasEnded({ status }: Pick<ContractNode, "status">): boolean {
+  return ENDED_STATUSES.has(status);
+}
+
 /** States of an order that was paid at some time. Refunds do not change that. */
 const PAID_STATUSES = new Set(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"]);
 
@@ -90,7 +98,8 @@ export function billingAttempt(
   if (state.__typename === "SubscriptionBillingAttemptFailedState") {
     const { general, payment, inventory } = state.error;
     const reason = clipText(payment ?? inventory ?? general ?? "unexpected_error").toLowerCase();
-    return { startedAt, endedAt, outcome: { kind: "declined", reason } };
+    const outOfStock = payment === undefined && inventory !== undefined;
+    return { startedAt, endedAt, outcome: { kind: "declined", reason, outOfStock } };
   }
   if (state.__typename !== "SubscriptionBillingAttemptSuccessState") return waiting(startedAt);
   const shopifyId = state.order?.id ?? null;

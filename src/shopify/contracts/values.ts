@@ -13,7 +13,7 @@ const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59);
 /** @throws SdsError `bad_record` */
 export function dateFrom(text: string): string {
   const ms = Date.parse(text);
-  if (!(ms >= 0 && ms <= MAX_DATE)) throw badRecord(`the platform sent an invalid date: ${text.slice(0, 40)}`);
+  if (!(ms >= 0 && ms <= MAX_DATE)) throw badRecord(`the platform sent an invalid date: ${String(text).slice(0, 40)}`);
   return isoUtc(ms);
 }
 

@@ -1,3 +1,4 @@
+import type { AppSubscription } from "../../domain/app-plan.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { CustomerRecord } from "../../domain/record-schemas.ts";
 import { parseRecord } from "../../domain/records.ts";
@@ -17,16 +18,19 @@ export interface PlatformWebhook {
 /** What a platform webhook asks for. Ids are gids. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
-  | { do: "read_contract"; contract: string }
+  /** `orders` are those that the webhook names, to be read with the contract. */
+  | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
   /** Two customers became one. Some payloads do not say which one is gone. */
   | { do: "merge_customers"; kept: string; gone: string | undefined }
-  | { do: "read_plan"; name: string; status: string }
+  | { do: "read_plan"; subscription: AppSubscription }
+  | { do: "read_scopes" }
   | { do: "set_currency"; currency: string }
   | { do: "disconnect" }
   /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
   | { do: "remove_shop"; domain: string | null }
-  | { do: "note_data_request"; customer: string }
+  /** `request` is the platform's id of the request, null if it gives none. */
+  | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
 /**
@@ -48,15 +52,20 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
     case "merge_customers":
       return { subject: `merge of ${intent.kept}`, needsPlatform: true };
     case "read_plan":
-      return { subject: "plan", needsPlatform: true };
+    case "read_scopes":
+      return { subject: "installation", needsPlatform: true };
+    // The platform says whether the app is installed again. For a shop that is not connected it is not queried.
+    case "remove_shop":
+      return { subject: "removal", needsPlatform: true };
     default:
       return { subject: "shop", needsPlatform: false };
   }
 }
 
-/** Makes a webhook like those of the platform. With it, a contract that cannot be read now waits in the inbox. */
-export function contractWebhook(contractGid: string): { topic: string; body: string } {
-  return { topic: "subscription_contracts/update", body: JSON.stringify({ admin_graphql_api_id: contractGid }) };
+/** Makes a webhook like those of the platform. With it, what cannot be read now waits in the inbox. */
+export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
+  const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
+  return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
 }
 
 /** Reads a platform webhook. Pure; it has an answer for every topic and payload. */
@@ -78,18 +87,28 @@ const COMPLIANCE: Record<string, Reader> = {
   "customers/redact": (payload, asOf) =>
     redaction(asObject(payload["customer"])?.["id"], asOf, asObject(payload["customer"])),
   "customers/data_request": (payload) =>
-    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => ({ do: "note_data_request", customer })),
+    withGid("Customer", asObject(payload["customer"])?.["id"], (customer) => {
+      const id = asObject(payload["data_request"])?.["id"];
+      const isId = (typeof id === "number" || typeof id === "string") && /^\d{1,20}$/.test(`${id}`);
+      const request = isId ? `${id}` : null;
+      return { do: "note_data_request", customer, request };
+    }),
   "shop/redact": (payload) => removal(payload["shop_domain"]),
 };
 
 const USES: Record<TopicUse, Reader> = {
   contract: (payload) =>
-    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], readContract),
+    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], (contract) =>
+      readContract(contract),
+    ),
   attempt: (payload) => {
     const id = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
-    return withGid("SubscriptionContract", id, readContract);
+    const order = payload["admin_graphql_api_order_id"];
+    const orders = isGid("Order", order) ? [order] : [];
+    return withGid("SubscriptionContract", id, (contract) => readContract(contract, orders));
   },
-  cycle: (payload) => withGid("SubscriptionContract", payload["subscription_contract_id"], readContract),
+  cycle: (payload) =>
+    withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
   customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
@@ -111,10 +130,11 @@ const USES: Record<TopicUse, Reader> = {
   order: (payload) =>
     withGid("Order", payload["admin_graphql_api_id"] ?? payload["id"], (order) => ({ do: "read_order", order })),
   uninstalled: () => ({ do: "disconnect" }),
+  scopes: () => ({ do: "read_scopes" }),
   plan: (payload) => {
-    const { name, status } = asObject(payload["app_subscription"]) ?? {};
+    const { name, status, plan_handle: handle } = asObject(payload["app_subscription"]) ?? {};
     if (typeof name !== "string" || typeof status !== "string") return ignore("the payload names no plan");
-    return { do: "read_plan", name, status };
+    return { do: "read_plan", subscription: { name, handle: typeof handle === "string" ? handle : null, status } };
   },
   shop: ({ currency }) => {
     const isKnown = typeof currency === "string" && Intl.supportedValuesOf("currency").includes(currency);
@@ -126,8 +146,8 @@ function ignore(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(contract: string): Intent {
-  return { do: "read_contract", contract };
+function readContract(contract: string, orders: string[] = []): Intent {
+  return { do: "read_contract", contract, orders };
 }
 
 /** @param customer its contacts may be others than those that the mirror has */

@@ -1,5 +1,5 @@
 import { messageOf } from "../../domain/error.ts";
-import type { Shop } from "../../domain/shop.ts";
+import { REMOVAL_TOPIC, type Shop } from "../../domain/shop.ts";
 import { createRotation } from "../../lib/rotation.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import { createTurnLoop } from "../../lib/turn-loop.ts";
@@ -9,14 +9,17 @@ import type { ShopStore } from "../../store/shops.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { createReadAhead } from "./read-ahead.ts";
+import { LONGEST_BURST_MS } from "./topics.ts";
 
 const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
+/** How many platform webhooks about one subject are processed together at most: their bodies are in memory. */
+const MAX_TOGETHER = 500;
 
 interface Dependencies {
-  inbox: Pick<InboxStore, "dueQueues" | "due" | "read" | "postpone" | "bringForward">;
+  inbox: Pick<InboxStore, "dueQueues" | "due" | "waitingAbout" | "postpone" | "bringForward">;
   shops: Pick<ShopStore, "byId">;
   /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
@@ -37,8 +40,8 @@ export interface InboxProcessor {
 }
 
 /**
- * Processes the platform webhooks in the inbox. Those about one subject are processed one after another; those that
- * wait together are processed together. A failed attempt is repeated, after longer and longer waits. After the last
+ * Processes the platform webhooks in the inbox. Those about one subject are processed one after another; when one is
+ * due, all that wait are processed together. A failed attempt is repeated, after longer and longer waits. After the last
  * one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
@@ -75,20 +78,21 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   /** At the first turn, and whenever the clock was set back, what a clock that was ahead planned is due. */
   async function noteClock(at: number): Promise<void> {
     if (at < lastTurnAt) {
-      const count = await inbox.bringForward(at + LONGEST_WAIT_MS, at);
+      const latest = { first: at + LONGEST_BURST_MS, further: at + LONGEST_WAIT_MS };
+      const count = await inbox.bringForward(latest, at);
       if (count > 0) log.warn("platform webhooks that were planned by a clock that was ahead are due now", { count });
     }
     lastTurnAt = at;
   }
 
   async function startNext(queue: InboxQueue): Promise<boolean> {
-    const next = capacity.allows(queue) ? await ahead.take(queue) : undefined;
-    if (next === undefined) return false;
+    const subject = capacity.allows(queue) ? await ahead.take(queue) : undefined;
+    if (subject === undefined) return false;
     rotation.noteServed(queue.shopId);
-    const key = keyOf(queue.shopId, next.subject);
+    const key = keyOf(queue.shopId, subject);
     const end = capacity.start(queue);
     underWay.add(key);
-    const work = process(queue, next.numbers).finally(() => {
+    const work = process(queue, subject).finally(() => {
       end();
       underWay.delete(key);
     });
@@ -112,7 +116,9 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts counts for all of them.
     const attempts = Math.min(...items.map((item) => item.attempts)) + 1;
-    const waitMs = WAITS_MS[attempts - 1];
+    // A request to remove a shop is never given up.
+    const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
+    const waitMs = WAITS_MS[attempts - 1] ?? lastWaitMs;
     await inbox.postpone(
       shop.id,
       items.map(({ number }) => number),
@@ -124,10 +130,10 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
 
-  return async ({ shopId, needsPlatform }: InboxQueue, numbers: readonly number[]): Promise<void> => {
+  return async (queue: InboxQueue, subject: string): Promise<void> => {
+    const { shopId, needsPlatform } = queue;
     const shop = await shops.byId(shopId);
-    // A redaction may have changed the items since they were found.
-    const items = await inbox.read(shopId, numbers);
+    const items = await inbox.waitingAbout(queue, subject, MAX_TOGETHER);
     if (shop === undefined || items.length === 0) return;
     const began = performance.now();
     try {

@@ -1,6 +1,8 @@
+import { type DataRequest, dataRequest } from "../../domain/data-request.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { MirrorRecord } from "../../domain/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
+import { isoUtc } from "../../lib/time.ts";
 import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
@@ -8,12 +10,12 @@ import type { InboxItem } from "../../store/inbox.ts";
 import type { ShopStore } from "../../store/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
-import { ORDER_CONTRACTS } from "../api/operations/orders.ts";
-import type { ContractMirror } from "../contracts/mirror.ts";
-import { readContractsOf } from "../contracts/orders.ts";
+import { PlatformError } from "../api/platform-error.ts";
+import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
-import { readPlan } from "./app-plan.ts";
+import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
+import { priorityOf, type WebhookPriority } from "./topics.ts";
 
 /** Does what platform webhooks ask for. */
 export interface WebhookHandler {
@@ -24,11 +26,17 @@ export interface WebhookHandler {
   handle(shop: Shop, items: readonly InboxItem[]): Promise<void>;
 }
 
+interface PlatformReader {
+  client: GraphqlClient;
+  contracts: ContractMirror;
+}
+
 export interface HandlerDependencies {
   shops: ShopStore;
   connections: Pick<ConnectionStore, "find" | "disconnect">;
-  client: GraphqlClient;
-  contracts: ContractMirror;
+  installations: InstallationReader;
+  /** What reads the platform, by how urgent it is. */
+  readers: Record<WebhookPriority, PlatformReader>;
   recordWriter: Pick<RecordWriter, "submit">;
   /** Called when the removal of a shop began. */
   onRemovalBegun: () => void;
@@ -36,15 +44,22 @@ export interface HandlerDependencies {
   log: Log;
 }
 
+const PAYMENT_REQUIRED = 402;
+const NOT_FOUND = 404;
+
 type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
+
+type Scope = HandlerDependencies & PlatformReader;
 
 export function createWebhookHandler(dependencies: HandlerDependencies): WebhookHandler {
   return {
     async handle(shop, items) {
-      const { contracts } = dependencies;
+      const reader = dependencies.readers[priorityOf(items.map(({ topic }) => topic))];
+      const scope = { ...dependencies, ...reader };
       const inboxNumbers = items.map(({ number }) => number);
       const { records, others } = readItems(items);
-      if (others.some((intent) => asksForRemoval(intent, shop))) return beginRemoval(dependencies, shop);
+      const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
+      if (isRemoval && !(await isInstalled(dependencies, shop))) return beginRemoval(dependencies, shop);
       const [first] = others;
       // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
       // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
@@ -52,24 +67,40 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await contracts.refresh(shop, first.contract, [], inboxNumbers);
+        await reader.contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
-      for (const intent of others) await carryOut(dependencies, shop, intent);
-      await submit(dependencies, shop, [], inboxNumbers);
+      for (const intent of others) await carryOut(scope, shop, intent);
+      await submit(dependencies, shop, [], inboxNumbers, others.flatMap(dataRequestOf));
     },
   };
 }
 
-/** Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once. */
+/**
+ * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once, as new as the
+ * newest of them: one reading shows what all webhooks about a contract or an order tell, whatever their topics, and
+ * reads the orders that any of them names.
+ */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
   const others = new Map<string, OpenIntent>();
   for (const { topic, body, triggeredAt } of items) {
     const intent = readWebhook({ topic, text: body, triggeredAt });
-    if (intent.do === "apply") records.push(intent.record);
-    else others.set(JSON.stringify({ ...intent, topic }), { ...intent, topic, triggeredAt });
+    if (intent.do === "apply") {
+      records.push(intent.record);
+      continue;
+    }
+    const isReading = intent.do === "read_contract" || intent.do === "read_order";
+    const key = JSON.stringify(isReading ? { ...intent, orders: undefined } : { ...intent, topic });
+    const same = others.get(key);
+    if (same === undefined) {
+      others.set(key, { ...intent, topic, triggeredAt });
+      continue;
+    }
+    same.triggeredAt = Math.max(same.triggeredAt, triggeredAt);
+    if (intent.do === "read_contract" && same.do === "read_contract")
+      same.orders = [...new Set([...same.orders, ...intent.orders])];
   }
   return { records, others: [...others.values()] };
 }
@@ -79,12 +110,17 @@ async function submit(
   shop: Shop,
   records: MirrorRecord[],
   inboxNumbers: readonly number[],
+  dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
-  const result = await recordWriter.submit({ shop, records, inboxNumbers });
+  const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
   // If the removal of the shop began in the meantime, its inbox goes with it, and nothing is left to do.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
+}
+
+function dataRequestOf(intent: OpenIntent): DataRequest[] {
+  return intent.do === "note_data_request" ? [dataRequest(intent.request, intent.customer, intent.triggeredAt)] : [];
 }
 
 /** The placeholder of the platform's test tool is for the shop of the header. */
@@ -102,11 +138,32 @@ async function beginRemoval({ shops, onRemovalBegun, now, log }: HandlerDependen
   onRemovalBegun();
 }
 
+/**
+ * Whether the platform shows the shop to the app. A shop whose app was uninstalled and installed again is connected,
+ * when the request to remove it comes two days later.
+ * @throws PlatformError if the platform cannot be queried now. Then the request waits, and no removal is lost.
+ */
+async function isInstalled(dependencies: HandlerDependencies, shop: Shop): Promise<boolean> {
+  if (!(await isConnected(dependencies, shop))) return false;
+  try {
+    await dependencies.installations.read(shop);
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError)) throw thrown;
+    // The token is accepted, and only the query is refused.
+    if (thrown.status === 200) return true;
+    // A frozen shop says nothing about its apps. A closed shop is not found.
+    const isRefusal = thrown.isTrouble && thrown.status !== PAYMENT_REQUIRED;
+    if (isRefusal || thrown.status === NOT_FOUND) return false;
+    throw thrown;
+  }
+}
+
 async function isConnected({ connections }: HandlerDependencies, shop: Shop): Promise<boolean> {
   return (await connections.find(shop.id)) !== undefined;
 }
 
-async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: OpenIntent): Promise<void> {
+async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Promise<void> {
   const { shops, connections, contracts, log } = dependencies;
   const fields = { shop: shop.domain, topic: intent.topic };
   switch (intent.do) {
@@ -117,12 +174,15 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
-      if (intent.do === "read_contract") await contracts.refresh(shop, intent.contract);
-      if (intent.do === "read_order") await readOrder(dependencies, shop, intent.order);
+      if (intent.do === "read_contract") await contracts.follow(shop, intent.contract, hintOf(intent));
+      if (intent.do === "read_order") await readOrder(dependencies, shop, intent);
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
     case "read_plan":
-      return readPlan(dependencies, shop, intent);
+      return dependencies.installations.readPlan(shop, intent.subscription);
+    case "read_scopes":
+      if (await isConnected(dependencies, shop)) await dependencies.installations.read(shop);
+      return;
     case "set_currency":
       await shops.set(shop.domain, { currency: intent.currency });
       return;
@@ -133,27 +193,40 @@ async function carryOut(dependencies: HandlerDependencies, shop: Shop, intent: O
       }
       return;
     case "remove_shop":
-      return log.warn("a shop/redact platform webhook names one shop in its body and another in its header", fields);
+      return log.warn(
+        asksForRemoval(intent, shop)
+          ? "the platform asked for the removal of a shop that has the app installed again; the shop stays"
+          : "a shop/redact platform webhook names one shop in its body and another in its header",
+        fields,
+      );
     case "note_data_request": {
       // Somebody has to answer the request, so this is a warning.
       const message = "a customer's data was requested: print it with `sds customer export`";
-      return log.warn(message, { ...fields, customer: intent.customer });
+      const { customer, dueAt } = dataRequest(intent.request, intent.customer, intent.triggeredAt);
+      return log.warn(message, { ...fields, customer, dueAt: isoUtc(dueAt) });
     }
     case "ignore":
       return log.info("a platform webhook was not used", { ...fields, reason: intent.reason });
   }
 }
 
-async function readOrder({ client, contracts }: HandlerDependencies, shop: Shop, orderGid: string): Promise<void> {
-  const { order } = await client.query(shop, ORDER_CONTRACTS, { id: orderGid });
-  if (order === null) return;
-  for (const contract of await readContractsOf(client, shop, order))
-    await contracts.refresh(shop, contract, [orderGid]);
+function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contract" }>): ChangeHint {
+  return { of: "contract", orders, triggeredAt };
+}
+
+/** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
+async function readOrder(
+  { contracts }: Scope,
+  shop: Shop,
+  { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
+): Promise<void> {
+  const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
+  for (const contract of await contracts.contractsOfOrder(shop, gid)) await contracts.follow(shop, contract, hint);
 }
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
 async function mergeCustomers(
-  dependencies: HandlerDependencies,
+  dependencies: Scope,
   shop: Shop,
   { kept, gone, triggeredAt }: Extract<OpenIntent, { do: "merge_customers" }>,
 ): Promise<void> {

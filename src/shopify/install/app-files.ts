@@ -1,24 +1,45 @@
 import { ASKED_SCOPES } from "../../domain/connection.ts";
 import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
 import { API_VERSION } from "../api/address.ts";
-import { COMPLIANCE_TOPICS, WEBHOOK_TOPICS } from "../inbox/topics.ts";
+import { COMPLIANCE_TOPICS, topicSubscriptions } from "../inbox/topics.ts";
+
+/** A scope that is of no use without another one. */
+const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };
 
 /**
  * Writes the files with which the platform's command-line tool registers the app: one with scopes and webhooks, and one
  * for the extension of each trigger.
  * @param address where sds can be reached from the internet
+ * @param without scopes that the platform has not approved for the app: they are left out with their topics
  * @returns the texts of the files by path
  */
-export function appFiles(address: string, clientId: string | null): Record<string, string> {
+export function appFiles(
+  address: string,
+  clientId: string | null,
+  without: readonly string[] = [],
+): Record<string, string> {
+  const scopes = ASKED_SCOPES.filter((scope) => !without.includes(scope) && !without.includes(NEEDED_BY[scope] ?? ""));
   const extensions = TRIGGER_HANDLES.map((handle) => [
     `extensions/${handle}/shopify.extension.toml`,
     extensionFile(handle),
   ]);
-  return { "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId), ...Object.fromEntries(extensions) };
+  return {
+    "shopify.app.toml": appFile(address.replace(/\/+$/, ""), clientId, scopes),
+    ...Object.fromEntries(extensions),
+  };
 }
 
-function appFile(address: string, clientId: string | null): string {
-  const webhooks = `${address}/platform/webhooks`;
+function appFile(address: string, clientId: string | null, scopes: readonly string[]): string {
+  const uri = quoted(`${address}/platform/webhooks`);
+  const [all = "", ...limited] = topicSubscriptions(scopes).map(({ topics, fields }) => {
+    const onlyFields = fields === undefined ? "" : `  include_fields = [${fields.map(quoted).join(", ")}]\n`;
+    return `  [[webhooks.subscriptions]]
+  topics = [
+${list(topics)}
+  ]
+${onlyFields}  uri = ${uri}
+`;
+  });
   return `# Written by \`sds platform files\`. Add the client id if it is missing, then run: shopify app deploy
 client_id = ${quoted(clientId ?? "")}
 name = "Subscription Data Service"
@@ -26,7 +47,7 @@ application_url = ${quoted(address)}
 embedded = false
 
 [access_scopes]
-scopes = ${quoted(ASKED_SCOPES.join(","))}
+scopes = ${quoted(scopes.join(","))}
 
 [auth]
 redirect_urls = [${quoted(address)}]
@@ -34,18 +55,13 @@ redirect_urls = [${quoted(address)}]
 [webhooks]
 api_version = ${quoted(API_VERSION)}
 
-  [[webhooks.subscriptions]]
-  topics = [
-${list(Object.keys(WEBHOOK_TOPICS))}
-  ]
-  uri = ${quoted(webhooks)}
-
+${all}
   [[webhooks.subscriptions]]
   compliance_topics = [
 ${list(COMPLIANCE_TOPICS)}
   ]
-  uri = ${quoted(webhooks)}
-`;
+  uri = ${uri}
+${limited.map((text) => `\n${text}`).join("")}`;
 }
 
 function extensionFile(handle: keyof typeof TRIGGERS): string {

@@ -9,6 +9,8 @@ import { apiUrls } from "../api/address.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { postJson } from "../api/post-json.ts";
 import type { TokenEndpoint } from "../api/token-endpoint.ts";
+import { troubleOfStatus } from "../api/trouble.ts";
+import { appSubscriptions, grantedScopes } from "./installation.ts";
 
 /** What the operator gives to connect a shop. */
 export type Credentials =
@@ -54,14 +56,13 @@ export async function connect(
     await connections.connect(shop.id, kind, tokens, [], now());
   }
 
-  const installation = await readInstallation(fetch, apiUrls(baseUrl, domain).graphql, domain, tokens.accessToken);
+  const installation = await requestInstallation(fetch, apiUrls(baseUrl, domain).graphql, domain, tokens.accessToken);
   const scopes = checkInstallation(installation, domain);
   const currency = installation.shop.currencyCode;
   shop ??= await addShop(currency);
   await connections.connect(shop.id, kind, tokens, scopes, now());
   await shops.set(domain, { currency });
-  const { activeSubscriptions, allSubscriptions } = installation.currentAppInstallation;
-  const plan = planOf(activeSubscriptions, allSubscriptions.nodes.length > 0);
+  const plan = planOf(appSubscriptions(installation));
   if (plan !== undefined) await shops.followPlan(shop.id, plan);
   return { shop: (await shops.find(domain)) ?? shop, scopes, kind };
 }
@@ -78,7 +79,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
 }
 
 /** The GraphQL client needs a stored connection, so this request goes without it. */
-async function readInstallation(
+async function requestInstallation(
   fetch: typeof globalThis.fetch,
   url: string,
   domain: string,
@@ -87,6 +88,8 @@ async function readInstallation(
   const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
   const { status, body } = await postJson(fetch, { url, body: JSON.stringify({ query: INSTALLATION.text }), headers });
   if (status === 401) throw new SdsError("failed", `${domain} refuses this token (HTTP 401)`);
+  const trouble = troubleOfStatus(status);
+  if (trouble !== undefined) throw new SdsError("failed", `${domain}: ${trouble}`);
   const data = asObject(body?.["data"]);
   const errors = body?.["errors"];
   // An answer without errors has the fields that the query names, so the type checker is overruled here.
@@ -97,11 +100,12 @@ async function readInstallation(
 }
 
 /** @returns the scopes that were granted @throws SdsError `failed` for another shop or missing scopes */
-function checkInstallation({ currentAppInstallation, shop }: Installation, domain: string): string[] {
+function checkInstallation(installation: Installation, domain: string): string[] {
+  const { shop } = installation;
   if (shop.myshopifyDomain !== domain) {
     throw new SdsError("failed", `these credentials are for ${shop.myshopifyDomain.slice(0, 253)}, not for ${domain}`);
   }
-  const scopes = currentAppInstallation.accessScopes.map(({ handle }) => handle);
+  const scopes = grantedScopes(installation);
   const missing = missingScopes(scopes);
   if (missing.length === 0) return scopes;
   const advice = "add what is missing to the app's scopes, and connect again";

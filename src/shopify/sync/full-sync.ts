@@ -1,11 +1,13 @@
 import type { Shop } from "../../domain/shop.ts";
 import { NO_COUNTS, type SyncCounts, type SyncRun } from "../../domain/sync.ts";
 import type { InboxStore } from "../../store/inbox.ts";
+import type { OrderStageStore } from "../../store/order-stages.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { ALL_CONTRACTS, type ContractNode, NEWEST_CONTRACT } from "../api/operations/contracts.ts";
 import { ALL_CUSTOMERS, CUSTOMERS_COUNT } from "../api/operations/customers.ts";
 import type { EventScope } from "../contracts/mirror.ts";
+import type { BulkParts, SavedRun } from "./bulk-parts.ts";
 import type { Loader } from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
@@ -13,33 +15,40 @@ import { addCounts, type OnProgress } from "./progress.ts";
 interface Dependencies {
   client: GraphqlClient;
   loader: Loader;
+  bulkParts: BulkParts;
   syncs: SyncStore;
+  orderStages: Pick<OrderStageStore, "remove">;
   inbox: Pick<InboxStore, "waitingSubjects">;
   now: () => number;
 }
 
-/** A run, and what saves its progress. */
-interface SavedRun {
-  run: SyncRun;
-  save(change: Partial<SyncRun>): Promise<void>;
+export interface LoadOptions {
+  /** Whether events are queued for what the load changes. */
+  events: boolean;
+  /** Uses no bulk operations, however large the shop is. */
+  pages?: boolean;
 }
 
 /**
- * Loads everything that the platform has of a shop. A run that was interrupted continues at its last page.
+ * Loads everything that the platform has of a shop: customers and orders of a large shop with bulk operations, all else
+ * page by page. A run that was interrupted continues at its last page, or at its last place in a file.
  * @throws PlatformError; then the next run continues
  */
 export async function runFullSync(
   dependencies: Dependencies,
   shop: Shop,
-  options: { events: boolean },
+  { events, pages = false }: LoadOptions,
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
-  const { syncs, now } = dependencies;
-  const begun = await syncs.unfinished(shop.id, "full");
+  const { bulkParts, syncs, orderStages, now } = dependencies;
   const run: SyncRun = {
-    ...(begun ?? { startedAt: now(), stage: "customers", cursor: null, counts: NO_COUNTS }),
-    events: options.events,
+    ...((await syncs.unfinished(shop.id, "full")) ?? (await newRun(dependencies, shop, pages))),
+    events,
   };
+  if (pages) {
+    run.bulk = {};
+    await orderStages.remove(shop.id);
+  }
   const saved: SavedRun = {
     run,
     async save(change) {
@@ -48,30 +57,50 @@ export async function runFullSync(
     },
   };
   await saved.save({});
-  if (run.stage === "customers") await loadCustomers(dependencies, shop, saved, onProgress);
+  await bulkParts.begin(shop, saved);
+  if (run.stage === "customers") {
+    const isLoaded = await bulkParts.loadCustomers(shop, saved, onProgress);
+    if (!isLoaded) await loadCustomers(dependencies, shop, saved, onProgress);
+    await saved.save({ stage: "orders", cursor: null });
+  }
+  if (run.stage === "orders") {
+    await bulkParts.stageOrders(shop, saved, onProgress);
+    // The first page saves it.
+    run.stage = "subscriptions";
+  }
   await loadContracts(dependencies, shop, saved, onProgress);
+  await orderStages.remove(shop.id);
   await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
   return run.counts;
 }
 
+async function newRun(
+  { client, bulkParts, now }: Dependencies,
+  shop: Shop,
+  pages: boolean,
+): Promise<Omit<SyncRun, "events">> {
+  const startedAt = now();
+  const customerTotal = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count ?? 0;
+  const bulk = pages ? {} : await bulkParts.plan(shop, startedAt, customerTotal);
+  return { startedAt, stage: "customers", cursor: null, counts: NO_COUNTS, customerTotal, bulk };
+}
+
 async function loadCustomers(
-  { client, loader }: Dependencies,
+  { client, loader, now }: Dependencies,
   shop: Shop,
   { run, save }: SavedRun,
   onProgress: OnProgress,
 ): Promise<void> {
-  const total = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count;
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor });
+  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor }, now);
   for await (const { nodes, endCursor } of pages) {
     await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadCustomers(shop, nodes)) });
-    const done = total ? run.counts.customers / total : undefined;
+    const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
     onProgress({ counts: run.counts, stage: run.stage, done });
   }
-  await save({ stage: "subscriptions", cursor: null });
 }
 
 async function loadContracts(
-  { client, loader, inbox }: Dependencies,
+  { client, loader, inbox, now }: Dependencies,
   shop: Shop,
   { run, save }: SavedRun,
   onProgress: OnProgress,
@@ -86,9 +115,12 @@ async function loadContracts(
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
-  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor });
-  for await (const { nodes, endCursor } of pages) {
-    await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadContracts(shop, nodes, eventsOf)) });
+  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor }, now);
+  for await (const { endCursor, ...page } of pages) {
+    const { nodes } = page;
+    await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadContracts(shop, page, eventsOf)) });
+    // Else the engine collects so late that a load of 20,000 contracts takes 206 MiB instead of 153, in the same time.
+    Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");
     const done = newestAt === undefined ? undefined : (lastMs - oldestMs) / (Date.parse(newestAt) - oldestMs);

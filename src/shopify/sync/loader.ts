@@ -7,9 +7,9 @@ import type { InboxStore } from "../../store/inbox.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import type { ContractMirror, EventScope } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractMirror, ContractPage, EventScope } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
-import { contractWebhook } from "../inbox/payload.ts";
+import { changeWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
 
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
@@ -18,11 +18,13 @@ export interface Loader {
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
   loadContracts(
     shop: Shop,
-    nodes: readonly ContractNode[],
+    page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<Partial<SyncCounts>>;
-  /** Reads a contract and its orders again. */
-  refreshContract(shop: Shop, contractGid: string, changedOrders: readonly string[]): Promise<Partial<SyncCounts>>;
+  /** Reads a contract that changed again, unless a reading has shown the change already. */
+  followContract(shop: Shop, contractGid: string, hint: ChangeHint): Promise<Partial<SyncCounts>>;
+  /** The contracts that an order belongs to. */
+  contractsOfOrder(shop: Shop, orderGid: string): Promise<{ contracts: string[]; counts: Partial<SyncCounts> }>;
 }
 
 interface Dependencies {
@@ -33,12 +35,13 @@ interface Dependencies {
 }
 
 export function createLoader({ contracts, inbox, now, log }: Dependencies): Loader {
-  /** Puts a contract into the inbox, where it is retried, counted and listed. */
-  async function skipContract(shop: Shop, contractGid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
-    const fields = { shop: shop.domain, id: contractGid, error: messageOf(thrown) };
-    log.warn("a contract of the platform cannot be mirrored now; the inbox will retry it", fields);
-    const webhook = { ...contractWebhook(contractGid), webhookId: null, triggeredAt: now() };
-    await inbox.receive([{ shopId: shop.id, subject: contractGid, needsPlatform: true, ...webhook }], now());
+  /** Puts a contract or an order into the inbox, where it is retried, counted and listed. */
+  async function skip(shop: Shop, of: ChangeHint["of"], gid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
+    const fields = { shop: shop.domain, id: gid, error: messageOf(thrown) };
+    const what = of === "contract" ? "a contract" : "an order";
+    log.warn(`${what} of the platform cannot be mirrored now; the inbox will retry it`, fields);
+    const webhook = { ...changeWebhook(of, gid), webhookId: null, triggeredAt: now() };
+    await inbox.receive([{ shopId: shop.id, subject: gid, needsPlatform: true, ...webhook }], now());
     return { skipped: 1 };
   }
 
@@ -57,8 +60,9 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
       return { ...counts, ...(await contracts.submit(shop, records)) };
     },
 
-    async loadContracts(shop, nodes, eventsOf) {
-      const results = await Promise.allSettled(nodes.map((node) => contracts.load(shop, node, eventsOf(node))));
+    async loadContracts(shop, page, eventsOf) {
+      const results = await contracts.loadPage(shop, page, eventsOf);
+      const { nodes } = page;
       const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
       const allFailed = nodes.length > 1 && failures.length === nodes.length;
       const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));
@@ -67,18 +71,27 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
       for (const [index, result] of results.entries()) {
         const id = nodes[index]?.id ?? "";
         const isLoaded = result.status === "fulfilled";
-        const more = isLoaded ? { subscriptions: 1, ...result.value } : await skipContract(shop, id, result.reason);
+        const more = isLoaded ? { subscriptions: 1, ...result.value } : await skip(shop, "contract", id, result.reason);
         counts = addCounts(counts, more);
       }
       return counts;
     },
 
-    async refreshContract(shop, contractGid, changedOrders) {
+    async followContract(shop, contractGid, hint) {
       try {
-        return await contracts.refresh(shop, contractGid, changedOrders);
+        return await contracts.follow(shop, contractGid, hint);
       } catch (thrown) {
         if (!isBadData(thrown)) throw thrown;
-        return skipContract(shop, contractGid, thrown);
+        return skip(shop, "contract", contractGid, thrown);
+      }
+    },
+
+    async contractsOfOrder(shop, orderGid) {
+      try {
+        return { contracts: await contracts.contractsOfOrder(shop, orderGid), counts: {} };
+      } catch (thrown) {
+        if (!isBadData(thrown)) throw thrown;
+        return { contracts: [], counts: await skip(shop, "order", orderGid, thrown) };
       }
     },
   };

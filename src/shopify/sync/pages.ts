@@ -2,17 +2,21 @@ import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { Operation, PageVariables } from "../api/operations/operation.ts";
 import { nextCursor, type Page } from "../api/paging.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 
 /** A page, and the cursor to continue after it. */
 export interface ReadPage<T> {
   nodes: T[];
   endCursor: string | null;
+  /** When it was asked for, epoch milliseconds. The next page is asked for before it is needed. */
+  requestedAt: number;
 }
 
 /**
  * Reads all pages of a connection. The next page is requested while the caller works on the current one.
  * @param field the connection in the data of the operation
- * @param start `after`: the cursor to continue after; `query`: a filter in the platform's search syntax
+ * @param start `after`: the cursor to continue after; if the platform refuses it, all pages are read. `query`: a filter
+ *   in the platform's search syntax
  * @throws PlatformError
  */
 export async function* readPages<T, F extends string>(
@@ -21,20 +25,36 @@ export async function* readPages<T, F extends string>(
   operation: Operation<PageVariables, Record<F, Page<T>>>,
   field: F,
   { after = null, query = null }: Partial<PageVariables>,
+  now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
-  async function request(cursor: string | null): Promise<Page<T>> {
-    return (await client.query(shop, operation, { after: cursor, query }))[field];
+  async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
+    const requestedAt = now();
+    return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
   }
 
   let current = after;
-  let pending: Promise<Page<T>> | undefined = request(current);
+
+  /** The cursor may be from another time, when the platform had other data. */
+  function beginAnew(thrown: unknown): ReturnType<typeof request> {
+    if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
+    current = null;
+    return request(null);
+  }
+
+  const passed = new Set<string>();
+  let pending: ReturnType<typeof request> | undefined = request(current).catch(beginAnew);
   while (pending !== undefined) {
-    const page: Page<T> = await pending;
+    const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
+    if (next !== undefined && passed.has(next)) {
+      throw new PlatformError("refused", "the platform's pages go round in a circle");
+    }
+    passed.add(next ?? "");
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);
-    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor };
+    // The platform may null a node that it cannot read.
+    yield { nodes: page.nodes.filter((node) => node !== null), endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
   }
 }

@@ -6,6 +6,16 @@ export interface SyncProgress {
   stage: SyncRun["stage"];
   /** The done part of the stage, 0 to 1; undefined if it is not known. */
   done: number | undefined;
+  /** What comes from a bulk operation now. */
+  bulk?: BulkProgress;
+}
+
+export interface BulkProgress {
+  what: "customers" | "orders";
+  /** First the platform prepares a file, and then the file is read. */
+  state: "preparing" | "reading";
+  /** How many objects the platform has prepared, or were read. */
+  count: number;
 }
 
 export type OnProgress = (progress: SyncProgress) => void;

@@ -4,11 +4,13 @@ import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../d
 import { isoUtc } from "../../lib/time.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { ATTEMPTS } from "../api/operations/billing.ts";
-import { CONTRACTS } from "../api/operations/contracts.ts";
+import { ATTEMPTS, type ContractAttempt } from "../api/operations/attempts.ts";
+import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
-import { ORDERS } from "../api/operations/orders.ts";
-import { readContractsOf } from "../contracts/orders.ts";
+import type { Operation, PageVariables } from "../api/operations/operation.ts";
+import { CHANGED_ORDERS } from "../api/operations/orders.ts";
+import type { Page } from "../api/paging.ts";
+import type { ChangeHint } from "../contracts/mirror.ts";
 import type { Loader } from "./loader.ts";
 import { readPages } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
@@ -24,7 +26,8 @@ interface Dependencies {
 const OVERLAP_MS = 5 * 60_000;
 
 /**
- * Brings what changed at the platform since a time into the mirror, and queues the events that were missed.
+ * Brings what changed at the platform since a time into the mirror, and queues the events that were missed. A run by
+ * the hour that was interrupted continues at its last page.
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
@@ -35,64 +38,111 @@ export async function reconcile(
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
   const { syncs, now } = dependencies;
-  const startedAt = now();
-  const covered = await coveredUntil(syncs, shop);
+  const covered = await coveredUntil(syncs, shop, now());
   const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
   if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
     throw new SdsError("conflict", message);
   }
-  const counts = await reconcileSince(dependencies, shop, from, onProgress);
+  const begun = since === undefined ? await syncs.unfinished(shop.id, "changes") : undefined;
+  const run: SyncRun = begun ?? {
+    startedAt: now(),
+    from,
+    events: true,
+    stage: "customers",
+    cursor: null,
+    counts: NO_COUNTS,
+  };
+  // A run by hand is not continued.
+  const save = since === undefined ? () => syncs.save(shop.id, "changes", run) : async () => {};
+  await runStages(dependencies, shop, run, save, onProgress);
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
-  const leavesGap = covered === undefined || from > covered;
-  await syncs.complete(shop.id, "changes", leavesGap ? undefined : startedAt, counts.changed, now());
-  return counts;
+  const leavesGap = covered === undefined || (run.from ?? from) > covered;
+  await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
+  return run.counts;
 }
 
-/** The time up to which complete runs have seen everything. */
-async function coveredUntil(syncs: SyncStore, shop: Shop): Promise<number | undefined> {
+/**
+ * The time up to which complete runs have seen everything. A time in the future was noted by a clock that was ahead, and
+ * says nothing: without any other, everything is read.
+ */
+async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];
   const runs = await Promise.all(kinds.map((kind) => syncs.lastComplete(shop.id, kind)));
   const starts = runs.flatMap((run) => (run?.startedAt == null ? [] : [run.startedAt]));
-  return starts.length === 0 ? undefined : Math.max(...starts);
+  return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, ...starts.filter((at) => at <= now));
 }
 
-async function reconcileSince(
-  { client, loader }: Dependencies,
+/** Goes on with a run, from its stage and its page on. */
+async function runStages(
+  { client, loader, now }: Dependencies,
   shop: Shop,
-  from: number,
+  run: SyncRun,
+  save: () => Promise<void>,
   onProgress: OnProgress,
-): Promise<SyncCounts> {
-  const updated = { query: `updated_at:>='${isoUtc(from)}'` };
-  const created = { query: `created_at:>='${isoUtc(from)}'` };
-  const contractsRead = new Set<string>();
-  let counts = NO_COUNTS;
+): Promise<void> {
+  const from = isoUtc(run.from ?? 0);
+  const updated = `updated_at:>='${from}'`;
+  const created = `created_at:>='${from}'`;
+  const stages: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
 
-  function add(stage: SyncRun["stage"], more: Partial<SyncCounts>): void {
-    counts = addCounts(counts, more);
-    onProgress({ counts, stage, done: undefined });
-  }
-
-  async function refresh(stage: SyncRun["stage"], contractGid: string, changedOrders: string[]): Promise<void> {
-    contractsRead.add(contractGid);
-    add(stage, await loader.refreshContract(shop, contractGid, changedOrders));
-  }
-
-  for await (const { nodes } of readPages(client, shop, CUSTOMERS, "customers", updated)) {
-    add("customers", await loader.loadCustomers(shop, nodes));
-  }
-  for await (const { nodes } of readPages(client, shop, CONTRACTS, "subscriptionContracts", updated)) {
-    for (const { id } of nodes) contractsRead.add(id);
-    add("subscriptions", await loader.loadContracts(shop, nodes, () => "since_connected"));
-  }
-  for await (const { nodes } of readPages(client, shop, ORDERS, "orders", updated)) {
-    for (const order of nodes) {
-      for (const contract of await readContractsOf(client, shop, order)) await refresh("orders", contract, [order.id]);
+  /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
+  async function runStage<T, F extends string>(
+    stage: SyncRun["stage"],
+    operation: Operation<PageVariables, Record<F, Page<T>>>,
+    field: F,
+    query: string,
+    read: (nodes: readonly T[]) => Promise<Partial<SyncCounts>>,
+  ): Promise<void> {
+    if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
+    if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
+    const pages = readPages(client, shop, operation, field, { query, after: run.cursor }, now);
+    for await (const { nodes, endCursor } of pages) {
+      run.counts = addCounts(run.counts, await read(nodes));
+      run.cursor = endCursor;
+      await save();
+      onProgress({ counts: run.counts, stage, done: undefined });
     }
   }
-  for await (const { nodes } of readPages(client, shop, ATTEMPTS, "subscriptionBillingAttempts", created)) {
-    const contracts = new Set(nodes.map(({ subscriptionContract }) => subscriptionContract.id));
-    for (const contract of contracts.difference(contractsRead)) await refresh("attempts", contract, []);
+
+  /** Reads the contracts that changed, all at the same time: then they share queries. */
+  async function follow(changes: ReadonlyMap<string, ChangeHint>): Promise<SyncCounts> {
+    const results = await Promise.all([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
+    return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
-  return counts;
+
+  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) => loader.loadCustomers(shop, nodes));
+  await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
+    const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
+    return { ...(await follow(new Map(changes))), subscriptions: nodes.length };
+  });
+  await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
+    const changes = new Map<string, ChangeHint>();
+    const found = await Promise.all(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
+    for (const [index, { id, updatedAt }] of nodes.entries()) {
+      for (const contract of found[index]?.contracts ?? []) {
+        const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
+        const latest = Math.max(triggeredAt, Date.parse(updatedAt));
+        changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
+      }
+    }
+    const counts = found.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
+    return addCounts(counts, await follow(changes));
+  });
+  await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => follow(lastEnds(nodes)));
+}
+
+/** The last end of an attempt of each contract. The attempt that began last may not be the last to end. */
+function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
+  const changes = new Map<string, ChangeHint>();
+  for (const { subscriptionContract, createdAt, completedAt } of nodes) {
+    const hint = contractHint(completedAt ?? createdAt);
+    const known = changes.get(subscriptionContract.id);
+    if (known === undefined || known.triggeredAt < hint.triggeredAt) changes.set(subscriptionContract.id, hint);
+  }
+  return changes;
+}
+
+function contractHint(changedAt: string): ChangeHint {
+  return { of: "contract", orders: [], triggeredAt: Date.parse(changedAt) };
 }

@@ -80,7 +80,7 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     async renew(shopId, tokens) {
       const sealed = await seal(shopId, tokens);
       db.update(connections)
-        .set({ sealed, expiresAt: tokens.expiresAt, renewing: null, renewingUntil: null, trouble: null })
+        .set({ sealed, expiresAt: tokens.expiresAt, renewing: null, renewingUntil: null })
         .where(eq(connections.shopId, shopId))
         .run();
     },
@@ -89,6 +89,13 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
       db.update(connections)
         .set({ renewing: null, renewingUntil: null })
         .where(and(eq(connections.shopId, shopId), eq(connections.renewing, process)))
+        .run();
+    },
+
+    async setScopes(shopId, scopes) {
+      db.update(connections)
+        .set({ scopes: scopes.join(",") })
+        .where(eq(connections.shopId, shopId))
         .run();
     },
 

@@ -28,18 +28,24 @@ export function inboxStore(db: Database): InboxStore {
     `SELECT number, subject FROM inbox INDEXED BY inbox_due
      WHERE shop_id = +? AND needs_platform = +? AND next_attempt_at <= ? ORDER BY next_attempt_at, number LIMIT +?`,
   );
-  const bringSomeForward = db.prepare<unknown, { shopId: number; latest: number; now: number }>(
+  const bringSomeForward = db.prepare<unknown, { shopId: number; first: number; further: number; now: number }>(
     `UPDATE inbox SET next_attempt_at = $now WHERE shop_id = +$shopId AND number IN (
        SELECT number FROM inbox INDEXED BY inbox_due
        WHERE shop_id = +$shopId AND needs_platform IN (0, 1) AND next_attempt_at > $now
-         AND (next_attempt_at > $latest OR attempts = 0) LIMIT ${ITEMS_PER_STEP}
+         AND next_attempt_at > iif(attempts = 0, $first, $further) LIMIT ${ITEMS_PER_STEP}
      )`,
   );
   const subjects = db.prepare<{ subject: string }, [number]>(
     "SELECT DISTINCT subject FROM inbox WHERE shop_id = +? AND next_attempt_at IS NOT NULL",
   );
+  const item = "number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts";
+  const about = db.prepare<InboxItem, [number, string, boolean, number]>(
+    `SELECT ${item} FROM inbox INDEXED BY inbox_of_subject
+     WHERE shop_id = +? AND subject = +? AND next_attempt_at IS NOT NULL AND needs_platform = +?
+     ORDER BY next_attempt_at, number LIMIT +?`,
+  );
   const read = db.prepare<InboxItem, [number, string]>(
-    `SELECT number, shop_id AS shopId, topic, subject, body, triggered_at AS triggeredAt, attempts FROM inbox
+    `SELECT ${item} FROM inbox
      WHERE shop_id = +? AND number IN (SELECT value FROM json_each(+?)) ORDER BY number`,
   );
   const postpone = db.prepare(
@@ -76,11 +82,11 @@ export function inboxStore(db: Database): InboxStore {
   }
 
   function take(
-    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt }: Receipt,
+    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, waitMs = 0 }: Receipt,
     now: number,
   ): boolean {
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
-    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, now);
+    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, now + waitMs);
     return true;
   }
 
@@ -110,7 +116,7 @@ export function inboxStore(db: Database): InboxStore {
       let brought = 0;
       for (const shopId of new Set(queuesWaiting().map((queue) => queue.shopId))) {
         for (let changes = ITEMS_PER_STEP; changes === ITEMS_PER_STEP; await nextTurn()) {
-          changes = bringSomeForward.run({ shopId, latest, now }).changes;
+          changes = bringSomeForward.run({ shopId, ...latest, now }).changes;
           brought += changes;
         }
       }
@@ -119,6 +125,10 @@ export function inboxStore(db: Database): InboxStore {
 
     async waitingSubjects(shopId) {
       return new Set(subjects.all(shopId).map(({ subject }) => subject));
+    },
+
+    async waitingAbout({ shopId, needsPlatform }, subject, limit) {
+      return about.all(shopId, subject, needsPlatform, limit).toSorted((a, b) => a.number - b.number);
     },
 
     async read(shopId, numbers) {

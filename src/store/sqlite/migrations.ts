@@ -5,6 +5,7 @@ import platform from "./migrations/0003_platform.sql" with { type: "text" };
 import admin from "./migrations/0004_admin.sql" with { type: "text" };
 import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type: "text" };
 import removalBodiesAndPace from "./migrations/0006_removal_bodies_and_pace.sql" with { type: "text" };
+import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql" with { type: "text" };
 
 /** A row's JSON as it is served, parsed. */
 export type StoredRow = Record<string, unknown>;
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: admin },
   { sql: namesAndCounts },
   { sql: removalBodiesAndPace },
+  { sql: readsAndDataRequests },
 ];

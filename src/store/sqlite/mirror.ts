@@ -16,6 +16,8 @@ import type { Plan } from "../../domain/shop.ts";
 import type { TriggerHandle } from "../../domain/trigger.ts";
 import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
 import type { MirrorStore, TextSearch } from "../mirror.ts";
+import { contractReads } from "./contract-reads.ts";
+import { dataRequestInserter } from "./data-requests.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
@@ -36,7 +38,9 @@ interface StoredShop {
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
   const rows = mirrorRows(db);
   const texts = mentioningTexts(db);
+  const reads = contractReads(db);
   const insertDelivery = deliveryInserter(db);
+  const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredShop, [number]>(
     `SELECT plan, url, topics, triggers, change_count AS changeCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
@@ -70,7 +74,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   }
 
   function write(
-    { shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, texts: changedTexts }: ShopChanges,
+    { shop, rows: changedRows, changeCount, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
@@ -78,7 +82,9 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       setCounts.run(changeCount, counts.customers, counts.subscriptions, counts.orders, shop.id);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
-    for (const change of changedTexts) texts.write(shop.id, change);
+    for (const read of more.reads) reads.note(shop.id, read);
+    for (const request of more.dataRequests) insertDataRequest(shop.id, request);
+    for (const change of more.texts) texts.write(shop.id, change);
   }
 
   /** Inside the caller's transaction. */
@@ -141,8 +147,16 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
       return new Set(rows.contracts(shop.id, [...gids.keys()]).map((id) => gids.get(id) ?? ""));
     },
 
-    async customerGidOf(shop, contractGid) {
-      return rows.customerGidOf(shop.id, subscriptionId(shop.domain, contractGid));
+    async contractOf(shop, contractGid) {
+      return rows.contract(shop.id, subscriptionId(shop.domain, contractGid));
+    },
+
+    async contractReads(shop, contractGids) {
+      return reads.of(shop.id, contractGids);
+    },
+
+    async contractsOfOrder(shop, orderGid) {
+      return reads.contractsOfOrder(shop.id, orderGid);
     },
 
     async ordersOf(shop, contractGid) {

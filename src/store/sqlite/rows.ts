@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
 import type { CommitKeys } from "../../domain/commit-keys.ts";
-import type { Order } from "../../domain/resources.ts";
+import type { Order, Subscription } from "../../domain/resources.ts";
 import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/snapshot.ts";
 import type { CustomerRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../../domain/state.ts";
 import { isoUtc } from "../../lib/time.ts";
+import type { MirroredContract } from "../mirror.ts";
 
 /** The mirror's tables as rows of the domain, inside the caller's transaction. */
 export interface MirrorRows {
@@ -11,7 +12,7 @@ export interface MirrorRows {
   load(keys: CommitKeys): LoadedRows;
   /** The orders with these ids that exist. */
   orders(shopId: number, ids: readonly string[]): Order[];
-  customerGidOf(shopId: number, contractId: string): string | undefined;
+  contract(shopId: number, contractId: string): MirroredContract | undefined;
   /** Those of the contracts with these ids that exist. */
   contracts(shopId: number, ids: readonly string[]): string[];
   /** Inserts a row, or replaces the row with its id. Its sort date is part of the primary key and never changes. */
@@ -70,8 +71,8 @@ export function mirrorRows(db: Database): MirrorRows {
     `SELECT id FROM subscriptions INDEXED BY subscriptions_by_id
      WHERE shop_id = +? AND id IN (SELECT value FROM json_each(+?))`,
   );
-  const customerGid = db.prepare<{ gid: string }, [number, string]>(
-    `SELECT customers.json ->> '$.shopifyId' AS gid FROM subscriptions
+  const contract = db.prepare<{ json: string; customerGid: string }, [number, string]>(
+    `SELECT subscriptions.json, customers.json ->> '$.shopifyId' AS customerGid FROM subscriptions
      JOIN customers ON customers.shop_id = subscriptions.shop_id
      AND customers.id = subscriptions.json ->> '$.customerId'
      WHERE subscriptions.shop_id = +? AND subscriptions.id = +?`,
@@ -124,8 +125,10 @@ export function mirrorRows(db: Database): MirrorRows {
       return orders.all(shopId, JSON.stringify(ids)).map(({ json }) => JSON.parse(json) as Order);
     },
 
-    customerGidOf(shopId, contractId) {
-      return customerGid.get(shopId, contractId)?.gid;
+    contract(shopId, contractId) {
+      const found = contract.get(shopId, contractId);
+      if (found === null) return undefined;
+      return { subscription: JSON.parse(found.json) as Subscription, customerGid: found.customerGid };
     },
 
     contracts(shopId, ids) {

@@ -3,17 +3,29 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import type { ShopStore } from "../shops.ts";
 
 /** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
-const EMPTIED_AT_ONCE = ["admin_links", "admin_sessions", "api_keys", "webhook_endpoints", "connections", "syncs"];
+const EMPTIED_AT_ONCE = [
+  "admin_links",
+  "admin_sessions",
+  "api_keys",
+  "webhook_endpoints",
+  "connections",
+  "syncs",
+  "order_stages",
+  "data_requests",
+];
 
 /** Tables that can hold millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
   { name: "intake_parts", key: "number", text: "records" },
   { name: "intake_bodies", key: "number", text: "number" },
   { name: "deliveries", key: "number", text: "body" },
+  { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
+  { name: "staged_orders", key: "stage, gid", text: "json" },
   { name: "orders", key: "billed_at, id", text: "json" },
   { name: "subscriptions", key: "started_at, id", text: "json" },
   { name: "customers", key: "created_at, id", text: "json" },
   { name: "occurrences", key: "type, id", text: "json" },
+  { name: "contract_reads", key: "contract", text: "orders" },
   { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
   {
     name: "platform_webhooks",

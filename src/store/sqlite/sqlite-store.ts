@@ -6,6 +6,7 @@ import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
+import { dataRequestStore } from "./data-requests.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, tryCheckpoint } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
@@ -15,6 +16,7 @@ import { keyStore } from "./keys.ts";
 import { createLockWait } from "./lock-wait.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
+import { orderStageStore } from "./order-stages.ts";
 import { pageStore } from "./pages.ts";
 import { personStore } from "./people.ts";
 import { sessionStore } from "./sessions.ts";
@@ -85,7 +87,9 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     connections: protect(connectionStore(typed, vault)),
     inbox: protect(inboxStore(db)),
     syncs: protect(syncStore(typed)),
+    orderStages: protect(orderStageStore(db)),
     people: protect(personStore(db)),
+    dataRequests: protect(dataRequestStore(db)),
     sessions: protect(sessionStore(typed)),
     ...protect({
       async check() {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { shopStatus } from "../../../src/actions/shop.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { HOUR_MS, operations } from "../../support/connected-shop.ts";
@@ -87,13 +88,13 @@ describe("a failure that may pass is retried", () => {
     await expect(many).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
     waits.length = 0;
-    await expect(client.withMaxRetries(1).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
+    await expect(client.withOptions({ maxRetries: 1 }).query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("HTTP 502");
     expect(waits).toEqual([1000]);
   });
 
   test.each<[string, Fault, string]>([
     ["HTTP 404", { status: 404 }, "the platform answered HTTP 404"],
-    ["HTTP 403", { status: 403 }, "the platform answered HTTP 403"],
+    ["HTTP 403", { status: 403 }, "does not allow the app (HTTP 403)"],
     ["a redirect", { status: 302, headers: { Location: "/elsewhere" } }, "the platform answered HTTP 302"],
     [
       "an error of the query",
@@ -157,7 +158,8 @@ describe("points", () => {
   test("are almost never exceeded, however many requests begin at the same time", async () => {
     const all = await connected({}, { maximumAvailable: 60, restoreRate: 400 });
     for (let n = 0; n < 5; n += 1) all.remote.createCustomer({ email: `${n}@example.com` });
-    await Promise.all(Array.from({ length: 40 }, () => count(all)));
+    const { client, shop } = recordedClient(all, { inRealTime: true });
+    await Promise.all(Array.from({ length: 40 }, () => client.query(shop, CUSTOMERS_COUNT, {})));
     expect(all.platform.throttled).toBeLessThanOrEqual(3);
   });
 });
@@ -168,26 +170,52 @@ describe("a refused token", () => {
     all.remote.revokeTokens();
     expect(await count(all)).toEqual(RESULT);
     expect(requestCount(all)).toBe(2);
-    expect(all.test.logged.join("")).not.toContain("refuses the shop's token");
+    expect(all.test.logged.join("")).not.toContain("refuses the shop's connection");
   });
+});
 
-  test("without a replacement is shown with the shop, and logged when it begins and when it ends", async () => {
+describe("trouble with the connection is shown with the shop, and logged when it begins and when it ends", () => {
+  const frozen = "the shop is frozen, because a bill is unpaid (HTTP 402)";
+  test.each<[string, Fault, string, string?]>([
+    ["401", { status: 401 }, "the platform refuses the shop's token (HTTP 401); connect the shop again"],
+    ["402", { status: 402 }, `${frozen}; nothing can be done but wait`],
+    ["403", { status: 403 }, "the shop or the platform does not allow the app (HTTP 403); look at the app"],
+    [
+      "400 invalid_grant",
+      { status: 400, body: '{"error":"invalid_grant"}' },
+      "the refresh token has ended (HTTP 400: invalid_grant); connect the shop again",
+      "token",
+    ],
+    ["402 to a request for a token", { status: 402 }, frozen, "token"],
+  ])("HTTP %s", async (_title, fault, text, faultyOperation = OPERATION) => {
     const all = await connected();
-    const { store, platform } = all.test.app;
-    const trouble = async () => (await store.connections.find(all.shop.shop.id))?.trouble;
-    const logged = (level: string) =>
-      all.test.logged.filter((line) => line.includes("the shop's token") && line.includes(`"level":"${level}"`));
-    await platform.connect(all.shop.shop.domain, { kind: "token", token: all.remote.issueToken() });
-    all.platform.fault = () => ({ status: 401 });
-    for (let n = 0; n < 3; n += 1) {
-      await expect(count(all)).rejects.toThrow("the platform refuses the shop's token");
-    }
-    expect(logged("error")).toHaveLength(1);
-    expect(await trouble()).toBe("the platform refuses the shop's token");
+    const { platform } = all.test.app;
+    const shown = async () => (await shopStatus(all.test.app.store, all.shop.shop)).trouble;
+    const logged = () =>
+      all.test.logged.filter((line) => line.includes("the shop's connection")).map((line) => JSON.parse(line).level);
+    const pair = all.remote.issuePair();
+    const credentials =
+      faultyOperation === "token"
+        ? { kind: "refresh" as const, refreshToken: pair.refreshToken }
+        : { kind: "token" as const, token: all.remote.issueToken() };
+    await platform.connect(all.shop.shop.domain, credentials);
+    all.platform.fault = ({ operation }) => (operation === faultyOperation ? fault : undefined);
+    if (faultyOperation === "token") all.test.clock.ms += HOUR_MS;
+    for (let n = 0; n < 3; n += 1) await expect(count(all)).rejects.toThrow(text);
+    expect(await shown()).toContain(text);
+    expect(logged()).toEqual(["error"]);
     all.platform.fault = () => undefined;
     for (let n = 0; n < 2; n += 1) await count(all);
-    expect(await trouble()).toBeNull();
-    expect([logged("error").length, logged("info").length]).toEqual([1, 1]);
+    expect(await shown()).toBe(null);
+    expect(logged()).toEqual(["error", "info"]);
+  });
+
+  test("a field without access is no trouble with the connection", async () => {
+    const all = await connected();
+    const denied = { message: "Access denied", path: ["customersCount"], extensions: { code: "ACCESS_DENIED" } };
+    all.platform.fault = failFirst(1, answer({ data: { customersCount: null }, errors: [denied] }));
+    await expect(count(all)).rejects.toThrow("Access denied");
+    expect((await shopStatus(all.test.app.store, all.shop.shop)).trouble).toBeNull();
   });
 });
 

@@ -31,3 +31,13 @@ test("a cursor that does not move is refused on later pages too", async () => {
   const stuck = allNodes(page([1], "a"), async () => page([2], "a"));
   await expect(stuck).rejects.toThrow("has no cursor of its own");
 });
+
+test("a list that does not end is refused, before it fills the memory", async () => {
+  let n = 0;
+  const endless = allNodes(page([0], "0"), async () => {
+    n += 1;
+    return page(Array<number>(250).fill(n), String(n));
+  });
+  await expect(endless).rejects.toThrow("the platform's list of an object does not end");
+  expect(n).toBe(40);
+});

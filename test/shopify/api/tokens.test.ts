@@ -235,19 +235,28 @@ describe("the platform's answer to a request for a token", () => {
     [
       "has HTTP 400 and an error",
       { status: 400, body: { error: "invalid_grant" } },
-      { message: "HTTP 400: invalid_grant", status: 400 },
+      { message: "the refresh token has ended (HTTP 400: invalid_grant)", status: 400 },
     ],
-    ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "HTTP 403", status: 403 }],
-    ["has no token", { status: 200, body: {} }, { message: "HTTP 200", status: 200 }],
+    [
+      "has HTTP 401 and another error",
+      { status: 401, body: { error: "invalid_client" } },
+      { message: "the platform gave no token, HTTP 401: invalid_client; check the app's client id", status: 401 },
+    ],
+    ["has HTTP 403 and no error", { status: 403, body: {} }, { message: "not allow the app (HTTP 403)", status: 403 }],
+    ["has no token", { status: 200, body: {} }, { message: "the platform gave no token, HTTP 200", status: 200 }],
     [
       "has a token that cannot be in a header",
       { status: 200, body: { access_token: "a b" } },
-      { message: "HTTP 200", status: 200 },
+      { message: "the platform gave no token, HTTP 200", status: 200 },
     ],
-    ["has an empty token", { status: 200, body: { access_token: "" } }, { message: "HTTP 200", status: 200 }],
-  ])("is a refusal if it %s", async (_title, fault, { message, ...rest }: { message?: string }) => {
+    [
+      "has an empty token",
+      { status: 200, body: { access_token: "" } },
+      { message: "the platform gave no token, HTTP 200", status: 200 },
+    ],
+  ])("is a refusal if it %s", async (_title, fault, { message = "", ...rest }: { message?: string }) => {
     const endpoint = await endpointWith(fault);
-    const expected = { reason: "unauthorized", message: `the platform gave no token, ${message}`, ...rest };
+    const expected = { reason: "unauthorized", isTrouble: true, message: expect.stringContaining(message), ...rest };
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 

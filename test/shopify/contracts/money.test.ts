@@ -20,10 +20,18 @@ test("the next order has no discount below zero", () => {
   expect(expectedMoney(lines)).toMatchObject({ subtotalCents: 2500, discountCents: 0 });
 });
 
-test.each(["12.505", "-1", "much"])("an amount like %s is refused", (amount) => {
+test.each(["-1", "-0.001", "much"])("an amount like %s is refused", (amount) => {
   const refusal = { code: "bad_record", message: `the platform sent an invalid amount: ${amount} EUR` };
   const line = contractLine({ currentPrice: euros(amount) });
   expect(() => expectedMoney([line])).toThrow(expect.objectContaining(refusal));
+});
+
+test("amounts with fractions of a minor unit are rounded and noted", () => {
+  const noted: string[] = [];
+  const line = contractLine({ quantity: 1, currentPrice: euros("12.505"), lineDiscountedPrice: euros("12.495") });
+  const money = expectedMoney([line], ({ amount }) => noted.push(amount));
+  expect(money).toMatchObject({ subtotalCents: 1250, discountCents: 0, lines: [{ unitPriceCents: 1250 }] });
+  expect(noted).toEqual(["12.505", "12.495"]);
 });
 
 test("an order counts each discount once, and store credit apart", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { OrderMoney } from "../../../src/domain/platform-records.ts";
-import type { AttemptNode } from "../../../src/shopify/api/operations/billing.ts";
+import type { AttemptNode } from "../../../src/shopify/api/operations/attempts.ts";
 import type { CustomerNode } from "../../../src/shopify/api/operations/customers.ts";
 import {
   billingAttempt,
@@ -158,14 +158,18 @@ describe("a billing attempt", () => {
     billingAttempt(node, () => money, EXPECTED, now);
 
   test.each([
-    [{ payment: "CARD_DECLINED" }, "card_declined"],
-    [{ inventory: "OUT_OF_STOCK" }, "out_of_stock"],
-    [{ general: "UNEXPECTED" }, "unexpected"],
-    [{}, "unexpected_error"],
-  ])("with the error %j is declined", (error, reason) => {
+    [{ payment: "CARD_DECLINED" }, "card_declined", false],
+    [{ inventory: "INSUFFICIENT_INVENTORY" }, "insufficient_inventory", true],
+    [{ general: "UNEXPECTED" }, "unexpected", false],
+    [{}, "unexpected_error", false],
+  ])("with the error %j is declined", (error, reason, outOfStock) => {
     const state = { __typename: "SubscriptionBillingAttemptFailedState" as const, error };
     const attempt = read({ createdAt: STARTED, completedAt: null, state }, undefined);
-    expect(attempt).toEqual({ startedAt: STARTED, endedAt: STARTED, outcome: { kind: "declined", reason } });
+    expect(attempt).toEqual({
+      startedAt: STARTED,
+      endedAt: STARTED,
+      outcome: { kind: "declined", reason, outOfStock },
+    });
   });
 
   test.each(["SubscriptionBillingAttemptPendingState", "SubscriptionBillingAttemptActionRequiredState"] as const)(

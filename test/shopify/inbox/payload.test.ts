@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { contractWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
+import { changeWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/inbox/topics.ts";
 
 const SENT_AT = 1_000;
@@ -23,17 +23,17 @@ test.each<[string, string, Intent]>([
   [
     "subscription_contracts/create",
     `{"admin_graphql_api_id":"${CONTRACT}","id":1}`,
-    { do: "read_contract", contract: CONTRACT },
+    { do: "read_contract", contract: CONTRACT, orders: [] },
   ],
   [
     "subscription_contracts/update",
     '{"id":7}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
   ],
   [
     "subscription_contracts/update",
     '{"id":"7"}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
   ],
   ["subscription_contracts/update", '{"id":9007199254740993}', NO_CONTRACT],
   ["subscription_contracts/update", '{"id":7.5}', NO_CONTRACT],
@@ -43,17 +43,27 @@ test.each<[string, string, Intent]>([
   [
     "subscription_billing_attempts/failure",
     `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","subscription_contract_id":1}`,
-    { do: "read_contract", contract: CONTRACT },
+    { do: "read_contract", contract: CONTRACT, orders: [] },
   ],
   [
     "subscription_billing_attempts/success",
     '{"subscription_contract_id":7}',
-    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7" },
+    { do: "read_contract", contract: "gid://shopify/SubscriptionContract/7", orders: [] },
+  ],
+  [
+    "subscription_billing_attempts/success",
+    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","admin_graphql_api_order_id":"${ORDER}"}`,
+    { do: "read_contract", contract: CONTRACT, orders: [ORDER] },
+  ],
+  [
+    "subscription_billing_attempts/failure",
+    `{"admin_graphql_api_subscription_contract_id":"${CONTRACT}","admin_graphql_api_order_id":"${CUSTOMER}"}`,
+    { do: "read_contract", contract: CONTRACT, orders: [] },
   ],
   [
     "subscription_billing_cycles/skip",
     '{"subscription_contract_id":9007199254740993}',
-    { do: "read_contract", contract: CONTRACT },
+    { do: "read_contract", contract: CONTRACT, orders: [] },
   ],
   ["orders/paid", `{"admin_graphql_api_id":"${ORDER}"}`, { do: "read_order", order: ORDER }],
   ["orders/paid", '{"id":7}', { do: "read_order", order: ORDER }],
@@ -64,7 +74,7 @@ test.each<[string, string, Intent]>([
   [
     "app_subscriptions/update",
     '{"app_subscription":{"name":"Pro","status":"ACTIVE"}}',
-    { do: "read_plan", name: "Pro", status: "ACTIVE" },
+    { do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } },
   ],
   [
     "app_subscriptions/update",
@@ -100,7 +110,21 @@ test.each<[string, string, Intent]>([
     { do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: SENT_AT } },
   ],
   ["customers/redact", '{"id":7}', NO_CUSTOMER],
-  ["customers/data_request", '{"customer":{"id":9007199254740993}}', { do: "note_data_request", customer: CUSTOMER }],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993}}',
+    { do: "note_data_request", customer: CUSTOMER, request: null },
+  ],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993},"data_request":{"id":9007199254740995}}',
+    { do: "note_data_request", customer: CUSTOMER, request: "9007199254740995" },
+  ],
+  [
+    "customers/data_request",
+    '{"customer":{"id":9007199254740993},"data_request":{"id":{"toString":1}}}',
+    { do: "note_data_request", customer: CUSTOMER, request: null },
+  ],
   ["shop/redact", '{"shop_domain":"alpha.myshopify.com"}', { do: "remove_shop", domain: "alpha.myshopify.com" }],
   ["shop/redact", '{"shop_domain":"{shop}.myshopify.com"}', { do: "remove_shop", domain: null }],
   ["shop/redact", '{"shop_domain":"Alpha"}', { do: "ignore", reason: "the payload names no shop" }],
@@ -174,21 +198,21 @@ test.each([
 describe("the subject", () => {
   test.each<[Intent, string, boolean]>([
     [{ do: "apply", record: { type: "redaction", shopifyId: CUSTOMER, asOf: 1 } }, CUSTOMER, false],
-    [{ do: "note_data_request", customer: CUSTOMER }, CUSTOMER, false],
-    [{ do: "read_contract", contract: CONTRACT }, CONTRACT, true],
+    [{ do: "note_data_request", customer: CUSTOMER, request: "1" }, CUSTOMER, false],
+    [{ do: "read_contract", contract: CONTRACT, orders: [] }, CONTRACT, true],
     [{ do: "read_order", order: ORDER }, ORDER, true],
     [{ do: "merge_customers", kept: CUSTOMER, gone: undefined }, `merge of ${CUSTOMER}`, true],
-    [{ do: "read_plan", name: "Pro", status: "ACTIVE" }, "plan", true],
+    [{ do: "read_plan", subscription: { name: "Pro", handle: null, status: "ACTIVE" } }, "installation", true],
     [{ do: "set_currency", currency: "EUR" }, "shop", false],
     [{ do: "disconnect" }, "shop", false],
-    [{ do: "remove_shop", domain: null }, "shop", false],
+    [{ do: "remove_shop", domain: null }, "removal", true],
   ])("of %j is %s", (intent, subject, needsPlatform) => {
     expect(routeOf(intent)).toEqual({ subject, needsPlatform });
   });
 });
 
 test("a contract that waits in the inbox is read like the platform's webhook about it", () => {
-  const { topic, body } = contractWebhook(CONTRACT);
+  const { topic, body } = changeWebhook("contract", CONTRACT);
   expect(Object.keys(WEBHOOK_TOPICS)).toContain(topic);
-  expect(read(topic, body)).toEqual({ do: "read_contract", contract: CONTRACT });
+  expect(read(topic, body)).toEqual({ do: "read_contract", contract: CONTRACT, orders: [] });
 });

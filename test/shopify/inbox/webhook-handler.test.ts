@@ -1,14 +1,20 @@
 import { describe, expect, test } from "bun:test";
+import { connectionText, shopStatus } from "../../../src/actions/shop.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
 async function send(all: ConnectedShop, topic: string, payload: object): Promise<void> {
+  await post(all, DOMAIN, topic, payload);
+  await all.processed();
+}
+
+/** The same, without waiting for the processing. */
+async function post(all: ConnectedShop, shop: string, topic: string, payload: object): Promise<void> {
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
-  await all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
-  await all.processed();
+  await all.send({ shop, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
 }
 
 function inbox({ test, shop }: ConnectedShop) {
@@ -60,9 +66,121 @@ test("an order reads each of its contracts again, and an order without contracts
   const begun = all.platform.requests.length;
   all.remote.placeOrder();
   await all.deliverAll();
-  expect(new Set(operations(all, begun))).toEqual(new Set(["OrderContracts"]));
+  expect(new Set(operations(all, begun))).toEqual(new Set(["Nodes"]));
   await send(all, "orders/updated", { id: 7 });
   expect(await inbox(all)).toEqual([]);
+});
+
+describe("a webhook that is older than the last reading", () => {
+  /** A contract that was read as a whole at a known time, and its order. */
+  async function read() {
+    const all = await connected();
+    const contract = createContract(all.remote);
+    await all.deliverAll();
+    all.test.clock.ms += HOUR_MS;
+    const order = all.remote.originOrder(contract) ?? "";
+    const readAt = all.test.clock.ms;
+    await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
+    all.test.clock.ms += HOUR_MS;
+    const post = (topic: string, payload: object, triggeredAt: number) => {
+      const id = crypto.randomUUID();
+      const at = new Date(triggeredAt).toISOString();
+      return all.send({ shop: DOMAIN, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt: at });
+    };
+    const ask = async (topic: string, payload: object, triggeredAt: number) => {
+      const before = all.platform.requests.length;
+      await post(topic, payload, triggeredAt);
+      await all.processed();
+      expect(await inbox(all)).toEqual([]);
+      return operations(all, before);
+    };
+    // The first platform webhook waited three seconds for others.
+    return { all, contract, order, beganAt: readAt + 3_000, post, ask };
+  }
+
+  test("of its contract needs no query, but one that is not two seconds older is followed", async () => {
+    const { contract, beganAt, ask } = await read();
+    const payload = { admin_graphql_api_id: contract };
+    expect(await ask("subscription_contracts/update", payload, beganAt - 2_001)).toEqual([]);
+    const attempt = { admin_graphql_api_subscription_contract_id: contract };
+    expect(await ask("subscription_billing_attempts/success", attempt, beganAt - 2_001)).toEqual([]);
+    expect(await ask("subscription_contracts/update", payload, beganAt - 2_000)).toContain("BillingCycles");
+  });
+
+  test("of its contract does not count for an order that was not read: a charged order is not read again", async () => {
+    const { all, contract, order, beganAt, ask } = await read();
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.outgoing.length = 0;
+    const operationsOf = () => ask("orders/updated", { admin_graphql_api_id: order }, beganAt - 60_000);
+    const asked = await operationsOf();
+    expect(asked).toContain("BillingCycles");
+    // The mirror knows the contracts of the order, so the contract and the order are read in one query.
+    expect(asked.filter((name) => name === "Nodes")).toHaveLength(1);
+    expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+    // Now the order was read too.
+    expect(await operationsOf()).toEqual([]);
+    expect(await ask("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt)).toEqual([]);
+  });
+
+  test("is followed together with a newer one, and so are the orders that any of them names", async () => {
+    const { all, contract, order, beganAt, post } = await read();
+    all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+    all.remote.outgoing.length = 0;
+    const attempt = { admin_graphql_api_subscription_contract_id: contract, admin_graphql_api_order_id: order };
+    await post("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt - 60_000);
+    await post("subscription_billing_attempts/success", attempt, beganAt + 60_000);
+    await all.processed();
+    expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
+  });
+
+  test("is followed if a clock that was ahead noted the reading", async () => {
+    const { all, contract, beganAt, ask } = await read();
+    all.test.clock.step(-3 * HOUR_MS);
+    const payload = { admin_graphql_api_id: contract };
+    expect(await ask("subscription_contracts/update", payload, beganAt - HOUR_MS)).toContain("BillingCycles");
+  });
+});
+
+test("the orders of a renewal need no query after the reading of its contract", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  await all.deliverAll();
+  all.test.clock.ms += HOUR_MS;
+  const from = all.platform.requests.length;
+  all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+  const topics = new Set(all.remote.outgoing.map(({ topic }) => topic));
+  expect(topics).toContain("orders/create");
+  await all.deliverAll();
+  expect(operations(all, from).filter((name) => name === "BillingCycles")).toHaveLength(1);
+  // A webhook about the attempt names the order, so the contract and the order are read in one query.
+  expect(operations(all, from).filter((name) => name === "Nodes")).toHaveLength(1);
+  expect(await all.shop.all("orders")).toHaveLength(2);
+});
+
+test("an order that a reading found needs no query, but a charged order that it left out does", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote);
+  all.remote.skipCycle(contract, 1);
+  await all.deliverAll();
+  all.test.clock.ms += HOUR_MS;
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 2));
+  const late = all.remote.outgoing.splice(0).filter(({ topic }) => topic === "orders/create");
+  // The reading for this webhook finds the order, although the webhook does not name it.
+  await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
+  const from = all.platform.requests.length;
+  for (const webhook of late) await all.send(webhook);
+  await all.processed();
+  expect([late.length, operations(all, from)]).toEqual([1, []]);
+
+  all.test.clock.ms += HOUR_MS;
+  all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+  const updates = all.remote.outgoing.splice(0);
+  all.test.clock.ms += HOUR_MS;
+  await send(all, "subscription_contracts/update", { admin_graphql_api_id: contract });
+  for (const webhook of updates) await all.send(webhook);
+  await all.processed();
+  const totals = (await all.shop.all("orders")).map(({ shopifyId, totalCents }) => [shopifyId, totalCents]);
+  expect(totals).toContainEqual([order, 300]);
 });
 
 test("webhooks that need the platform are dropped if the shop is not connected", async () => {
@@ -106,13 +224,21 @@ describe("the plan", () => {
     expect(await plan(all)).toBe("free");
   });
 
+  test("stays as it is while the shop has not paid its bill", async () => {
+    const all = await connected();
+    all.remote.setAppSubscription({ name: "Free", status: "EXPIRED" });
+    all.remote.setAppSubscription({ name: "Pro", status: "FROZEN" });
+    await all.deliverAll();
+    expect(await plan(all)).toBe("pro");
+  });
+
   test("stays as it is if sds does not know the name, and that is logged", async () => {
     const all = await connected();
     all.remote.setAppSubscription({ name: `Enterprise ${"x".repeat(200)}`, status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
     const [line] = logged(all, "a plan that sds does not know");
-    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `Enterprise ${"x".repeat(89)}` });
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", plan: `enterprise-${"x".repeat(89)}` });
     all.remote.setAppSubscription({ name: "Unknown too", status: "PENDING" });
     await all.deliverAll();
     expect(logged(all, "a plan that sds does not know")).toHaveLength(1);
@@ -124,7 +250,7 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
-    expect(await inbox(all)).toMatchObject([{ subject: "plan", status: "waiting", attempts: 1 }]);
+    expect(await inbox(all)).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
     all.platform.fault = () => undefined;
     all.test.clock.ms += HOUR_MS;
     all.test.app.processor.wake();
@@ -133,14 +259,105 @@ describe("the plan", () => {
   });
 });
 
+describe("a change of the granted scopes", () => {
+  const all = ["read_own_subscription_contracts", "read_customers", "read_orders"];
+
+  test("is stored and logged", async () => {
+    const shop = await connected();
+    shop.remote.setScopes([...all, "read_all_orders"]);
+    await shop.deliverAll();
+    expect((await shop.test.app.store.connections.find(shop.shop.shop.id))?.scopes).toEqual([
+      ...all,
+      "read_all_orders",
+    ]);
+    const [line] = logged(shop, "the scopes that the shop grants changed");
+    expect(JSON.parse(line ?? "{}")).toMatchObject({ added: "read_all_orders", removed: "read_products" });
+    shop.remote.setScopes([...all, "read_all_orders"]);
+    await shop.deliverAll();
+    expect(logged(shop, "the scopes that the shop grants changed")).toHaveLength(1);
+  });
+
+  test("that takes back a needed scope is an error, and the shop's status says so", async () => {
+    const shop = await connected();
+    shop.remote.setScopes(["read_customers"]);
+    await shop.deliverAll();
+    expect(logged(shop, "took back scopes that sds needs")).toHaveLength(1);
+    const status = await shopStatus(shop.test.app.store, shop.shop.shop);
+    expect(connectionText(status)).toBe("the shop does not grant read_own_subscription_contracts, read_orders");
+  });
+});
+
 describe("a removal of the shop", () => {
   test("is carried out and logged", async () => {
     const all = await connected();
+    // Its webhook is lost.
+    all.remote.uninstall();
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toEqual([]);
     expect(logged(all, "the shop is being removed, because the platform asked for it")).toHaveLength(1);
     await eventually(async () => (await all.test.app.store.shops.removing()).length === 0);
     await eventually(() => logged(all, "a shop was removed with everything that was stored about it").length === 1);
+  });
+
+  test("is not carried out if the shop has the app installed again, and that is logged", async () => {
+    const all = await connected();
+    for (let n = 0; n < 2; n += 1) {
+      await send(all, "shop/redact", { shop_domain: DOMAIN });
+      expect(await all.test.app.store.shops.list()).toHaveLength(1);
+      expect(logged(all, "has the app installed again; the shop stays")).toHaveLength(n + 1);
+      expect(await inbox(all)).toEqual([]);
+    }
+  });
+
+  test.each([503, 402])(
+    "waits while the platform answers HTTP %d, however long, and is then carried out",
+    async (status) => {
+      const all = await connected();
+      all.platform.fault = () => ({ status });
+      await send(all, "shop/redact", { shop_domain: DOMAIN });
+      for (let n = 1; n <= 15; n += 1) {
+        expect(await inbox(all)).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
+        all.test.clock.ms += 8 * HOUR_MS;
+        all.test.app.processor.wake();
+        await all.processed();
+      }
+      expect(await all.test.app.store.shops.list()).toHaveLength(1);
+      all.remote.uninstall();
+      all.platform.fault = () => undefined;
+      all.test.clock.ms += 8 * HOUR_MS;
+      all.test.app.processor.wake();
+      await eventually(async () => (await all.test.app.store.shops.list()).length === 0);
+    },
+  );
+
+  test("of a shop that is not connected is carried out while the platform of another shop does not answer", async () => {
+    const all = await connected();
+    const beta = "beta.myshopify.com";
+    await all.test.addShop(beta);
+    for (let n = 0; n < 20; n += 1) createContract(all.remote);
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>();
+    all.platform.fault = () => ({ until });
+    for (const webhook of all.remote.outgoing.splice(0)) await all.send(webhook);
+    await post(all, beta, "shop/redact", { shop_domain: beta });
+    await eventually(async () => (await all.test.app.store.shops.list()).length === 1);
+    answer();
+    await all.processed();
+  });
+
+  test("is not carried out if the platform accepts the token and only refuses the query", async () => {
+    const all = await connected();
+    const denied = { message: "Access denied", extensions: { code: "ACCESS_DENIED" } };
+    all.platform.fault = () => ({ status: 200, body: JSON.stringify({ data: null, errors: [denied] }) });
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toHaveLength(1);
+    expect(await inbox(all)).toEqual([]);
+  });
+
+  test("is carried out if the platform does not know the shop any more", async () => {
+    const all = await connected();
+    all.platform.fault = () => ({ status: 404 });
+    await send(all, "shop/redact", { shop_domain: DOMAIN });
+    expect(await all.test.app.store.shops.list()).toEqual([]);
   });
 
   test("is refused and logged if it names another shop", async () => {
@@ -160,6 +377,9 @@ test("records and requests with the same subject are handled together", async ()
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   await all.processed();
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
-  expect(logged(all, "a customer's data was requested")).toHaveLength(1);
+  expect(logged(all, "a customer's data was requested")).toHaveLength(2);
   expect(await inbox(all)).toEqual([]);
+  const requestedAt = all.test.clock.ms;
+  const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
+  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([open, open]);
 });

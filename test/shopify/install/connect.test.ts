@@ -78,6 +78,22 @@ describe("connecting changes nothing", () => {
     ],
     ["with a text that is not a token", () => "nonsense", "refuses this token (HTTP 401)"],
     [
+      "while the shop is frozen",
+      ({ platform, remote }) => {
+        platform.fault = () => ({ status: 402 });
+        return remote.issueToken();
+      },
+      `${DOMAIN}: the shop is frozen, because a bill is unpaid (HTTP 402)`,
+    ],
+    [
+      "if the platform does not allow the app",
+      ({ platform, remote }) => {
+        platform.fault = () => ({ status: 403 });
+        return remote.issueToken();
+      },
+      `${DOMAIN}: the shop or the platform does not allow the app (HTTP 403)`,
+    ],
+    [
       "if the platform answers for another shop",
       ({ platform, remote }) => {
         const shop = { myshopifyDomain: BETA, currencyCode: "USD" };

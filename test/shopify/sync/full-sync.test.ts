@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
-import { type ConnectedShop, connected } from "../../support/connected.ts";
+import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
 
 // Many pages take time on a busy machine.
 setDefaultTimeout(30_000);
@@ -77,17 +78,28 @@ describe("a load of a whole shop", () => {
     expect(all.platform.throttled).toBe(0);
   });
 
-  test("costs fewer points for a young contract, and the points of an old one have a limit", async () => {
-    const costOf = async (renewals: number) => {
-      const all = await connected();
-      all.remote.seed({ contracts: 1, renewals });
-      all.test.clock.ms += HOUR_MS;
-      await load(all);
-      return all.platform.requests.find(({ operation }) => operation === "BillingCycles")?.cost ?? 0;
-    };
-    const [young, old, older] = [await costOf(0), await costOf(20), await costOf(40)];
-    expect(young).toBeLessThan(old / 2);
-    expect(older).toBe(old);
+  test.each([
+    [2, 2.9],
+    [20, 4],
+  ])("of contracts that were charged %p times costs less than %p points for each", async (renewals, points) => {
+    const all = await connected();
+    all.remote.seed({ contracts: 250, linesEach: 1, renewals });
+    all.test.clock.ms += HOUR_MS;
+    const before = all.platform.bucket(DOMAIN).spent;
+    expect(await load(all)).toMatchObject({ orders: 250 * (1 + renewals) });
+    expect((all.platform.bucket(DOMAIN).spent - before) / 250).toBeLessThan(points);
+  });
+
+  test("reads the cycles of one contract alone if the platform refuses a query for all of a page", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 20, linesEach: 1, renewals: 2 });
+    const [, , , bad] = all.remote.ids("contract");
+    all.test.clock.ms += HOUR_MS;
+    const body = JSON.stringify({ errors: [{ message: "no such cycle" }] });
+    all.platform.fault = ({ operation, variables }) =>
+      operation.startsWith("CycleLookup") && Object.values(variables).includes(bad) ? { status: 200, body } : undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 20, orders: 60, skipped: 0 });
+    expect(operations(all).filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
   test("changes nothing the second time, and reads no charged order again", async () => {
@@ -100,26 +112,26 @@ describe("a load of a whole shop", () => {
     expect((await load(all)).changed).toBeGreaterThan(20);
     const begun = all.platform.requests.length;
     expect(await load(all)).toMatchObject({ changed: 0 });
-    expect(operations(all, begun)).not.toContain("OrdersById");
+    expect(operations(all, begun)).not.toContain("Nodes");
   });
 
   test("continues at its last page after an interruption, with the same result", async () => {
     const all = await connected();
     const { syncs } = all.test.app.store;
-    all.remote.seed({ contracts: 60, renewals: 1 });
+    all.remote.seed({ contracts: 520, renewals: 1 });
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 2 ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n > 1 ? { status: 404 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 404");
     const loaded = (await all.shop.all("subscriptions")).length;
     expect(loaded).toBeGreaterThan(0);
-    expect(loaded).toBeLessThan(60);
+    expect(loaded).toBeLessThan(520);
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toBeUndefined();
     all.platform.fault = () => undefined;
     const begun = all.platform.requests.length;
-    expect(await load(all)).toMatchObject({ customers: 60, subscriptions: 60 });
+    expect(await load(all)).toMatchObject({ customers: 520, subscriptions: 520 });
     expect(operations(all, begun)).not.toContain("AllCustomers");
     expect(operations(all, begun).filter((operation) => operation === "AllContracts").length).toBeLessThan(4);
-    expect(await all.shop.all("subscriptions")).toHaveLength(60);
+    expect(await all.shop.all("subscriptions")).toHaveLength(520);
     // The run counts from its start, not from its continuation.
     expect(await syncs.lastComplete(all.shop.shop.id, "full")).toMatchObject({ startedAt: all.test.clock.ms });
     expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
@@ -127,17 +139,17 @@ describe("a load of a whole shop", () => {
 
   test("reports its progress", async () => {
     const all = await connected();
-    all.remote.seed({ contracts: 150, renewals: 0 });
+    all.remote.seed({ contracts: 600, renewals: 0 });
     all.test.clock.ms += HOUR_MS;
     const progress: SyncProgress[] = [];
     await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false }, (each) => progress.push(each));
     const doneIn = (stage: string) => progress.filter((each) => each.stage === stage).map(({ done }) => done);
-    expect(doneIn("customers")).toEqual([100 / 150, 1]);
+    expect(doneIn("customers")).toEqual([250 / 600, 500 / 600, 1]);
     const contracts = doneIn("subscriptions");
-    expect(contracts).toHaveLength(10);
+    expect(contracts).toHaveLength(3);
     expect(contracts.every((done, index) => done !== undefined && done > (contracts[index - 1] ?? 0))).toBe(true);
     expect(contracts.at(-1)).toBe(1);
-    expect(progress.at(-1)?.counts).toMatchObject({ customers: 150, subscriptions: 150 });
+    expect(progress.at(-1)?.counts).toMatchObject({ customers: 600, subscriptions: 600 });
   });
 
   test("queues events of the past only with the option for them", async () => {
@@ -165,6 +177,32 @@ describe("a load of a whole shop", () => {
     const topics = (await all.test.app.store.deliveries.list(all.shop.shop.id, { limit: 9 })).map(({ topic }) => topic);
     expect(topics).toContain("order.failed");
   });
+});
+
+test("a page that is older than the reading for a platform webhook hides no change", async () => {
+  const all = await connected();
+  all.remote.seed({ contracts: 250, linesEach: 1 });
+  const contract = createContract(all.remote);
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  all.remote.outgoing.length = 0;
+  all.test.clock.ms += HOUR_MS;
+  const first = Promise.withResolvers<void>();
+  all.platform.fault = ({ operation, n }) =>
+    operation.startsWith("CycleLookup") && n === 1 ? { until: first.promise } : undefined;
+  const requestedAt = all.test.clock.ms;
+  const loading = load(all);
+  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 2);
+  await eventually(() => operations(all).some((name) => name.startsWith("CycleLookup")));
+  all.test.clock.ms += HOUR_MS;
+  all.remote.cancel(contract);
+  await all.deliverAll();
+  first.resolve();
+  await loading;
+  const ended = { cycleNumber: 1, status: "UNCOLLECTIBLE" };
+  expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining(ended));
+  // What the page did not show is read again, whoever finds it.
+  const reads = await all.test.app.store.mirror.contractReads(all.shop.shop, [contract]);
+  expect(reads.get(contract)).toMatchObject({ beganAt: requestedAt });
 });
 
 describe("data that cannot be mirrored", () => {
@@ -203,7 +241,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     all.remote.seed({ contracts: 2, renewals: 0 });
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 404");
     expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
   });
@@ -212,7 +250,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     createContract(all.remote);
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     expect(await load(all)).toMatchObject({ subscriptions: 0, skipped: 1 });
   });
 
@@ -220,7 +258,7 @@ describe("data that cannot be mirrored", () => {
     const all = await connected();
     createContract(all.remote);
     all.test.clock.ms += HOUR_MS;
-    all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 503 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 503");
   });
 
@@ -282,10 +320,40 @@ describe("data without access", () => {
     const contract = createContract(all.remote);
     const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
     const body = '{"data":{"nodes":[null,null]}}';
-    all.platform.fault = ({ operation }) => (operation === "OrdersById" ? { status: 200, body } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 200, body } : undefined);
     all.test.clock.ms += 2 * HOUR_MS;
     await load(all);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ cyclesCompleted: 1 }]);
     expect(await all.shop.all("orders")).toMatchObject([{ status: "PAID", shopifyId: order, totalCents: 2500 }]);
+  });
+});
+
+describe("a page that the platform cannot mean", () => {
+  const page = (nodes: unknown[], endCursor: string | null) =>
+    JSON.stringify({ data: { customers: { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } } } });
+
+  test("with a null node is read all the same", async () => {
+    const all = await connected();
+    all.platform.fault = ({ operation }) =>
+      operation === "AllCustomers" ? { status: 200, body: page([null], null) } : undefined;
+    expect(await load(all)).toMatchObject({ customers: 0 });
+  });
+
+  test("whose cursors go round in a circle ends the load", async () => {
+    const all = await connected();
+    all.platform.fault = ({ operation, n }) =>
+      operation === "AllCustomers" ? { status: 200, body: page([], n % 2 === 0 ? "a" : "b") } : undefined;
+    await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
+  });
+
+  test("after a cursor that it does not know any more begins the stage anew", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 0 });
+    const run = { startedAt: 0, events: false, stage: "customers" as const, cursor: "no cursor of the platform" };
+    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
+    await all.test.app.store.syncs.save(all.shop.shop.id, "full", { ...run, counts });
+    all.test.clock.ms += HOUR_MS;
+    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3 });
+    all.platform.invalid.length = 0;
   });
 });

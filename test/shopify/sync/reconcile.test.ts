@@ -32,7 +32,24 @@ describe("reconciling", () => {
     all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toEqual(NOTHING);
-    expect(operations(all, begun)).toEqual(["Customers", "Contracts", "Orders", "Attempts"]);
+    expect(operations(all, begun)).toEqual([
+      "Installation",
+      "Customers",
+      "ChangedContracts",
+      "ChangedOrders",
+      "Attempts",
+    ]);
+  });
+
+  test("finds a new plan, new scopes and a new currency without a webhook", async () => {
+    const all = await loaded();
+    all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
+    all.remote.setCurrency("EUR");
+    all.remote.setScopes([...all.remote.scopes, "read_all_orders"]);
+    await reconcile(all);
+    const { shops, connections } = all.test.app.store;
+    expect(await shops.find(DOMAIN)).toMatchObject({ plan: "free", currency: "EUR" });
+    expect((await connections.find(all.shop.shop.id))?.scopes).toContain("read_all_orders");
   });
 
   test("finds changes without a webhook, and queues their events", async () => {
@@ -50,15 +67,16 @@ describe("reconciling", () => {
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
     expect(await all.shop.all("orders")).toMatchObject([{ shopifyId: order, totalCents: 300 }]);
-    expect(operations(all, begun)).toContain("OrdersById");
+    expect(operations(all, begun)).toContain("Nodes");
   });
 
   test("reads a contract once, however many of its attempts are new", async () => {
     const all = await loaded();
     for (let n = 0; n < 3; n += 1) all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    all.test.clock.ms += HOUR_MS;
     const begun = all.platform.requests.length;
     await reconcile(all);
-    expect(operations(all, begun).filter((name) => /^(BillingCycles|ContractWithCycles)$/.test(name))).toHaveLength(1);
+    expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(1);
   });
 
   test("finds an attempt of a contract that the platform does not show as changed", async () => {
@@ -66,8 +84,29 @@ describe("reconciling", () => {
     all.remote.startAttempt(all.contract, 1);
     const begun = all.platform.requests.length;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0, changed: 1 });
-    expect(operations(all, begun)).toContain("ContractWithCycles");
+    expect(operations(all, begun)).toContain("BillingCycles");
     expect(await all.shop.all("orders")).toContainEqual(expect.objectContaining({ cycleNumber: 1, status: "PENDING" }));
+  });
+
+  test("finds an attempt that ended after a later one had begun", async () => {
+    const all = await loaded();
+    const challenged = all.remote.startAttempt(all.contract, 1);
+    all.test.clock.ms += 60_000;
+    all.remote.failAttempt(all.remote.startAttempt(all.contract, 1));
+    all.test.clock.ms += 60_000;
+    await all.deliverAll();
+    all.test.clock.ms += 60_000;
+    // The last webhook is lost.
+    all.platform.fault = ({ operation }) => {
+      if (operation !== "ChangedContracts") return undefined;
+      // The platform does not show the contract as changed.
+      const page = { pageInfo: { hasNextPage: false, endCursor: null }, nodes: [] };
+      return { status: 200, body: JSON.stringify({ data: { subscriptionContracts: page } }) };
+    };
+    all.remote.failAttempt(challenged);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += 60_000;
+    expect(await reconcile(all)).toMatchObject({ changed: 2, events: 1 });
   });
 
   test("begins five minutes before the last complete run", async () => {
@@ -78,6 +117,18 @@ describe("reconciling", () => {
     expect(await reconcile(all)).toMatchObject({ subscriptions: 1 });
     all.test.clock.ms += HOUR_MS;
     expect(await reconcile(all)).toMatchObject({ subscriptions: 0 });
+  });
+
+  test("finds changes since a load that ran by a clock that was ahead", async () => {
+    const all = await loaded();
+    all.test.clock.ms += 72 * HOUR_MS;
+    await load(all);
+    all.test.clock.step(-72 * HOUR_MS);
+    all.remote.pause(all.contract);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += HOUR_MS;
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
   test("from a given time leaves no gap behind the hourly runs", async () => {
@@ -102,16 +153,67 @@ describe("reconciling", () => {
   test("puts a contract that cannot be mirrored into the inbox", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 404 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
     const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
   });
 
+  test.each([
+    ["a contract", "SubscriptionContract"],
+    ["an order", "Order"],
+  ] as const)("puts %s that the platform refuses into the inbox, and reads all others", async (_, object) => {
+    const all = await connected();
+    all.remote.seed({ contracts: 3, renewals: 1 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    const isContract = object === "SubscriptionContract";
+    const changed = isContract ? all.remote.ids("contract") : [1, 2, 3].map(() => all.remote.placeOrder());
+    if (isContract) for (const gid of changed) all.remote.pause(gid);
+    const [bad = ""] = changed;
+    const body = JSON.stringify({ errors: [{ message: "invalid id" }] });
+    all.platform.fault = ({ operation, variables }) =>
+      operation === "Nodes" && (variables["ids"] as string[]).includes(bad) ? { status: 200, body } : undefined;
+    expect(await reconcile(all)).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
+    all.platform.fault = () => undefined;
+    const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+    expect(waiting).toMatchObject({ subject: bad, status: "waiting" });
+    all.test.app.processor.wake();
+    await all.processed();
+    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+  });
+
+  test("reads the pages from the first one on if the platform does not know where the last run stopped", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 260, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
+    all.platform.fault = ({ operation, n }) =>
+      operation === "ChangedContracts" && n > 1 ? { status: 503 } : undefined;
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    const cursor = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "changes"))?.cursor;
+    expect(cursor).toBeString();
+    const body = JSON.stringify({ errors: [{ message: "invalid cursor" }] });
+    // Later the same cursor is one of today.
+    let refusals = 0;
+    all.platform.fault = ({ operation, variables }) => {
+      const isRefused = operation === "ChangedContracts" && variables["after"] === cursor && refusals === 0;
+      if (isRefused) refusals += 1;
+      return isRefused ? { status: 200, body } : undefined;
+    };
+    await reconcile(all);
+    const statuses = (await all.shop.all("subscriptions")).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set(["PAUSED"]));
+    expect(refusals).toBe(1);
+  });
+
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
-    all.platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 503 } : undefined);
+    all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
     await expect(reconcile(all)).rejects.toThrow("HTTP 503");
     expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
     all.platform.fault = () => undefined;

@@ -12,6 +12,7 @@ import {
   isEnumType,
   isObjectType,
 } from "graphql";
+import { BULK_FIELDS } from "./bulk-fields.ts";
 import type { Context, Fields } from "./context.ts";
 import { ORDER_FIELDS } from "./order-fields.ts";
 import { ROOT_FIELDS } from "./root-fields.ts";
@@ -51,6 +52,7 @@ function load(): GraphQLSchema {
     ...SHOP_FIELDS,
     ...SUBSCRIPTION_FIELDS,
     ...ORDER_FIELDS,
+    ...BULK_FIELDS,
   };
   for (const [name, fields] of Object.entries(tables)) {
     const type = schema.getType(name);

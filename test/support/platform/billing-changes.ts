@@ -1,10 +1,11 @@
-import { ContractChanges, type DiscountInput } from "./contract-changes.ts";
-import { nextBillingAfter } from "./cycles.ts";
-import type { AttemptRow } from "./rows.ts";
+import type { DiscountInput } from "./contract-changes.ts";
+import { CycleChanges } from "./cycle-changes.ts";
+import { cycleOf, nextBillingAfter } from "./cycles.ts";
+import type { AttemptRow, LineRow, OrderRow } from "./rows.ts";
 import { attemptBody, contractBody } from "./webhook-bodies.ts";
 
 /** The billing of contracts. */
-export class BillingChanges extends ContractChanges {
+export class BillingChanges extends CycleChanges {
   /** Sends no webhook: the platform sends one only when the attempt ends or is challenged. */
   startAttempt(contractId: string, cycleIndex: number): string {
     return this.gid(this.addAttempt(this.need("contract", contractId), cycleIndex));
@@ -33,20 +34,42 @@ export class BillingChanges extends ContractChanges {
   /** @returns the gid of the new order */
   succeedAttempt(attemptId: string, { discounts = [] }: { discounts?: DiscountInput[] } = {}): string {
     const attempt = this.open(attemptId);
-    const { contract, cycleIndex } = attempt;
-    const order = this.makeOrder({ ...contract, contract, source: "subscription_contract", discounts });
-    this.change(attempt, (row) => {
-      row.state = "succeeded";
-      row.order = order;
-      row.completedAt = this.now();
+    const { contract } = attempt;
+    const order = this.makeOrder({
+      ...contract,
+      contract,
+      lines: linesOf(attempt),
+      source: "subscription_contract",
+      discounts,
     });
-    this.change(contract, (row) => {
-      row.nextBillingDate = nextBillingAfter(row, cycleIndex);
-    });
+    return this.settle([attempt], order);
+  }
+
+  /**
+   * Bills several contracts of one customer with one order. Each line of the order names its contract.
+   * @returns the gid of the new order
+   */
+  succeedAttempts(attemptIds: readonly string[], { discounts = [] }: { discounts?: DiscountInput[] } = {}): string {
+    const attempts = attemptIds.map((id) => this.open(id));
+    const parts = attempts.map((attempt) => ({ contract: attempt.contract, lines: linesOf(attempt) }));
+    return this.settle(attempts, this.makeSharedOrder(parts, "subscription_contract", discounts));
+  }
+
+  private settle(attempts: readonly AttemptRow[], order: OrderRow): string {
+    for (const attempt of attempts) {
+      this.change(attempt, (row) => {
+        row.state = "succeeded";
+        row.order = order;
+        row.completedAt = this.now();
+      });
+      this.change(attempt.contract, (row) => {
+        if (row.setsNextBillingDate) row.nextBillingDate = nextBillingAfter(row, attempt.cycleIndex);
+      });
+    }
     this.together(() => {
-      this.emit("subscription_billing_attempts/success", attemptBody(this, attempt));
+      for (const attempt of attempts) this.emit("subscription_billing_attempts/success", attemptBody(this, attempt));
       this.announceOrder(order);
-      this.emit("subscription_contracts/update", contractBody(this, contract));
+      for (const { contract } of attempts) this.emit("subscription_contracts/update", contractBody(this, contract));
     });
     return this.gid(order);
   }
@@ -56,4 +79,9 @@ export class BillingChanges extends ContractChanges {
     if (attempt.state === "failed" || attempt.state === "succeeded") throw new Error(`${attemptId} has ended`);
     return attempt;
   }
+}
+
+/** The lines that an attempt bills: those of an edited cycle, else those of its contract. */
+function linesOf({ contract, cycleIndex }: AttemptRow): readonly LineRow[] {
+  return cycleOf(contract, cycleIndex).editedLines ?? contract.lines;
 }

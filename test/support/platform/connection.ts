@@ -35,23 +35,39 @@ function pageSize({ first, last, before }: PageArguments): number {
   return first;
 }
 
-/** Makes a page of items. It reads one item more than the page has, to know whether there is a next page. */
-function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => string): Connection<T> {
+/**
+ * Makes a page of items. It reads one item more than the page has, to know whether there is a next page. Cursors are
+ * written when somebody asks for them, because that takes longer than the rest.
+ */
+function pageOf<T>(items: Iterable<T>, args: PageArguments, cursorOf: (item: T) => () => string): Connection<T> {
   const size = pageSize(args);
   const edges: Edge<T>[] = [];
   let hasNextPage = false;
   for (const node of items) {
     hasNextPage = edges.length === size;
     if (hasNextPage) break;
-    edges.push({ node, cursor: cursorOf(node) });
+    edges.push(lazyEdge(node, cursorOf(node)));
   }
   const pageInfo = {
     hasNextPage,
     hasPreviousPage: typeof args.after === "string",
-    startCursor: edges[0]?.cursor ?? null,
-    endCursor: edges.at(-1)?.cursor ?? null,
+    get startCursor() {
+      return edges[0]?.cursor ?? null;
+    },
+    get endCursor() {
+      return edges.at(-1)?.cursor ?? null;
+    },
   };
   return { nodes: edges.map(({ node }) => node), edges, pageInfo };
+}
+
+function lazyEdge<T>(node: T, writeIt: () => string): Edge<T> {
+  return {
+    node,
+    get cursor() {
+      return writeIt();
+    },
+  };
 }
 
 function writeCursor(sortKey: string, value: number | string, n: number): string {
@@ -96,7 +112,11 @@ export function rowsPage<K extends Kind>(
       if (row !== undefined && conditions.every((condition) => matches(row, condition, sortValue))) yield row;
     }
   }
-  return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => writeCursor(sortKey, sortValue(row, sortKey), row.n));
+  return pageOf(matching() as Iterable<RowOf[K]>, args, (row) => {
+    // A row can move before its cursor is asked for.
+    const value = sortValue(row, sortKey);
+    return () => writeCursor(sortKey, value, row.n);
+  });
 }
 
 export function countRows(
@@ -121,7 +141,10 @@ export function listPage<T>(items: readonly T[], args: PageArguments, keyOf: (it
     const { n } = readCursor(args.after, "KEY");
     from = ordered.findIndex((item) => keyOf(item) === n) + 1;
   }
-  return pageOf(ordered.slice(from), args, (item) => writeCursor("KEY", 0, keyOf(item)));
+  return pageOf(ordered.slice(from), args, (item) => {
+    const key = keyOf(item);
+    return () => writeCursor("KEY", 0, key);
+  });
 }
 
 /** A page of items that are made on demand, one for each number of a range that may have no end. */
@@ -143,5 +166,8 @@ export function numbersPage<T>(
       yield make(index);
     }
   }
-  return pageOf(made(), args, () => writeCursor("KEY", 0, latest));
+  return pageOf(made(), args, () => {
+    const index = latest;
+    return () => writeCursor("KEY", 0, index);
+  });
 }

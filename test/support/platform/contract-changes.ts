@@ -1,5 +1,6 @@
 import { CustomerChanges } from "./customer-changes.ts";
-import { cycleOf, nextBillingAfter } from "./cycles.ts";
+import { nextBillingAfter } from "./cycles.ts";
+import { type LineInput, lineRow, replaceLines } from "./lines.ts";
 import { allocate, minorUnits } from "./money.ts";
 import type {
   AttemptRow,
@@ -13,20 +14,8 @@ import type {
   LineRow,
   OrderRow,
 } from "./rows.ts";
-import { contractBody, cycleBody, orderBody } from "./webhook-bodies.ts";
-
-export interface LineInput {
-  title: string;
-  /** Of one piece, like `12.50`. */
-  price: string;
-  quantity?: number;
-  /** The price of the whole line after its discounts. */
-  discounted?: string;
-  variantTitle?: string | null;
-  variant?: string | null;
-  product?: string | null;
-  sellingPlan?: string | null;
-}
+import { readDate } from "./timestamps.ts";
+import { contractBody, orderBody } from "./webhook-bodies.ts";
 
 export interface DiscountInput {
   title: string;
@@ -43,6 +32,8 @@ export interface ContractInput {
   originOrder?: boolean;
   /** Of the origin order only. */
   discounts?: DiscountInput[];
+  /** Whether the billing app sets the next billing date, here and after each charge. The platform never sets it. */
+  setsNextBillingDate?: boolean;
 }
 
 interface OrderParts {
@@ -51,6 +42,7 @@ interface OrderParts {
   source: string;
   currency: string;
   lines: readonly LineRow[];
+  lineContracts?: readonly ContractRow[];
   discounts?: readonly DiscountInput[];
   financial?: FinancialStatus;
   test?: boolean;
@@ -58,14 +50,47 @@ interface OrderParts {
 
 /** Changes of contracts, and new orders. */
 export class ContractChanges extends CustomerChanges {
-  createContract({
+  createContract(input: ContractInput): string {
+    const contract = this.newContract(input);
+    this.together(() => {
+      const { originOrder = true, discounts = [] } = input;
+      if (originOrder) contract.originOrder = this.makeOrder({ ...contract, contract, source: "web", discounts });
+      this.add(contract);
+      this.emit("subscription_contracts/create", contractBody(this, contract));
+      if (contract.originOrder !== null) this.announceOrder(contract.originOrder);
+    });
+    return this.gid(contract);
+  }
+
+  /**
+   * Makes the contracts of one checkout: one order began all of them, and each of its lines names its own contract.
+   * @returns the gids of the contracts
+   */
+  createContracts(inputs: readonly ContractInput[], discounts: readonly DiscountInput[] = []): string[] {
+    const contracts = inputs.map((input) => this.newContract(input));
+    this.together(() => {
+      const order = this.makeSharedOrder(
+        contracts.map((contract) => ({ contract, lines: contract.lines })),
+        "web",
+        discounts,
+      );
+      for (const contract of contracts) {
+        contract.originOrder = order;
+        this.add(contract);
+        this.emit("subscription_contracts/create", contractBody(this, contract));
+      }
+      this.announceOrder(order);
+    });
+    return contracts.map((contract) => this.gid(contract));
+  }
+
+  private newContract({
     customer,
     interval = "MONTH",
     intervalCount = 1,
     lines,
-    originOrder = true,
-    discounts = [],
-  }: ContractInput): string {
+    setsNextBillingDate = true,
+  }: ContractInput): ContractRow {
     const createdAt = this.now();
     const { currency } = this;
     const contract: ContractRow = {
@@ -76,7 +101,8 @@ export class ContractChanges extends CustomerChanges {
       revision: this.nextRevision(),
       createdAt,
       updatedAt: createdAt,
-      nextBillingDate: nextBillingAfter({ createdAt, interval, intervalCount, skips: null }, 0),
+      nextBillingDate: null,
+      setsNextBillingDate,
       currency,
       interval,
       intervalCount,
@@ -84,22 +110,17 @@ export class ContractChanges extends CustomerChanges {
       lines: lines.map((line, key) => lineRow(line, key, currency)),
       attempts: [],
       skips: null,
+      edits: null,
     };
-    this.together(() => {
-      const order = originOrder ? this.makeOrder({ ...contract, contract, source: "web", discounts }) : null;
-      contract.originOrder = order;
-      this.add(contract);
-      this.emit("subscription_contracts/create", contractBody(this, contract));
-      if (order !== null) this.announceOrder(order);
-    });
-    return this.gid(contract);
+    if (setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, 0);
+    return contract;
   }
 
   /** A line keeps its id if its variant stays. */
   updateContract(id: string, { lines, nextBillingDate }: { lines?: LineInput[]; nextBillingDate?: string }): void {
     const contract = this.need("contract", id);
     this.change(contract, (row) => {
-      if (lines !== undefined) row.lines = replaceLines(row, lines);
+      if (lines !== undefined) row.lines = replaceLines(row.lines, lines, row.currency);
       if (nextBillingDate !== undefined) row.nextBillingDate = readDate(nextBillingDate);
     });
     this.emit("subscription_contracts/update", contractBody(this, contract));
@@ -127,18 +148,6 @@ export class ContractChanges extends CustomerChanges {
       this.emit(`subscription_contracts/${verb}`, contractBody(this, contract));
       this.emit("subscription_contracts/update", contractBody(this, contract));
     });
-  }
-
-  skipCycle = (contractId: string, index: number): void => this.setSkip(contractId, index, true);
-  unskipCycle = (contractId: string, index: number): void => this.setSkip(contractId, index, false);
-
-  private setSkip(contractId: string, index: number, skipped: boolean): void {
-    const contract = this.need("contract", contractId);
-    this.change(contract, (row) => {
-      row.skips ??= new Map();
-      row.skips.set(index, skipped);
-    });
-    this.emit(`subscription_billing_cycles/${skipped ? "skip" : "unskip"}`, cycleBody(this, cycleOf(contract, index)));
   }
 
   /** The gid of the order that began the contract. */
@@ -203,12 +212,29 @@ export class ContractChanges extends CustomerChanges {
     });
   }
 
+  /** One order of several contracts, with the lines of all of them. */
+  protected makeSharedOrder(
+    parts: readonly { contract: ContractRow; lines: readonly LineRow[] }[],
+    source: string,
+    discounts: readonly DiscountInput[],
+  ): OrderRow {
+    const [first] = parts;
+    if (first === undefined) throw new Error("an order needs a contract");
+    const { customer, currency } = first.contract;
+    if (parts.some(({ contract }) => contract.customer !== customer))
+      throw new Error("one order has contracts of one customer");
+    const lines = parts.flatMap((part) => part.lines);
+    const lineContracts = parts.flatMap(({ contract, lines: { length } }) => Array<ContractRow>(length).fill(contract));
+    return this.makeOrder({ contract: first.contract, customer, source, currency, lines, lineContracts, discounts });
+  }
+
   protected makeOrder({
     contract,
     customer,
     source,
     currency,
     lines,
+    lineContracts,
     discounts = [],
     financial = "PAID",
     test = false,
@@ -220,6 +246,7 @@ export class ContractChanges extends CustomerChanges {
       n: this.reserve(1 + lines.length),
       number: this.lastOrderNumber,
       contract,
+      lineContracts: lineContracts ?? null,
       customer,
       createdAt: now,
       processedAt: now,
@@ -269,31 +296,4 @@ export class ContractChanges extends CustomerChanges {
     contract.attempts.push(attempt);
     return attempt;
   }
-}
-
-function replaceLines({ lines: before, currency }: ContractRow, inputs: readonly LineInput[]): LineRow[] {
-  const free = [...before];
-  let lastKey = before.reduce((last, { key }) => Math.max(last, key), -1);
-  return inputs.map((input) => {
-    const row = lineRow(input, 0, currency);
-    const same = free.findIndex(({ variant, title }) =>
-      row.variant === null ? title === row.title : variant === row.variant,
-    );
-    const [kept] = same === -1 ? [] : free.splice(same, 1);
-    lastKey += kept === undefined ? 1 : 0;
-    return { ...row, key: kept?.key ?? lastKey };
-  });
-}
-
-function lineRow(input: LineInput, key: number, currency: string): LineRow {
-  const { title, variantTitle = null, quantity = 1, variant = null, product = null, sellingPlan = null } = input;
-  const price = minorUnits(input.price, currency);
-  const discounted = input.discounted === undefined ? price * quantity : minorUnits(input.discounted, currency);
-  return { key, title, variantTitle, quantity, price, discounted, variant, product, sellingPlan };
-}
-
-function readDate(text: string): number {
-  const time = Date.parse(text);
-  if (Number.isNaN(time)) throw new Error(`${text} is not a date`);
-  return time;
 }

@@ -1,3 +1,4 @@
+import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { ContractInput } from "./contract-changes.ts";
 import type { Consent, CustomerInput } from "./customer-changes.ts";
 import type { FinancialStatus, Kind } from "./rows.ts";
@@ -13,7 +14,14 @@ interface ChangeFields extends CustomerInput, ContractInput, Seeding {
   marketing: Consent;
   date: string;
   index: number;
+  ids: string[];
+  list: ContractInput[];
+  bulk: Partial<BulkBehaviour>;
+  access: PlatformShop["access"];
+  planHandle: string | null;
+  webhook: boolean;
   code: string;
+  scopes: string[];
   name: string;
   status: string;
   nextBillingDate: string;
@@ -28,12 +36,14 @@ const CHANGES = new Map<string, Change>(
   Object.entries({
     issueToken: (shop) => shop.issueToken(),
     issuePair: (shop) => shop.issuePair(),
+    endRefreshTokens: (shop) => shop.endRefreshTokens(),
     revokeTokens: (shop) => shop.revokeTokens(),
     createCustomer: (shop, given) => shop.createCustomer(given),
     updateCustomer: (shop, given) => shop.updateCustomer(given.id, given),
     setConsent: (shop, { id, consent }) => shop.setConsent(id, consent),
     deleteCustomer: (shop, { id }) => shop.deleteCustomer(id),
     createContract: (shop, given) => shop.createContract(given),
+    createContracts: (shop, { list, discounts }) => shop.createContracts(list, discounts),
     updateContract: (shop, given) => shop.updateContract(given.id, given),
     setNextBillingDate: (shop, { id, date }) => shop.setNextBillingDate(id, date),
     originOrder: (shop, { id }) => shop.originOrder(id),
@@ -44,15 +54,23 @@ const CHANGES = new Map<string, Change>(
     fail: (shop, { id }) => shop.fail(id),
     skipCycle: (shop, { id, index }) => shop.skipCycle(id, index),
     unskipCycle: (shop, { id, index }) => shop.unskipCycle(id, index),
+    editCycle: (shop, { id, index, lines, date }) => shop.editCycle(id, index, lines, date),
+    deleteCycleEdit: (shop, { id, index }) => shop.deleteCycleEdit(id, index),
     startAttempt: (shop, { id, index }) => shop.startAttempt(id, index),
     challenge: (shop, { id }) => shop.challenge(id),
     failAttempt: (shop, { id, code }) => shop.failAttempt(id, code),
     succeedAttempt: (shop, given) => shop.succeedAttempt(given.id, given),
+    succeedAttempts: (shop, given) => shop.succeedAttempts(given.ids, given),
     placeOrder: (shop, given) => shop.placeOrder(given),
     updateOrder: (shop, given) => shop.updateOrder(given.id, given),
     cancelOrder: (shop, { id }) => shop.cancelOrder(id),
     setAppSubscription: (shop, given) => shop.setAppSubscription(given),
+    setScopes: (shop, { scopes }) => shop.setScopes(scopes),
     setCurrency: (shop, { code }) => shop.setCurrency(code),
+    setAccess: (shop, { access }) => shop.setAccess(access),
+    setBulk: (shop, { bulk }) => shop.setBulk(bulk),
+    finishBulkOperations: (shop) => shop.finishBulkOperations(),
+    expireBulkOperations: (shop) => shop.expireBulkOperations(),
     uninstall: (shop) => shop.uninstall(),
     install: (shop) => shop.install(),
     requestData: (shop, { id }) => shop.requestData(id),
@@ -79,6 +97,7 @@ export function runCommand(standIn: StandIn, { do: what = "", shop: domain = "",
     standIn.webhooksTo = given["url"] as string | undefined;
     return null;
   }
+  if (what === "setDownloads") return void Object.assign(standIn.files.behaviour, given);
   const change = CHANGES.get(what);
   if (change === undefined) throw new Error(`there is no command ${what}`);
   return change(standIn.shop(domain), given as unknown as ChangeFields) ?? null;
@@ -90,6 +109,7 @@ export function readState(standIn: StandIn, path: string, query: URLSearchParams
   if (path === "ids") return shop().ids((query.get("kind") ?? "contract") as Kind);
   if (path === "workflows") return shop().workflows;
   if (path === "outgoing") return shop().outgoing;
+  if (path === "downloads") return standIn.files.downloads;
   if (path === "requests") return standIn.requests;
   if (path === "spent") return spent(standIn, query.get("shop") ?? "");
   if (path === "undelivered") return standIn.undelivered;

@@ -1,10 +1,11 @@
-import type { AttemptRow, ContractRow, Interval } from "./rows.ts";
+import type { AttemptRow, ContractRow, Interval, LineRow } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 
 /**
  * A billing cycle. Cycles are not stored: they follow from the contract, without end. Cycle 1 begins with the contract,
- * and each cycle is billed at its end.
+ * and each cycle is billed at its end, unless an edit moved
+ * the date. They go on when the contract has ended.
  */
 export interface Cycle {
   readonly kind: "cycle";
@@ -15,6 +16,9 @@ export interface Cycle {
   readonly billed: boolean;
   readonly skipped: boolean;
   readonly edited: boolean;
+  /** The end of the cycle, unless an edit moved the date. */
+  readonly expectedAt: number;
+  readonly editedLines: readonly LineRow[] | null;
   readonly attempts: readonly AttemptRow[];
 }
 
@@ -36,6 +40,7 @@ function cycleEnd(
 }
 
 export function cycleOf(contract: ContractRow, index: number): Cycle {
+  const edit = contract.edits?.get(index);
   const attempts = contract.attempts.filter((attempt) => attempt.cycleIndex === index);
   return {
     kind: "cycle",
@@ -45,7 +50,9 @@ export function cycleOf(contract: ContractRow, index: number): Cycle {
     endAt: cycleEnd(contract, index),
     billed: attempts.some(({ state }) => state === "succeeded"),
     skipped: contract.skips?.get(index) ?? false,
-    edited: contract.skips?.has(index) ?? false,
+    edited: contract.skips?.has(index) === true || edit !== undefined,
+    expectedAt: edit?.expectedAt ?? cycleEnd(contract, index),
+    editedLines: edit?.lines ?? null,
     attempts,
   };
 }
@@ -67,10 +74,10 @@ export function cycleAt(contract: ContractRow, time: number): Cycle | null {
 
 /** The date of the next cycle that is not skipped. */
 export function nextBillingAfter(
-  contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips">,
+  contract: Pick<ContractRow, "createdAt" | "interval" | "intervalCount" | "skips" | "edits">,
   index: number,
 ): number {
   let next = index + 1;
   while (contract.skips?.get(next) === true) next++;
-  return cycleEnd(contract, next);
+  return contract.edits?.get(next)?.expectedAt ?? cycleEnd(contract, next);
 }

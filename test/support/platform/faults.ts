@@ -3,6 +3,7 @@ export interface FaultInfo {
   operation: string;
   /** The number of the request among those of this shop for this operation, from 1. */
   n: number;
+  variables: Record<string, unknown>;
 }
 
 /**

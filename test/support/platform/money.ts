@@ -11,19 +11,27 @@ function digitsOf(currency: string): number {
   return found;
 }
 
-/** Reads an amount like `12.50`. @throws if the currency has no units that small */
+/** Decimals that an amount can have below the smallest unit of its currency. */
+const FRACTION_PLACES = 4;
+
+/** Reads an amount like `12.50`. An amount like `12.345` has a fraction of a minor unit. */
 export function minorUnits(amount: string, currency: string): number {
-  const [, sign = "", whole = "", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
-  const places = digitsOf(currency);
-  if (whole === "" || /[^0]/.test(fraction.slice(places))) throw new Error(`${amount} is not an amount of ${currency}`);
-  return Number(`${sign}${whole}${fraction.slice(0, places).padEnd(places, "0")}`);
+  if (!/^-?\d+(\.\d+)?$/.test(amount)) throw new Error(`${amount} is not an amount`);
+  return rounded(Number(amount) * 10 ** digitsOf(currency));
 }
 
-/** Writes an amount as webhooks do: `12.50`, or `1250` in yen. */
+/** Without the errors of binary fractions. */
+function rounded(minor: number): number {
+  return Number(minor.toFixed(FRACTION_PLACES));
+}
+
+/** Writes an amount as webhooks do: `12.50`, or `1250` in yen. A fraction of a minor unit is written out: `12.345`. */
 export function fixedAmount(minor: number, currency: string): string {
   const places = digitsOf(currency);
-  const text = String(Math.abs(minor)).padStart(places + 1, "0");
-  const amount = places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}`;
+  const [whole = "", fraction = ""] = Math.abs(minor).toFixed(FRACTION_PLACES).split(".");
+  const text = whole.padStart(places + 1, "0");
+  const decimals = text.slice(text.length - places) + fraction.replace(/0+$/, "");
+  const amount = text.slice(0, text.length - places) + (decimals === "" ? "" : `.${decimals}`);
   return minor < 0 ? `-${amount}` : amount;
 }
 
@@ -39,9 +47,10 @@ export function allocate(amount: number, left: readonly number[]): number[] {
   let toGive = Math.min(amount, total);
   let weight = total;
   return left.map((part) => {
-    const share = weight === 0 ? 0 : Math.round((toGive * part) / weight);
-    toGive -= share;
-    weight -= part;
+    // The last line gets what is left, with its fraction.
+    const share = weight === 0 ? 0 : weight === part ? toGive : Math.round((toGive * part) / weight);
+    toGive = rounded(toGive - share);
+    weight = rounded(weight - part);
     return share;
   });
 }

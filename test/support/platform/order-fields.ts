@@ -63,7 +63,6 @@ const lineItem: Fields<OrderLine> = {
   name: ({ line }) => (line.variantTitle === null ? line.title : `${line.title} - ${line.variantTitle}`),
   quantity: ({ line }) => line.quantity,
   currentQuantity: ({ line }) => line.quantity,
-  contract: (row) => row.order.contract,
   sellingPlan: ({ line }) =>
     line.sellingPlan === null ? null : { sellingPlanId: line.sellingPlan, name: "Subscribe and save" },
   variant: ({ line }) => (line.variant === null ? null : { id: line.variant }),

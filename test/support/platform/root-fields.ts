@@ -1,4 +1,5 @@
 import { GraphQLError } from "graphql";
+import { BULK_MUTATIONS, BULK_QUERIES } from "./bulk-fields.ts";
 import { countRows, numbersPage, type PageArguments, rowsPage } from "./connection.ts";
 import type { Context, Fields } from "./context.ts";
 import { type Cycle, cycleAt, cycleOf, firstBilledFrom } from "./cycles.ts";
@@ -80,10 +81,11 @@ const query: Fields<unknown> = {
   subscriptionBillingAttempts: (_, args, { shop, unknown }) => rowsPage(shop, "attempt", args, unknown),
   subscriptionBillingCycle: cycleByInput,
   subscriptionBillingCycles: cyclesPage,
+  ...BULK_QUERIES,
   node: (_, { id }, { shop }) => shop.findAny(id) ?? null,
   nodes: (_, { ids }: { ids: string[] }, { shop }) => ids.map((id) => shop.findAny(id) ?? null),
 };
 
-const mutation: Fields<unknown> = { flowTriggerReceive: receiveTrigger };
+const mutation: Fields<unknown> = { flowTriggerReceive: receiveTrigger, ...BULK_MUTATIONS };
 
 export const ROOT_FIELDS: Record<string, Fields<never>> = { QueryRoot: query, Mutation: mutation };

@@ -38,7 +38,7 @@ export interface LineRow {
   readonly title: string;
   readonly variantTitle: string | null;
   readonly quantity: number;
-  /** In minor units, like all money of the model. */
+  /** In minor units, like all money of the model. It can have a fraction, because the platform can send one. */
   readonly price: number;
   /** The price of the whole line after its discounts. */
   readonly discounted: number;
@@ -61,6 +61,8 @@ export interface OrderRow {
   readonly n: number;
   readonly number: number;
   readonly contract: ContractRow | null;
+  /** The contract of each line, if the order has lines of several contracts. */
+  readonly lineContracts: readonly ContractRow[] | null;
   readonly customer: CustomerRow | null;
   readonly createdAt: number;
   processedAt: number;
@@ -96,6 +98,7 @@ export interface ContractRow {
   readonly createdAt: number;
   updatedAt: number;
   nextBillingDate: number | null;
+  readonly setsNextBillingDate: boolean;
   readonly currency: string;
   readonly interval: Interval;
   readonly intervalCount: number;
@@ -104,6 +107,13 @@ export interface ContractRow {
   attempts: AttemptRow[];
   /** The cycles that were ever skipped, and whether they still are. */
   skips: Map<number, boolean> | null;
+  edits: Map<number, CycleEdit> | null;
+}
+
+/** What is different in one cycle; null for what is as in the contract. */
+interface CycleEdit {
+  readonly lines: readonly LineRow[] | null;
+  readonly expectedAt: number | null;
 }
 
 export type Row = CustomerRow | OrderRow | AttemptRow | ContractRow;

@@ -10,6 +10,8 @@ export interface Seeding {
   linesEach?: number;
   /** Paid renewals of each contract, not counting its origin order. */
   renewals?: number;
+  /** Whether the billing app sets the next billing dates of these contracts. */
+  setsNextBillingDate?: boolean;
 }
 
 interface SeedShop {
@@ -22,7 +24,7 @@ type Rows = (reserve: (count: number) => number, nextRevision: () => number) => 
 
 /** Monthly contracts, each with a customer, an origin order and paid renewals. */
 export function seededRows(
-  { contracts, linesEach = 2, renewals = 0 }: Seeding,
+  { contracts, linesEach = 2, renewals = 0, setsNextBillingDate = true }: Seeding,
   { now, currency, lastOrderNumber }: SeedShop,
 ): Rows {
   // All contracts share a few lists of lines, because lines never change.
@@ -60,6 +62,7 @@ export function seededRows(
         createdAt,
         updatedAt: createdAt,
         nextBillingDate: null,
+        setsNextBillingDate,
         currency,
         interval: "MONTH",
         intervalCount: 1,
@@ -67,8 +70,9 @@ export function seededRows(
         lines: lineLists[index % lineLists.length] ?? [],
         attempts: [],
         skips: null,
+        edits: null,
       };
-      contract.nextBillingDate = nextBillingAfter(contract, renewals);
+      if (setsNextBillingDate) contract.nextBillingDate = nextBillingAfter(contract, renewals);
       yield contract;
       contract.originOrder = seededOrder(contract, createdAt, "web");
       yield contract.originOrder;
@@ -100,6 +104,7 @@ export function seededRows(
         n: reserve(1 + linesEach),
         number,
         contract,
+        lineContracts: null,
         customer: contract.customer,
         createdAt: time,
         processedAt: time,

@@ -19,9 +19,8 @@ const appSubscription: Fields<AppSubscription> = {
   test: () => false,
   trialDays: () => 0,
   returnUrl: (_, __, { shop }) => `https://${shop.domain}/admin/apps`,
-  lineItems: ({ n, name }, _, { shop }) => {
+  lineItems: ({ n, planHandle }, _, { shop }) => {
     const price = { amount: "10.0", currencyCode: "USD" };
-    const planHandle = name.toLowerCase().replaceAll(" ", "-");
     const pricingDetails = {
       __typename: "AppRecurringPricing",
       planHandle,

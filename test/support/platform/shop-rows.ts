@@ -1,3 +1,4 @@
+import type { BulkBehaviour } from "./bulk-operations.ts";
 import type { Exact } from "./exact-json.ts";
 import { exactJson } from "./exact-json.ts";
 import { type AttemptRow, type ContractRow, type Kind, type Row, type RowOf, TYPE_NAME } from "./rows.ts";
@@ -11,11 +12,13 @@ export interface ShopOptions {
   timezone?: string;
   scopes?: string[];
   /** The subscription of the shop to the app. */
-  subscription?: { name: string; status: string };
+  subscription?: AppSubscriptionInput;
   /** The first id of the shop. By default it is above 2^53. */
   firstId?: bigint;
   /** Whether webhooks about billing attempts have the id of the attempt. The platform sometimes leaves it out. */
   attemptIds?: boolean;
+  /** How bulk operations run. */
+  bulk?: Partial<BulkBehaviour>;
 }
 
 export interface ShopDependencies {
@@ -34,10 +37,18 @@ const SORT_VALUES: Record<string, (row: Row) => number | string> = {
   STATUS: (row) => (row.kind === "contract" ? row.status : ""),
 };
 
+export interface AppSubscriptionInput {
+  name: string;
+  status: string;
+  /** By default it follows from the name. A subscription of manual pricing has none. */
+  planHandle?: string | null;
+}
+
 export interface AppSubscription {
   readonly n: number;
   name: string;
   status: string;
+  planHandle: string | null;
   readonly createdAt: number;
 }
 
@@ -58,6 +69,8 @@ export class ShopRows {
   readonly appSubscriptions: AppSubscription[] = [];
   currency: string;
   installed = true;
+  /** A frozen shop has not paid the platform, and a blocked app is refused by the shop. */
+  access: "open" | "frozen" | "blocked" = "open";
   protected lastOrderNumber = 1000;
   private readonly rows: (Row | undefined)[] = [];
   private readonly sorted = new Map<Kind, Map<string, SortedRows<Row>>>();
@@ -83,8 +96,12 @@ export class ShopRows {
     this.dependencies = dependencies;
     const life = dependencies.tokenLife;
     this.tokens = new Tokens(dependencies.now, { clientCredentials: life ?? 86_399, refreshed: life ?? 3600 });
-    if (options.subscription !== undefined)
-      this.appSubscriptions.push({ n: this.reserve(1), ...options.subscription, createdAt: this.now() });
+    if (options.subscription !== undefined) this.appSubscriptions.push(this.newAppSubscription(options.subscription));
+  }
+
+  protected newAppSubscription({ name, status, planHandle }: AppSubscriptionInput): AppSubscription {
+    const handle = planHandle === undefined ? name.toLowerCase().replaceAll(" ", "-") : planHandle;
+    return { n: this.reserve(1), name, status, planHandle: handle, createdAt: this.now() };
   }
 
   /** The time in whole seconds, like all times of the platform. */
@@ -96,6 +113,7 @@ export class ShopRows {
   issueToken = (): string => this.tokens.issue();
   issuePair = (): { accessToken: string; refreshToken: string } => this.tokens.issuePair();
   revokeTokens = (): void => this.tokens.revoke();
+  endRefreshTokens = (): void => this.tokens.endRefreshTokens();
 
   idOf(n: number): bigint {
     return this.firstId + BigInt(n);

@@ -1,23 +1,70 @@
 import { BillingChanges } from "./billing-changes.ts";
+import { type BulkBehaviour, type BulkDependencies, BulkOperations } from "./bulk-operations.ts";
 import type { CustomerRow, OrderRow } from "./rows.ts";
 import { type Seeding, seededRows } from "./seed.ts";
-import { appSubscriptionBody, personBody, shopBody } from "./webhook-bodies.ts";
+import type { AppSubscriptionInput, ShopDependencies, ShopOptions } from "./shop-rows.ts";
+import { appSubscriptionBody, personBody, scopesBody, shopBody } from "./webhook-bodies.ts";
+
+interface PlatformShopDependencies extends ShopDependencies {
+  bulk: Pick<BulkDependencies, "refuse" | "unknown" | "files"> & {
+    lines: (shop: PlatformShop, query: string) => ReturnType<BulkDependencies["lines"]>;
+  };
+}
 
 /** A shop of the stand-in. Each method makes a change and sends the webhooks of the platform. Ids are gids. */
 export class PlatformShop extends BillingChanges {
-  setAppSubscription({ name, status }: { name: string; status: string }): void {
-    let subscription = this.appSubscriptions.find((known) => known.name === name);
+  readonly bulk: BulkOperations;
+
+  constructor(domain: string, options: ShopOptions, { bulk, ...dependencies }: PlatformShopDependencies) {
+    super(domain, options, dependencies);
+    this.bulk = new BulkOperations({
+      refuse: bulk.refuse,
+      lines: (query) => bulk.lines(this, query),
+      unknown: bulk.unknown,
+      files: bulk.files,
+      now: () => this.now(),
+      newId: () => `gid://shopify/BulkOperation/${this.idOf(this.reserve(1))}`,
+      emit: (topic, payload) => this.emit(topic, payload),
+    });
+    Object.assign(this.bulk.behaviour, options.bulk);
+  }
+
+  setBulk(behaviour: Partial<BulkBehaviour>): void {
+    Object.assign(this.bulk.behaviour, behaviour);
+  }
+
+  /** Runs the bulk operations that wait, to their end. Each sends its webhook. */
+  finishBulkOperations = (): Promise<void> => this.bulk.finishAll();
+  /** The results cannot be downloaded any more. */
+  expireBulkOperations = (): void => this.bulk.expireAll();
+
+  /** The platform sends the webhook for manual pricing alone. */
+  setAppSubscription({ webhook = true, ...input }: AppSubscriptionInput & { webhook?: boolean }): void {
+    let subscription = this.appSubscriptions.find(({ name }) => name === input.name);
     if (subscription === undefined) {
-      subscription = { n: this.reserve(1), name, status, createdAt: this.now() };
+      subscription = this.newAppSubscription(input);
       this.appSubscriptions.push(subscription);
     }
-    subscription.status = status;
-    this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
+    subscription.status = input.status;
+    if (input.planHandle !== undefined) subscription.planHandle = input.planHandle;
+    if (webhook) this.emit("app_subscriptions/update", appSubscriptionBody(this, subscription));
+  }
+
+  /** Grants these scopes from now on. */
+  setScopes(scopes: readonly string[]): void {
+    const previous = this.scopes;
+    this.scopes = scopes;
+    this.emit("app/scopes_update", scopesBody(this, previous));
   }
 
   setCurrency(code: string): void {
     this.currency = code;
     this.emit("shop/update", shopBody(this));
+  }
+
+  /** Sends no webhook: a frozen shop answers 402 from now on, and a shop that blocked the app 403. */
+  setAccess(access: PlatformShop["access"]): void {
+    this.access = access;
   }
 
   uninstall(): void {

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { answerGraphql, type Outcome, operationName } from "./admin-graphql.ts";
 import { Bucket } from "./bucket.ts";
+import { bulkLines, refuseBulkQuery } from "./bulk-query.ts";
 import { readState, runCommand } from "./control.ts";
 import type { Fault, FaultInfo } from "./faults.ts";
+import { FileHost } from "./file-host.ts";
 import { type Answer, asRequest, json, readBody, write } from "./http.ts";
 import { PlatformShop } from "./shop.ts";
 import type { ShopOptions } from "./shop-rows.ts";
@@ -34,6 +36,11 @@ export interface RequestLog {
 }
 
 const BAD_TOKEN = { errors: "[API] Invalid API key or access token (unrecognized login or wrong password)" };
+/** How a shop answers that is closed to the app. */
+const REFUSED: Record<Exclude<PlatformShop["access"], "open">, [status: number, body: unknown]> = {
+  frozen: [402, { errors: "Unavailable Shop" }],
+  blocked: [403, { errors: "Forbidden" }],
+};
 const HANDLES = [
   "subscription-created",
   "subscription-cancelled",
@@ -65,6 +72,8 @@ export class StandIn {
   private readonly buckets = new Map<string, Bucket>();
   private readonly counts = new Map<string, number>();
   private readonly server: Server;
+  /** From where results of bulk operations are downloaded. */
+  readonly files = new FileHost((what) => this.invalid.push(what));
   private posting: Promise<unknown> = Promise.resolve();
 
   private constructor(options: StandInOptions) {
@@ -87,11 +96,14 @@ export class StandIn {
   /** Listens on 127.0.0.1. */
   static async start(options: StandInOptions = {}): Promise<StandIn> {
     const standIn = new StandIn(options);
+    await standIn.files.start();
     await new Promise<void>((listening) => standIn.server.listen(standIn.options.port, "127.0.0.1", listening));
     return standIn;
   }
 
   async stop(): Promise<void> {
+    for (const { bulk } of this.shops.values()) bulk.stop();
+    await this.files.stop();
     this.server.closeAllConnections();
     await new Promise((closed) => this.server.close(closed));
   }
@@ -115,6 +127,12 @@ export class StandIn {
       firstId: FIRST_ID + BigInt(index) * IDS_PER_SHOP,
       shopNumber: 548_380_009 + index,
       onWebhook: (webhook) => this.post(webhook),
+      bulk: {
+        refuse: refuseBulkQuery,
+        lines: (of, query) => bulkLines(of, query, (what) => this.invalid.push(what)),
+        unknown: (what) => this.invalid.push(what),
+        files: this.files,
+      },
     });
     this.shops.set(domain, shop);
     this.buckets.set(domain, new Bucket(this.options.maximumAvailable, this.options.restoreRate));
@@ -168,7 +186,7 @@ export class StandIn {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     const raw = Buffer.concat(chunks).toString();
-    if (request.url?.startsWith("/control") === true) return write(response, this.answerControl(request, raw));
+    if (request.url?.startsWith("/control") === true) return write(response, await this.answerControl(request, raw));
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
@@ -180,7 +198,12 @@ export class StandIn {
       outcome: "fault",
     };
     this.requests.push(log);
-    const fault = this.fault({ shop: domain, operation: log.operation, n: this.count(`${domain} ${log.operation}`) });
+    const fault = this.fault({
+      shop: domain,
+      operation: log.operation,
+      n: this.count(`${domain} ${log.operation}`),
+      variables: (isToken ? undefined : asRequest(body).variables) ?? {},
+    });
     if (fault === "reset") return void request.socket.destroy();
     if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
     if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
@@ -193,10 +216,10 @@ export class StandIn {
   }
 
   /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */
-  private answerControl(request: IncomingMessage, raw: string): Answer {
+  private async answerControl(request: IncomingMessage, raw: string): Promise<Answer> {
     const { pathname, searchParams } = new URL(request.url ?? "", this.address);
     try {
-      if (request.method === "POST") return json(200, { result: runCommand(this, JSON.parse(raw)) });
+      if (request.method === "POST") return json(200, { result: (await runCommand(this, JSON.parse(raw))) ?? null });
       return json(200, readState(this, pathname.slice("/control/".length), searchParams));
     } catch (error) {
       return json(400, { error: error instanceof Error ? error.message : String(error) });
@@ -215,6 +238,7 @@ export class StandIn {
     if (shop === undefined) return json(404, { errors: "Not Found" });
     if (body["client_id"] !== this.options.clientId || body["client_secret"] !== this.options.clientSecret)
       return json(401, { error: "invalid_client" });
+    if (shop.access !== "open") return json(...REFUSED[shop.access]);
     if (!shop.installed) return json(400, { error: "app_not_installed" });
     const { status, body: granted } = shop.tokens.grant(body, shop.scopes.join(","));
     if (status === 200) log.outcome = "ok";
@@ -237,6 +261,7 @@ export class StandIn {
     log.outcome = "unauthorized";
     const token = request.headers["x-shopify-access-token"];
     if (!shop.tokens.isGood(typeof token === "string" ? token : undefined)) return json(401, BAD_TOKEN);
+    if (shop.access !== "open") return json(...REFUSED[shop.access]);
     const answer = await answerGraphql({
       shop,
       request: asRequest(body),

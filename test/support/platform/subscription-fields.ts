@@ -1,4 +1,4 @@
-import { listPage } from "./connection.ts";
+import { listPage, type PageArguments } from "./connection.ts";
 import type { Fields } from "./context.ts";
 import type { Cycle } from "./cycles.ts";
 import { moneyV2 } from "./money.ts";
@@ -8,6 +8,24 @@ import { utc } from "./timestamps.ts";
 interface ContractLine {
   contract: ContractRow;
   line: LineRow;
+}
+
+const LAST_ERROR: Record<string, string> = {
+  SubscriptionBillingAttemptPaymentError: "PAYMENT_ERROR",
+  SubscriptionBillingAttemptInventoryError: "INVENTORY_ERROR",
+};
+
+interface EditedContract {
+  cycle: Cycle;
+  lines: readonly LineRow[];
+}
+
+function linesPage(contract: ContractRow, lines: readonly LineRow[], args: PageArguments) {
+  return listPage(
+    lines.map((line): ContractLine => ({ contract, line })),
+    args,
+    ({ line }) => line.key,
+  );
 }
 
 const contract: Fields<ContractRow> = {
@@ -30,15 +48,13 @@ const contract: Fields<ContractRow> = {
     const state = attempts.findLast(({ completedAt }) => completedAt !== null)?.state;
     return state === undefined ? null : state.toUpperCase();
   },
-  lastBillingAttemptErrorType: ({ attempts }) =>
-    attempts.findLast(({ completedAt }) => completedAt !== null)?.state === "failed" ? "PAYMENT_ERROR" : null,
+  lastBillingAttemptErrorType: ({ attempts }, _, { errorType }) => {
+    const { state, code } = attempts.findLast(({ completedAt }) => completedAt !== null) ?? {};
+    if (state !== "failed") return null;
+    return LAST_ERROR[errorType(code ?? "")] ?? "OTHER";
+  },
   note: () => null,
-  lines: (row, args) =>
-    listPage(
-      row.lines.map((line): ContractLine => ({ contract: row, line })),
-      args,
-      ({ line }) => line.key,
-    ),
+  lines: (row, args) => linesPage(row, row.lines, args),
   linesCount: ({ lines }) => ({ count: lines.length, precision: "EXACT" }),
   billingAttempts: ({ attempts }, args) => listPage(attempts, args, ({ n }) => n),
   orders: ({ originOrder, attempts }, args) =>
@@ -72,10 +88,24 @@ const cycle: Fields<Cycle> = {
   cycleIndex: ({ index }) => index,
   cycleStartAt: ({ startAt }) => utc(startAt),
   cycleEndAt: ({ endAt }) => utc(endAt),
-  billingAttemptExpectedDate: ({ endAt }) => utc(endAt),
+  billingAttemptExpectedDate: ({ expectedAt }) => utc(expectedAt),
   status: ({ billed }) => (billed ? "BILLED" : "UNBILLED"),
   sourceContract: (row) => row.contract,
+  editedContract: (row) => (row.editedLines === null ? null : { cycle: row, lines: row.editedLines }),
   billingAttempts: ({ attempts }, args) => listPage(attempts, args, ({ n }) => n),
+};
+
+const editedContract: Fields<EditedContract> = {
+  createdAt: ({ cycle: { contract } }) => utc(contract.createdAt),
+  updatedAt: ({ cycle: { contract } }) => utc(contract.updatedAt),
+  currencyCode: ({ cycle: { contract } }) => contract.currency,
+  customer: ({ cycle: { contract } }) => (contract.customer.deleted ? null : contract.customer),
+  lines: ({ cycle: { contract }, lines }, args) => linesPage(contract, lines, args),
+  linesCount: ({ lines }) => ({ count: lines.length, precision: "EXACT" }),
+};
+
+const inventoryError: Fields<unknown> = {
+  insufficientStockProductVariants: (_, args) => listPage([], args, () => 0),
 };
 
 const attempt: Fields<AttemptRow> = {
@@ -107,5 +137,7 @@ export const SUBSCRIPTION_FIELDS: Record<string, Fields<never>> = {
   SubscriptionContract: contract,
   SubscriptionLine: contractLine,
   SubscriptionBillingCycle: cycle,
+  SubscriptionBillingCycleEditedContract: editedContract,
   SubscriptionBillingAttempt: attempt,
+  SubscriptionBillingAttemptInventoryError: inventoryError,
 };

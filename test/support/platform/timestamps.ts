@@ -1,3 +1,10 @@
+/** @throws if the text is not a date */
+export function readDate(text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new Error(`${text} is not a date`);
+  return time;
+}
+
 const OFFSET_MS = 5 * 3_600_000;
 
 /** Writes a time as GraphQL does, in UTC. */

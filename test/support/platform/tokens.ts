@@ -40,6 +40,11 @@ export class Tokens {
     return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
   }
 
+  /** Access tokens stay good until their end, but no refresh token is accepted any more. */
+  endRefreshTokens(): void {
+    this.refresh.clear();
+  }
+
   revoke(): void {
     this.access.clear();
     this.refresh.clear();

@@ -1,4 +1,4 @@
-import type { DiscountRow, LineRow, OrderRow } from "./rows.ts";
+import type { ContractRow, DiscountRow, LineRow, OrderRow } from "./rows.ts";
 
 interface Allocation {
   /** The place among the discounts of the order. */
@@ -10,6 +10,7 @@ interface Allocation {
 export interface OrderLine {
   readonly order: OrderRow;
   readonly line: LineRow;
+  readonly contract: ContractRow | null;
   readonly n: number;
   readonly discount: number;
   readonly allocations: readonly Allocation[];
@@ -30,7 +31,8 @@ export function orderTotals(order: OrderRow): OrderTotals {
       .map((discount, index) => ({ index, discount, amount: discount.perLine[position] ?? 0 }))
       .filter(({ amount }) => amount > 0);
     const discount = allocations.reduce((total, { amount }) => total + amount, 0);
-    return { order, line, n: order.n + 1 + position, discount, allocations };
+    const contract = order.lineContracts?.[position] ?? order.contract;
+    return { order, line, contract, n: order.n + 1 + position, discount, allocations };
   });
   const gross = lines.reduce((total, { line }) => total + line.price * line.quantity, 0);
   const discount = lines.reduce((total, line) => total + line.discount, 0);

@@ -93,14 +93,17 @@ export function attemptBody(shop: ShopRows, attempt: AttemptRow): Exact {
   };
 }
 
-export function cycleBody(shop: ShopRows, { contract, index, startAt, endAt, skipped, edited }: Cycle): Exact {
+export function cycleBody(
+  shop: ShopRows,
+  { contract, index, startAt, endAt, expectedAt, skipped, edited }: Cycle,
+): Exact {
   return {
     subscription_contract_id: shop.idOf(contract.n),
     cycle_start_at: zoned(startAt),
     cycle_end_at: zoned(endAt),
     cycle_index: index,
     contract_edit: null,
-    billing_attempt_expected_date: zoned(endAt),
+    billing_attempt_expected_date: zoned(expectedAt),
     skipped,
     edited,
   };
@@ -204,7 +207,10 @@ export function orderBody(shop: ShopRows, order: OrderRow): Exact {
   };
 }
 
-export function appSubscriptionBody(shop: ShopRows, { n, name, status, createdAt }: AppSubscription): Exact {
+export function appSubscriptionBody(
+  shop: ShopRows,
+  { n, name, status, planHandle, createdAt }: AppSubscription,
+): Exact {
   return {
     app_subscription: {
       admin_graphql_api_id: `gid://shopify/AppSubscription/${shop.idOf(n)}`,
@@ -217,9 +223,14 @@ export function appSubscriptionBody(shop: ShopRows, { n, name, status, createdAt
       capped_amount: null,
       price: "10.00",
       interval: "every_30_days",
-      plan_handle: name.toLowerCase().replaceAll(" ", "-"),
+      plan_handle: planHandle,
     },
   };
+}
+
+export function scopesBody(shop: ShopRows, previous: readonly string[]): Exact {
+  const shopId = `gid://shopify/Shop/${shop.number}`;
+  return { id: shop.number, shop_id: shopId, previous, current: shop.scopes, updated_at: zoned(shop.now()) };
 }
 
 export function shopBody(shop: ShopRows): Exact {

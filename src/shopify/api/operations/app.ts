@@ -1,19 +1,27 @@
 import { type NoVariables, operation } from "./operation.ts";
 
+/** A shop's subscription to the app. Its lines name the plan's handle if the app's prices are kept by the platform. */
+interface AppSubscriptionNode {
+  name: string;
+  status: string;
+  lineItems: { plan: { pricingDetails: { planHandle?: string | null } } }[];
+}
+
 /** What the app may do in a shop, what the shop pays for it, and which shop it is. */
 export interface Installation {
   currentAppInstallation: {
     accessScopes: { handle: string }[];
-    activeSubscriptions: { name: string; status: string }[];
-    /** At most one: it shows whether there ever was one. */
-    allSubscriptions: { nodes: { name: string }[] };
+    /** The newest ones, whatever their status. `activeSubscriptions` would leave out a frozen one. */
+    allSubscriptions: { nodes: AppSubscriptionNode[] };
   };
   shop: { myshopifyDomain: string; currencyCode: string };
 }
 
 export const INSTALLATION = operation<NoVariables, Installation>(`query Installation {
   currentAppInstallation {
-    accessScopes { handle } activeSubscriptions { name status } allSubscriptions(first: 1) { nodes { name } } }
+    accessScopes { handle }
+    allSubscriptions(first: 5, reverse: true, sortKey: CREATED_AT) {
+      nodes { name status lineItems { plan { pricingDetails { ... on AppRecurringPricing { planHandle } } } } } } }
   shop { myshopifyDomain currencyCode } }`);
 
 /** Starts a workflow in the platform's automation tool. */

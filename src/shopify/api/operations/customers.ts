@@ -16,13 +16,13 @@ export const CUSTOMER_FIELDS = `id firstName lastName updatedAt
 /** Customers by the time of their last change. */
 export const CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
   `query Customers($after: String, $query: String) {
-    customers(first: 100, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(CUSTOMER_FIELDS)} } }`,
+    customers(first: 250, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(CUSTOMER_FIELDS)} } }`,
 );
 
 /** Customers in an order that does not change. */
 export const ALL_CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
   `query AllCustomers($after: String, $query: String) {
-    customers(first: 100, after: $after, query: $query, sortKey: ID) { ${pageOf(CUSTOMER_FIELDS)} } }`,
+    customers(first: 250, after: $after, query: $query, sortKey: ID) { ${pageOf(CUSTOMER_FIELDS)} } }`,
 );
 
 export const CUSTOMER_BY_ID = operation<{ id: string }, { customer: CustomerNode | null }>(

@@ -33,13 +33,16 @@ export interface OrderNode {
   lineItems: Page<OrderLineNode>;
 }
 
-/** The lines of orders cost many points, so one query reads few orders. */
-export const MAX_ORDERS_PER_QUERY = 5;
+const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus";
 
-export const ORDERS_BY_ID = operation<{ ids: string[] }, { nodes: (OrderNode | null)[] }>(
-  `query OrdersById($ids: [ID!]!) {
-    nodes(ids: $ids) { ... on Order { id createdAt processedAt displayFinancialStatus
-      lineItems(first: 10) { ${pageOf(LINE_FIELDS)} } } } }`,
+export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
+
+/** The same in the form of a bulk query, whose lines need an id. */
+export const ORDER_BULK_FIELDS = `${OWN_FIELDS} lineItems { edges { node { id ${LINE_FIELDS} } } }`;
+
+/** @param query a filter in the platform's search syntax */
+export const ORDERS_COUNT = operation<{ query: string }, { ordersCount: { count: number } | null }>(
+  "query OrdersCount($query: String) { ordersCount(query: $query, limit: null) { count } }",
 );
 
 export const ORDER_LINES = operation<
@@ -50,22 +53,8 @@ export const ORDER_LINES = operation<
     order(id: $id) { lineItems(first: 50, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );
 
-/** An order with only the contracts of its lines. */
-export interface OrderContractsNode {
-  id: string;
-  lineItems: Page<{ contract: Gid | null }>;
-}
-
-function orderContracts(lineCount: number): string {
-  return `id lineItems(first: ${lineCount}) { ${pageOf("contract { id }")} }`;
-}
-
 /** Orders by the time of their last change. */
-export const ORDERS = operation<PageVariables, { orders: Page<OrderContractsNode> }>(
-  `query Orders($after: String, $query: String) {
-    orders(first: 15, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(orderContracts(25))} } }`,
-);
-
-export const ORDER_CONTRACTS = operation<{ id: string }, { order: OrderContractsNode | null }>(
-  `query OrderContracts($id: ID!) { order(id: $id) { ${orderContracts(50)} } }`,
+export const CHANGED_ORDERS = operation<PageVariables, { orders: Page<Gid & { updatedAt: string }> }>(
+  `query ChangedOrders($after: String, $query: String) {
+    orders(first: 250, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf("id updatedAt")} } }`,
 );

@@ -1,0 +1,44 @@
+import type { Page } from "../paging.ts";
+import { type Gid, operation, type PageVariables, pageOf } from "./operation.ts";
+
+type AttemptState =
+  | { __typename: "SubscriptionBillingAttemptSuccessState"; order: Gid | null }
+  | {
+      __typename: "SubscriptionBillingAttemptFailedState";
+      error: { general?: string; payment?: string; inventory?: string };
+    }
+  | { __typename: "SubscriptionBillingAttemptActionRequiredState" | "SubscriptionBillingAttemptPendingState" };
+
+export interface AttemptNode {
+  createdAt: string;
+  completedAt: string | null;
+  state: AttemptState;
+}
+
+// The code of each kind of error has a type of its own, so each needs a name of its own.
+export const ATTEMPT_FIELDS = `createdAt completedAt state { __typename
+  ... on SubscriptionBillingAttemptSuccessState { order { id } }
+  ... on SubscriptionBillingAttemptFailedState { error {
+    ... on SubscriptionBillingAttemptGeneralError { general: code }
+    ... on SubscriptionBillingAttemptPaymentError { payment: code }
+    ... on SubscriptionBillingAttemptInventoryError { inventory: code } } } }`;
+
+export const CYCLE_ATTEMPTS = operation<
+  { id: string; index: number; after: string | null },
+  { subscriptionBillingCycle: { billingAttempts: Page<AttemptNode> } | null }
+>(
+  `query CycleAttempts($id: ID!, $index: Int!, $after: String) {
+    subscriptionBillingCycle(billingCycleInput: {contractId: $id, selector: {index: $index}}) {
+      billingAttempts(first: 50, after: $after) { ${pageOf(ATTEMPT_FIELDS)} } } }`,
+);
+
+export interface ContractAttempt extends Pick<AttemptNode, "createdAt" | "completedAt"> {
+  subscriptionContract: Gid;
+}
+
+/** The contracts of attempts, by the time when the attempts began. */
+export const ATTEMPTS = operation<PageVariables, { subscriptionBillingAttempts: Page<ContractAttempt> }>(
+  `query Attempts($after: String, $query: String) {
+    subscriptionBillingAttempts(first: 250, after: $after, query: $query, sortKey: CREATED_AT) {
+      ${pageOf("createdAt completedAt subscriptionContract { id }")} } }`,
+);

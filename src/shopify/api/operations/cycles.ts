@@ -1,0 +1,95 @@
+import type { Page } from "../paging.ts";
+import { ATTEMPT_FIELDS, type AttemptNode } from "./attempts.ts";
+import { type ContractLineNode, LINE_FIELDS } from "./contracts.ts";
+import { type Operation, operation, pageOf } from "./operation.ts";
+
+/** A cycle without its attempts. */
+export interface CycleState {
+  cycleIndex: number;
+  status: "BILLED" | "UNBILLED";
+  skipped: boolean;
+  edited: boolean;
+  cycleStartAt: string;
+  billingAttemptExpectedDate: string;
+}
+
+const CYCLE_STATE_FIELDS = "cycleIndex status skipped edited cycleStartAt billingAttemptExpectedDate";
+
+export interface CycleNode extends CycleState {
+  billingAttempts: Page<AttemptNode>;
+}
+
+const CYCLE_FIELDS = `${CYCLE_STATE_FIELDS} billingAttempts(first: 6) { ${pageOf(ATTEMPT_FIELDS)} }`;
+
+/** Cycles `from` to `to` of a contract. */
+export interface CyclesVariables {
+  id: string;
+  from: number;
+  to: number;
+  /** The number of these cycles. */
+  count: number;
+}
+
+interface CyclesData {
+  subscriptionBillingCycles: { nodes: CycleNode[] };
+}
+
+export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(
+  `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
+    subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
+      billingCyclesIndexRangeSelector: {startIndex: $from, endIndex: $to}) { nodes { ${CYCLE_FIELDS} } } }`,
+);
+
+/** Cycles of a contract by the date when they are billed. */
+export interface CyclesByDateVariables {
+  id: string;
+  start: string;
+  end: string;
+  count: number;
+}
+
+export const BILLING_CYCLES_BY_DATE = operation<CyclesByDateVariables, CyclesData>(
+  `query BillingCyclesByDate($id: ID!, $start: DateTime!, $end: DateTime!, $count: Int!) {
+    subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
+      billingCyclesDateRangeSelector: {startDate: $start, endDate: $end}) { nodes { ${CYCLE_FIELDS} } } }`,
+);
+
+/** One cycle without its attempts costs one point, so many contracts fit into one query. */
+export const MAX_CYCLES_PER_LOOKUP = 200;
+
+/** Which cycle of which contract. */
+export interface CycleAddress {
+  contract: string;
+  index: number;
+}
+
+/** Looks up many cycles at once, by alias: `c0`, `c1` and so on. */
+export function cycleLookup(addresses: readonly CycleAddress[]): {
+  operation: Operation<Record<string, string | number>, Record<string, CycleState | null>>;
+  variables: Record<string, string | number>;
+} {
+  const declared = addresses.map((_, n) => `$i${n}: ID!, $n${n}: Int!`).join(", ");
+  const fields = addresses.map(
+    (_, n) =>
+      `c${n}: subscriptionBillingCycle(billingCycleInput: {contractId: $i${n}, selector: {index: $n${n}}}) { ${CYCLE_STATE_FIELDS} }`,
+  );
+  const variables = addresses.flatMap(({ contract, index }, n) => [
+    [`i${n}`, contract],
+    [`n${n}`, index],
+  ]);
+  return {
+    // The number is a part of the name, because queries of one name must cost the same.
+    operation: operation(`query CycleLookup${addresses.length}(${declared}) { ${fields.join(" ")} }`),
+    variables: Object.fromEntries(variables),
+  };
+}
+
+/** The lines of an edited cycle; no contract if only its date was edited. */
+export const EDITED_LINES = operation<
+  { id: string; index: number; after: string | null },
+  { subscriptionBillingCycle: { editedContract: { lines: Page<ContractLineNode> } | null } | null }
+>(
+  `query EditedLines($id: ID!, $index: Int!, $after: String) {
+    subscriptionBillingCycle(billingCycleInput: {contractId: $id, selector: {index: $index}}) {
+      editedContract { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } } }`,
+);

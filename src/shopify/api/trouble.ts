@@ -1,0 +1,35 @@
+/** What to do if the platform accepts neither the access token nor a way to get another one. */
+const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
+
+/**
+ * Why the platform refuses the connection of a shop, and what to do.
+ * @param status the HTTP status of a request with the shop's token
+ * @returns undefined for any other status
+ */
+export function troubleOfStatus(status: number): string | undefined {
+  switch (status) {
+    case 401:
+      return `the platform refuses the shop's token (HTTP 401); ${CONNECT_AGAIN}`;
+    case 402:
+      return "the shop is frozen, because a bill is unpaid (HTTP 402); nothing can be done but wait until it is paid";
+    case 403:
+      return (
+        "the shop or the platform does not allow the app (HTTP 403); " +
+        "look at the app in the shop and in the platform's developer dashboard"
+      );
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * The same for a request for a token.
+ * @param error the code in the answer, of RFC 6749 (5.2); undefined if it has none
+ */
+export function troubleOfTokenRequest(status: number, error: string | undefined): string {
+  if (error === "invalid_grant") return `the refresh token has ended (HTTP ${status}: ${error}); ${CONNECT_AGAIN}`;
+  const known = status === 401 ? undefined : troubleOfStatus(status);
+  const detail = error === undefined ? "" : `: ${error.slice(0, 100)}`;
+  const advice = "check the app's client id and secret, and whether the app is installed in the shop";
+  return known ?? `the platform gave no token, HTTP ${status}${detail}; ${advice}`;
+}

@@ -1,0 +1,144 @@
+import { connectReason } from "../../domain/connect-reason.ts";
+import type { Sleep } from "../../lib/sleep.ts";
+import { BulkFailure } from "./bulk-failure.ts";
+
+export interface FileDependencies {
+  fetch: typeof globalThis.fetch;
+  sleep: Sleep;
+  /** Whether the address may begin with http://, as that of a platform for tests. */
+  allowHttp: boolean;
+  /** How long the host may send nothing. */
+  idleTimeoutMs?: number;
+}
+
+/** Where a file is. An address works only for some time, so it is asked for again after the host refused it. */
+export interface FileAddress {
+  url: string;
+  /** undefined if the platform does not say it. */
+  byteCount: number | undefined;
+}
+
+const IDLE_TIMEOUT_MS = 60_000;
+/** In sequence, without a single byte in between. */
+const MAX_FAILURES = 5;
+const FIRST_WAIT_MS = 1_000;
+/** Several times the file of the largest shop that sds can serve. It keeps a wrong file from filling the disk. */
+const MAX_FILE_BYTES = 64 * 1024 ** 3;
+
+/** A download that failed. Another try may work. */
+class DownloadError extends Error {
+  /** Whether the host refused the address. */
+  readonly refused: boolean;
+
+  constructor(message: string, refused = false) {
+    super(message);
+    this.refused = refused;
+  }
+}
+
+/**
+ * Reads a file from a byte on to its end. A download that breaks off continues where it stopped.
+ * @throws BulkFailure if the file cannot be read to its end; what `addressOf` throws
+ */
+export async function* readFileBytes(
+  dependencies: FileDependencies,
+  addressOf: () => Promise<FileAddress>,
+  from: number,
+): AsyncGenerator<Uint8Array> {
+  let address = await addressOf();
+  let offset = from;
+  for (let failures = 0; ; ) {
+    try {
+      for await (const chunk of download(dependencies, address, offset)) {
+        offset += chunk.length;
+        failures = 0;
+        yield chunk;
+      }
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof DownloadError)) throw thrown;
+      failures += 1;
+      if (failures > MAX_FAILURES) throw new BulkFailure(thrown.message);
+      await dependencies.sleep(FIRST_WAIT_MS * 2 ** (failures - 1));
+      if (thrown.refused) address = await addressOf();
+    }
+  }
+}
+
+/** @throws DownloadError; BulkFailure where another try does not help */
+async function* download(
+  { fetch, allowHttp, idleTimeoutMs = IDLE_TIMEOUT_MS }: FileDependencies,
+  { url, byteCount }: FileAddress,
+  offset: number,
+): AsyncGenerator<Uint8Array> {
+  const idle = new AbortController();
+  const timer = setTimeout(() => idle.abort(), idleTimeoutMs);
+  try {
+    const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
+    if (response === undefined) return;
+    const { body, begin, end: sentEnd } = startOf(response, offset);
+    // The platform knows the size. A host that sends less would lose data without a word.
+    const end = byteCount ?? sentEnd;
+    if (Math.max(begin, end ?? 0) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
+    let position = begin;
+    for await (const chunk of body) {
+      timer.refresh();
+      // A host that ignores the range sends what is known already.
+      const unknown = chunk.subarray(Math.max(0, offset - position));
+      position += chunk.length;
+      if (position > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
+      if (unknown.length > 0) yield unknown;
+      // The time that the caller needs is not the host's.
+      timer.refresh();
+    }
+    if (end !== undefined && position < end) throw new DownloadError("the download of the file broke off");
+  } catch (thrown) {
+    if (thrown instanceof DownloadError || thrown instanceof BulkFailure) throw thrown;
+    if (idle.signal.aborted) throw new DownloadError("the host of the file sends nothing");
+    throw new DownloadError(`the download of the file failed: ${connectReason(thrown)}`);
+  } finally {
+    clearTimeout(timer);
+    idle.abort();
+  }
+}
+
+function checkedUrl(text: string, allowHttp: boolean): string {
+  const url = URL.parse(text);
+  const isAllowed = url?.protocol === "https:" || (allowHttp && url?.protocol === "http:");
+  if (url === null || !isAllowed) throw new BulkFailure("the address of the file does not begin with https://");
+  return url.href;
+}
+
+/** Asks for a file without the shop's token, which is not for its host. @returns undefined if no byte is left */
+async function request(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  offset: number,
+  signal: AbortSignal,
+): Promise<Response | undefined> {
+  const options: BunFetchRequestInit = {
+    headers: { Range: `bytes=${offset}-`, "Accept-Encoding": "identity", "User-Agent": "sds" },
+    redirect: "manual",
+    proxy: false,
+    decompress: false,
+    signal,
+  };
+  const response = await fetch(url, options);
+  const { status } = response;
+  if (status === 200 || status === 206) return response;
+  const size = /^bytes \*\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
+  if (status === 416 && size === String(offset)) return undefined;
+  throw new DownloadError(`the host of the file answered HTTP ${status}`, status < 500 && status !== 429);
+}
+
+/** Where the body of a response begins and ends in the file. */
+function startOf({ status, headers, body }: Response, offset: number) {
+  if (body === null) throw new DownloadError("the host of the file sent nothing");
+  if (status === 200) {
+    const length = headers.get("content-length");
+    return { body, begin: 0, end: length === null ? undefined : Number(length) };
+  }
+  const [, begin, size] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
+  if (begin !== String(offset)) throw new BulkFailure("the host of the file sent another part of it");
+  return { body, begin: offset, end: size === "*" ? undefined : Number(size) };
+}

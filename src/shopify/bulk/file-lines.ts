@@ -1,0 +1,67 @@
+import { type JsonObject, parseObject } from "../../lib/exact-json.ts";
+import { BulkFailure } from "./bulk-failure.ts";
+
+/** Objects of a file, one from each line. */
+export interface ObjectBatch {
+  objects: JsonObject[];
+  /** The byte of the file at which the next batch begins. */
+  end: number;
+}
+
+/** A customer or an order line has a few kilobytes. */
+const MAX_LINE_BYTES = 1024 * 1024;
+/** A batch ends at the first of these limits. It is stored in one transaction, and others wait for it. */
+const LINES_PER_BATCH = 500;
+const BYTES_PER_BATCH = 1024 * 1024;
+const NEWLINE = 10;
+
+/**
+ * Reads the objects of a JSONL file, in batches.
+ * @param from the byte at which the chunks begin
+ * @throws BulkFailure for a line that is too long, or is no object
+ */
+export async function* readObjects(chunks: AsyncIterable<Uint8Array>, from: number): AsyncGenerator<ObjectBatch> {
+  let batch: ObjectBatch = { objects: [], end: from };
+  let batchBegin = from;
+  /** The parts of a line whose end did not come yet. */
+  let parts: Uint8Array[] = [];
+  let partBytes = 0;
+
+  function keep(part: Uint8Array): void {
+    partBytes += part.length;
+    if (partBytes > MAX_LINE_BYTES) throw new BulkFailure("a line of the file is too long");
+    parts.push(part);
+  }
+
+  function endLine(newlineBytes: number): void {
+    const text = Buffer.concat(parts).toString();
+    batch.end += partBytes + newlineBytes;
+    parts = [];
+    partBytes = 0;
+    if (text.trim() === "") return;
+    const object = parseObject(text);
+    if (object === undefined) throw new BulkFailure("a line of the file is no JSON object");
+    batch.objects.push(object);
+  }
+
+  function isFull(): boolean {
+    return batch.objects.length >= LINES_PER_BATCH || batch.end - batchBegin >= BYTES_PER_BATCH;
+  }
+
+  for await (const chunk of chunks) {
+    let begin = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, begin)) {
+      keep(chunk.subarray(begin, end));
+      endLine(1);
+      begin = end + 1;
+      if (!isFull()) continue;
+      yield batch;
+      batch = { objects: [], end: batch.end };
+      batchBegin = batch.end;
+    }
+    keep(chunk.slice(begin));
+  }
+  // The last line may have no newline.
+  if (partBytes > 0) endLine(0);
+  if (batch.end > batchBegin) yield batch;
+}

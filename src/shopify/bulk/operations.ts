@@ -1,0 +1,101 @@
+import type { Sleep } from "../../lib/sleep.ts";
+import type { ShopAddress } from "../api/address.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import {
+  BULK_OPERATION,
+  type BulkOperationNode,
+  CANCEL_BULK_OPERATION,
+  RECENT_BULK_OPERATIONS,
+  RUN_BULK_QUERY,
+} from "../api/operations/bulk.ts";
+import { PlatformError } from "../api/platform-error.ts";
+import { BulkFailure } from "./bulk-failure.ts";
+
+/** Queries that the platform runs in the background, with a file as their result. */
+export interface BulkOperations {
+  /**
+   * Starts an operation, or finds the one that an interrupted run has started.
+   * @returns its gid
+   * @throws BulkFailure if the platform does not run the query; PlatformError
+   */
+  begin(shop: ShopAddress, query: string): Promise<string>;
+  /** How an operation is now; undefined if the platform has it, or its file, no more. @throws PlatformError */
+  find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined>;
+  /**
+   * Waits until an operation is complete. One that does not go on is canceled.
+   * @param onWait called after each look, with the objects so far
+   * @throws BulkFailure if it does not become complete; PlatformError
+   */
+  wait(shop: ShopAddress, id: string, onWait: (objectCount: number) => void): Promise<void>;
+}
+
+interface Dependencies {
+  client: GraphqlClient;
+  sleep: Sleep;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 30_000;
+/** The platform says nothing about how long an operation may wait. Pages are slower than this only in huge shops. */
+const MAX_STANDSTILL_MS = 2 * 3_600_000;
+const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
+
+export function createBulkOperations({ client, sleep, clock }: Dependencies): BulkOperations {
+  async function findStarted(shop: ShopAddress, query: string): Promise<string | undefined> {
+    const { bulkOperations } = await client.query(shop, RECENT_BULK_OPERATIONS, {});
+    return bulkOperations.nodes.find((each) => each.query === query && USABLE.includes(each.status))?.id;
+  }
+
+  async function find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined> {
+    const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
+    return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
+  }
+
+  /** A failure changes nothing: the platform ends the operation some day. */
+  async function cancel(shop: ShopAddress, id: string): Promise<void> {
+    try {
+      await client.query(shop, CANCEL_BULK_OPERATION, { id });
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError)) throw thrown;
+    }
+  }
+
+  return {
+    find,
+
+    async begin(shop, query) {
+      const started = await findStarted(shop, query);
+      if (started !== undefined) return started;
+      const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
+      if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
+      // If an answer is lost, the client repeats the request, and the operation that it finds in its way is this one.
+      const repeated = await findStarted(shop, query);
+      if (repeated !== undefined) return repeated;
+      throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
+    },
+
+    async wait(shop, id, onWait) {
+      let seen = "";
+      let seenAt = clock();
+      for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+        const operation = await find(shop, id);
+        if (operation === undefined) throw new BulkFailure("the platform has the result no more");
+        const { status, errorCode, rootObjectCount } = operation;
+        onWait(Number(rootObjectCount));
+        if (status === "COMPLETED") return;
+        if (status !== "CREATED" && status !== "RUNNING") {
+          throw new BulkFailure(`the bulk operation ended with ${[status, errorCode].filter(Boolean).join(", ")}`);
+        }
+        const state = `${status} ${rootObjectCount}`;
+        if (state !== seen) [seen, seenAt] = [state, clock()];
+        if (clock() - seenAt > MAX_STANDSTILL_MS) {
+          await cancel(shop, id);
+          throw new BulkFailure("the bulk operation does not go on");
+        }
+        await sleep(waitMs);
+      }
+    },
+  };
+}

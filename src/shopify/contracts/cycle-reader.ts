@@ -1,0 +1,168 @@
+import type { Subscription } from "../../domain/resources.ts";
+import { isoUtc } from "../../lib/time.ts";
+import type { ShopAddress } from "../api/address.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts";
+import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
+import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
+import { allNodes } from "../api/paging.ts";
+import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { badRecord, dateFrom } from "./values.ts";
+
+/** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
+const FIRST_COUNT = 3;
+/** Cycles in each further query. */
+const FURTHER_COUNT = 12;
+/** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
+const MAX_COUNT = 50;
+/** More than a contract of a cycle each day has in ten years. */
+const MAX_CYCLES = 4_000;
+/** Nobody skips cycles in a row for longer. */
+const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
+
+/** What is known of a contract before its cycles are read. */
+export interface CycleReading {
+  contractGid: string;
+  mirrored: MirroredOrders;
+  /** The contract in the mirror; undefined if it is new. */
+  before: Subscription | undefined;
+  /** How many attempts the contract has; undefined if that is not known. */
+  attemptCount?: number | undefined;
+  /** Whether all cycles up to now are read, because an order is in none of the open ones. */
+  readsSettled?: boolean;
+  /** See `settledTime`. */
+  settledBefore: number;
+}
+
+/** Reads the billing cycles of contracts. @throws PlatformError */
+export interface CycleReader {
+  /** The first cycles that can have changed, of a contract in the mirror. It needs nothing of the platform before. */
+  readOpen(shop: ShopAddress, reading: CycleReading & { before: Subscription }): Promise<CycleNode[]>;
+  /** The first cycles of a contract that the mirror does not have, or has without its cycles. */
+  readFirst(shop: ShopAddress, node: ContractNode, reading: CycleReading): Promise<CycleNode[]>;
+  /** The cycles after the first ones, up to the one after the next billing. */
+  readFurther(
+    shop: ShopAddress,
+    node: ContractNode,
+    reading: CycleReading,
+    first: readonly CycleNode[],
+  ): Promise<CycleNode[]>;
+  /** One cycle; none if there is no such cycle. */
+  readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
+  /** All attempts of a cycle. */
+  attempts(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<AttemptNode[]>;
+  /** The lines of a cycle if they were edited; else undefined. */
+  editedLines(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<ContractLineNode[] | undefined>;
+}
+
+export function createCycleReader(client: GraphqlClient, now: () => number): CycleReader {
+  async function readRange(shop: ShopAddress, id: string, from: number, count: number): Promise<CycleNode[]> {
+    const variables = { id, from, to: from + count - 1, count };
+    return (await client.query(shop, BILLING_CYCLES, variables)).subscriptionBillingCycles.nodes.map(checked);
+  }
+
+  /** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
+  async function readAroundNow(shop: ShopAddress, id: string, start: number, lengthMs: number): Promise<CycleNode[]> {
+    const end = now() + 2 * lengthMs;
+    const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
+    const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
+    return (await client.query(shop, BILLING_CYCLES_BY_DATE, variables)).subscriptionBillingCycles.nodes.map(checked);
+  }
+
+  return {
+    readOpen(shop, { contractGid, mirrored, before, settledBefore }) {
+      const first = firstOpenCycle(mirrored, settledBefore);
+      const { min, max } = intervalMs(before);
+      const isIdle = hasNextBilling(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
+      return isIdle
+        ? readAroundNow(shop, contractGid, settledBefore, min)
+        : readRange(shop, contractGid, first, FIRST_COUNT);
+    },
+
+    readFirst(shop, node, { mirrored, settledBefore, readsSettled = false }) {
+      const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
+      const { max } = intervalMs(node.billingPolicy);
+      const cyclesSoFar = Math.ceil((endOf(node, undefined, now()) - Date.parse(node.createdAt)) / max);
+      const count = Math.min(Math.max(cyclesSoFar + FIRST_COUNT - first, FIRST_COUNT), MAX_COUNT);
+      return readRange(shop, node.id, first, count);
+    },
+
+    async readFurther(shop, node, reading, first) {
+      const all = [...first];
+      while (!isEnough(all, node, reading, now())) {
+        const last = all.at(-1)?.cycleIndex ?? 0;
+        const nodes = await readRange(shop, node.id, last + 1, FURTHER_COUNT);
+        if (all.length > MAX_CYCLES) throw badRecord(`the platform's cycles of ${node.id} do not end`);
+        // Cycles that do not come after the last one would be read again and again.
+        if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
+        all.push(...nodes);
+      }
+      return all.slice(first.length);
+    },
+
+    readOne: (shop, contractGid, index) => readRange(shop, contractGid, index, 1),
+
+    attempts: (shop, contractGid, { cycleIndex, billingAttempts }) =>
+      allNodes(billingAttempts, async (after) => {
+        const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
+        return answer.subscriptionBillingCycle?.billingAttempts;
+      }),
+
+    async editedLines(shop, contractGid, { cycleIndex, edited }) {
+      if (!edited) return undefined;
+      const readPage = async (after: string | null) => {
+        const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
+        return answer.subscriptionBillingCycle?.editedContract?.lines;
+      };
+      const first = await readPage(null);
+      return first && allNodes(first, readPage);
+    },
+  };
+}
+
+/** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
+function checked(cycle: CycleNode): CycleNode {
+  if (!(cycle.cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
+  dateFrom(cycle.cycleStartAt);
+  dateFrom(cycle.billingAttemptExpectedDate);
+  return cycle;
+}
+
+/** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */
+function dueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
+  const before = [...mirrored].filter(([cycleNumber]) => cycleNumber > 0 && cycleNumber < cycle);
+  const [last, order] = before.toSorted(([a], [b]) => a - b).at(-1) ?? [0, undefined];
+  return Date.parse(order?.billedAt ?? startedAt) + (cycle - last) * longestMs;
+}
+
+/** When a contract ended, at the latest; now if it did not end. */
+function endOf(node: ContractNode, before: Subscription | undefined, now: number): number {
+  if (hasNextBilling(node)) return now;
+  return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
+}
+
+/** Whether nothing that counts can come after these cycles. */
+function isEnough(
+  cycles: readonly CycleNode[],
+  node: ContractNode,
+  { mirrored, before, settledBefore, attemptCount, readsSettled = false }: CycleReading,
+  now: number,
+): boolean {
+  const last = cycles.at(-1);
+  if (last === undefined) return true;
+  if (last.cycleIndex < Math.max(0, ...mirrored.keys())) return false;
+  const startAt = Date.parse(last.cycleStartAt);
+  if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
+  if (readsSettled && startAt <= endOf(node, before, now)) return false;
+  if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
+  if (!hasNextBilling(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
+  const next = nextCycle(cycles, mirrored, settledBefore);
+  return next !== undefined && last.cycleIndex > next.cycleIndex;
+}
+
+/** The attempts of these cycles. A cycle with more than a page of them counts as having them all. */
+function attemptsIn(cycles: readonly CycleNode[]): number {
+  return cycles.reduce((sum, { billingAttempts: { nodes, pageInfo } }) => {
+    return sum + (pageInfo.hasNextPage ? Number.POSITIVE_INFINITY : nodes.length);
+  }, 0);
+}

@@ -1,0 +1,56 @@
+import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
+import type { ShopAddress } from "../api/address.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import type { ContractNode } from "../api/operations/contracts.ts";
+import { MAX_NODES_PER_QUERY, NODES } from "../api/operations/nodes.ts";
+import type { OrderNode } from "../api/operations/orders.ts";
+import { isPlatformError } from "../api/platform-error.ts";
+
+/**
+ * Reads contracts and orders by gid. What is asked for at the same time shares a query, because the platform charges a
+ * query by ids like a single object, whatever the number of ids.
+ */
+export interface NodeLoader {
+  /** @returns undefined for a contract that the platform does not have @throws PlatformError */
+  contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;
+  /** @returns undefined for an order that the platform does not have, or does not show @throws PlatformError */
+  order(shop: ShopAddress, gid: string): Promise<OrderNode | undefined>;
+}
+
+type Node = ContractNode | OrderNode;
+
+export function createNodeLoader(client: GraphqlClient): NodeLoader {
+  const groups = new Map<number, GroupCommit<string, Node | null>>();
+
+  function groupOf(shop: ShopAddress): GroupCommit<string, Node | null> {
+    const group = groups.get(shop.id) ?? createGroup(shop);
+    groups.set(shop.id, group);
+    return group;
+  }
+
+  function createGroup(shop: ShopAddress): GroupCommit<string, Node | null> {
+    return createGroupCommit({
+      async commit(gids) {
+        const ids = [...new Set(gids)];
+        const { nodes } = await client.query(shop, NODES, { ids });
+        const byGid = new Map(ids.map((id, index) => [id, nodes[index] ?? null]));
+        return gids.map((gid) => byGid.get(gid) ?? null);
+      },
+      sizeOf: () => 1,
+      maxSize: MAX_NODES_PER_QUERY,
+      // One id that the platform refuses must not fail the others.
+      failsAll: (thrown) => !(isPlatformError(thrown, "refused") && thrown.status === 200),
+    });
+  }
+
+  return {
+    async contract(shop, gid) {
+      const node = await groupOf(shop).submit(gid);
+      return node !== null && "revisionId" in node ? node : undefined;
+    },
+    async order(shop, gid) {
+      const node = await groupOf(shop).submit(gid);
+      return node !== null && "lineItems" in node ? node : undefined;
+    },
+  };
+}

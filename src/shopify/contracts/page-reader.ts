@@ -1,0 +1,133 @@
+import type { MirrorRecord } from "../../domain/platform-records.ts";
+import type { Shop, ShopSettings } from "../../domain/shop.ts";
+import type { GraphqlClient } from "../api/graphql-client.ts";
+import type { AttemptNode } from "../api/operations/attempts.ts";
+import type { ContractWithAttempts } from "../api/operations/contracts.ts";
+import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
+import { isPlatformError } from "../api/platform-error.ts";
+import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
+import type { ContractReader, History } from "./reader.ts";
+
+/** Reads the contracts of a page, with far fewer points than one after another. */
+export interface ContractPageReader {
+  /** @returns for each contract its records, or why it cannot be read @throws PlatformError */
+  read(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<PromiseSettledResult<MirrorRecord[]>[]>;
+}
+
+interface Dependencies {
+  client: GraphqlClient;
+  reader: Pick<ContractReader, "readFrom" | "readWith">;
+  settingsOf: (shopId: number) => Promise<ShopSettings>;
+  now: () => number;
+}
+
+/** The cycles after the billed ones. */
+interface OpenCycles {
+  next: CycleState;
+  following: CycleState;
+}
+
+/**
+ * Most contracts have only successful attempts, one for each cycle so far. Then two cycles tell the whole history: if
+ * there are five attempts, one interval apart, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5.
+ * Of all other contracts every cycle is read.
+ */
+export function createContractPageReader({ client, reader, settingsOf, now }: Dependencies): ContractPageReader {
+  async function lookUp(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
+    const found: (CycleState | null)[] = [];
+    for (let start = 0; start < addresses.length; start += MAX_CYCLES_PER_LOOKUP) {
+      found.push(...(await lookUpTogether(shop, addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP))));
+    }
+    return found;
+  }
+
+  /** One cycle that the platform refuses fails the whole query, so each half is asked for again. */
+  async function lookUpTogether(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
+    const { operation, variables } = cycleLookup(addresses);
+    try {
+      const cycles = await client.query(shop, operation, variables);
+      return addresses.map((_, index) => cycles[`c${index}`] ?? null);
+    } catch (thrown) {
+      if (!isPlatformError(thrown, "refused")) throw thrown;
+      if (addresses.length === 1 || thrown.status !== 200) return addresses.map(() => null);
+      const half = Math.ceil(addresses.length / 2);
+      const [first, second] = [addresses.slice(0, half), addresses.slice(half)];
+      return [...(await lookUpTogether(shop, first)), ...(await lookUpTogether(shop, second))];
+    }
+  }
+
+  /** The two cycles after as many as there were attempts, by contract; none for a contract whose cycles are refused. */
+  async function openCycles(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<Map<string, OpenCycles>> {
+    const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
+      { contract: id, index: attempts.length + 1 },
+      { contract: id, index: attempts.length + 2 },
+    ]);
+    const cycles = await lookUp(shop, addresses);
+    return new Map(
+      nodes.flatMap(({ id }, index) => {
+        const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
+        return next == null || following == null ? [] : [[id, { next, following }]];
+      }),
+    );
+  }
+
+  return {
+    async read(shop, nodes) {
+      const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
+      const regular = nodes.filter(({ billingAttempts }) => hasOnlySuccesses(billingAttempts));
+      const open = await openCycles(shop, regular);
+      return Promise.allSettled(
+        nodes.map((node) => {
+          const cycles = open.get(node.id);
+          const history = cycles && regularHistory(node, cycles, settledBefore);
+          return history === undefined
+            ? reader.readFrom(shop, node, attemptCount(node))
+            : reader.readWith(shop, node, history);
+        }),
+      );
+    },
+  };
+}
+
+function hasOnlySuccesses({ nodes, pageInfo }: ContractWithAttempts["billingAttempts"]): boolean {
+  const isSuccess = ({ state }: AttemptNode) => state.__typename === "SubscriptionBillingAttemptSuccessState";
+  return !pageInfo.hasNextPage && nodes.every(isSuccess);
+}
+
+function attemptCount({ billingAttempts: { nodes, pageInfo } }: ContractWithAttempts): number | undefined {
+  return pageInfo.hasNextPage ? undefined : nodes.length;
+}
+
+/** @returns undefined if the open cycles and the times do not show that the attempts were for the cycles before them */
+function regularHistory(
+  node: ContractWithAttempts,
+  { next, following }: OpenCycles,
+  settledBefore: number,
+): History | undefined {
+  const attempts = node.billingAttempts.nodes.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+  const areOpen = [next, following].every(({ status, edited }) => status === "UNBILLED" && !edited);
+  if (!areOpen) return undefined;
+  const isDue = !next.skipped && Date.parse(next.billingAttemptExpectedDate) >= settledBefore;
+  if (!isDue && hasNextBilling(node)) return undefined;
+  const times = [...attempts.map(({ createdAt }) => createdAt), next.billingAttemptExpectedDate];
+  if (!followEachOther(node, times)) return undefined;
+  const billed = attempts.map((attempt, index) => ({
+    cycleIndex: index + 1,
+    skipped: false,
+    billingAttemptExpectedDate: attempt.createdAt,
+    attempts: [attempt],
+    editedLines: undefined,
+  }));
+  const unbilled = [next, following].map((cycle) => ({ ...cycle, attempts: [], editedLines: undefined }));
+  return { cycles: [...billed, ...unbilled], next: isDue ? next : undefined };
+}
+
+/**
+ * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice, and the number
+ * of attempts does not tell the cycle.
+ */
+function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
+  const { min, max } = intervalMs(billingPolicy);
+  const gaps = times.slice(1).map((time, index) => Date.parse(time) - Date.parse(times[index] ?? time));
+  return gaps.every((gap) => gap > 0.5 * min && gap < 1.5 * max);
+}

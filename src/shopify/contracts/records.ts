@@ -1,0 +1,97 @@
+import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../../domain/platform-records.ts";
+import type { RetryPlan } from "../../domain/retry-plan.ts";
+import type { AttemptNode } from "../api/operations/attempts.ts";
+import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
+import type { CycleState } from "../api/operations/cycles.ts";
+import { type MirroredOrders, nextBillingDate } from "./cycles.ts";
+import { expectedMoney, type NoteRounding } from "./money.ts";
+import type { ContractOrders } from "./orders.ts";
+import { billingAttempt, checkoutAttempt, customerRecord, hasEnded, subscriptionRecord } from "./translate.ts";
+import { dateFrom } from "./values.ts";
+
+/** A cycle with all its attempts. */
+export interface CycleHistory extends Pick<CycleState, "cycleIndex" | "skipped" | "billingAttemptExpectedDate"> {
+  attempts: readonly AttemptNode[];
+  /** The lines of this cycle alone; undefined if it was not edited. */
+  editedLines: readonly ContractLineNode[] | undefined;
+}
+
+/** Everything that is read of a contract. */
+export interface ContractParts {
+  node: ContractNode;
+  lines: readonly ContractLineNode[];
+  /** The customer's gid. The node has none if the platform deleted the person. */
+  customer: string;
+  /** Whether the mirror does not have the contract. */
+  isNew: boolean;
+  mirrored: MirroredOrders;
+  cycles: readonly CycleHistory[];
+  /** The cycle that is billed next; undefined if it is not known. */
+  next: CycleState | undefined;
+  orders: ContractOrders;
+  retryPlan: RetryPlan;
+  noteRounding: NoteRounding;
+  now: number;
+}
+
+/** Makes the records of a contract, in the order in which they are applied. @throws SdsError `bad_record` */
+export function contractRecords(parts: ContractParts): MirrorRecord[] {
+  const { node, lines, customer, isNew, next } = parts;
+  const subscription = subscriptionRecord({ ...node, nextBillingDate: nextBillingDate(node, next) }, lines, customer);
+  const person = node.customer === null ? [] : [customerRecord(node.customer)];
+  const orders = [...checkoutRecords(parts), ...cycleRecords(parts)];
+  // The last order decides whether a cancellation is involuntary, so orders go first. A new contract goes before its
+  // orders, because no order is accepted without its contract.
+  return isNew ? [...person, subscription, ...orders] : [...person, ...orders, subscription];
+}
+
+function checkoutRecords({ node, orders, retryPlan }: ContractParts): BillingCycleRecord[] {
+  if (orders.checkout === undefined) return [];
+  const { money } = orders.checkout;
+  const attempt = checkoutAttempt(orders.checkout.node, money);
+  return [
+    {
+      type: "billing_cycle",
+      subscription: node.id,
+      source: "checkout",
+      cycleNumber: 0,
+      skipped: false,
+      expectedAt: attempt.startedAt,
+      attempts: [attempt],
+      expected: money,
+      contractEnded: hasEnded(node),
+      revision: node.revisionId,
+      retryPlan,
+    },
+  ];
+}
+
+function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
+  const { node, lines, mirrored, cycles, next, orders, retryPlan, noteRounding, now } = parts;
+  const contractMoney = expectedMoney(lines, noteRounding);
+  const contractEnded = hasEnded(node);
+  // A skip counts up to the cycle after the next billing, because no reading looks further.
+  const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
+  return cycles.flatMap(
+    ({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }): BillingCycleRecord[] => {
+      const isSkipped = skipped && cycleIndex <= last;
+      if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
+      const expected: OrderMoney = editedLines === undefined ? contractMoney : expectedMoney(editedLines, noteRounding);
+      return [
+        {
+          type: "billing_cycle",
+          subscription: node.id,
+          source: "recurring",
+          cycleNumber: cycleIndex,
+          skipped,
+          expectedAt: dateFrom(billingAttemptExpectedDate),
+          attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
+          expected,
+          contractEnded,
+          revision: node.revisionId,
+          retryPlan,
+        },
+      ];
+    },
+  );
+}

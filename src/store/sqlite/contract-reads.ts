@@ -1,0 +1,49 @@
+import type { Database } from "bun:sqlite";
+import type { ContractRead } from "../../domain/commit.ts";
+import { afterRead, type StoredRead } from "../contract-reads.ts";
+
+interface StoredRow {
+  contract: string;
+  beganAt: number;
+  orders: string;
+}
+
+/** When contracts were read. */
+export function contractReads(db: Database) {
+  const find = db.prepare<StoredRow, [number, string]>(
+    `SELECT contract, began_at AS beganAt, orders FROM contract_reads
+     WHERE shop_id = +? AND contract IN (SELECT value FROM json_each(+?))`,
+  );
+  const write = db.prepare(
+    `INSERT INTO contract_reads (shop_id, contract, began_at, orders) VALUES (?, ?, ?, ?)
+     ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at, orders = excluded.orders`,
+  );
+  const contractsOf = db.prepare<{ gid: string }, [number, string, number]>(
+    `SELECT DISTINCT json_extract(json, '$.shopifyId') AS gid FROM subscriptions
+     WHERE id IN (
+       SELECT json_extract(json, '$.contractId') FROM orders INDEXED BY orders_by_gid
+       WHERE shop_id = +? AND json_extract(json, '$.shopifyId') = +?
+     ) AND shop_id = +?`,
+  );
+
+  function of(shopId: number, contractGids: readonly string[]): Map<string, StoredRead> {
+    const rows = find.all(shopId, JSON.stringify(contractGids));
+    return new Map(
+      rows.map(({ contract, beganAt, orders }) => [
+        contract,
+        { beganAt, orders: JSON.parse(orders) as Record<string, number> },
+      ]),
+    );
+  }
+
+  return {
+    of,
+    contractsOfOrder: (shopId: number, orderGid: string): string[] =>
+      contractsOf.all(shopId, orderGid, shopId).map(({ gid }) => gid),
+    /** In the transaction of the records that the reading gave. */
+    note(shopId: number, read: ContractRead): void {
+      const { beganAt, orders } = afterRead(read, of(shopId, [read.contract]).get(read.contract));
+      write.run(shopId, read.contract, beganAt, JSON.stringify(orders));
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { createDataRequestReminder } from "../../src/actions/data-request-reminder.ts";
+import { dataRequest } from "../../src/domain/data-request.ts";
+import { createLog } from "../../src/log.ts";
+import { START, testApp } from "../support/app.ts";
+import { gid } from "../support/records.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+test("a request for data is warned of once a day from a week before its end, until it is answered", async () => {
+  const { app, clock, addShop } = await testApp();
+  const { shop } = await addShop();
+  const dataRequests = [1, 2].map((n) => dataRequest(String(n), gid.customer(n), START + n * DAY));
+  await app.store.mirror.applyRecords([{ shop, records: [], dataRequests }], START);
+  const logged: { level: string; requests: number; customer: string; dueAt: string }[] = [];
+  const log = createLog("info", { write: (text) => logged.push(JSON.parse(text)) }, clock.now);
+  const reminder = createDataRequestReminder(app.store.dataRequests, clock.now, log);
+  /** Lets days pass, with a look every hour. @returns how many warnings there were */
+  async function warningsOf(days: number): Promise<number> {
+    const before = logged.length;
+    for (let hour = 0; hour < days * 24; hour += 1) {
+      clock.ms += HOUR;
+      await reminder.remind();
+    }
+    return logged.length - before;
+  }
+
+  clock.ms = START;
+  expect(await warningsOf(24)).toBe(0);
+  expect(await warningsOf(2)).toBe(2);
+  const dueAt = new Date(START + 31 * DAY).toISOString();
+  expect(logged).toMatchObject([
+    { level: "warn", requests: 1, customer: gid.customer(1), dueAt },
+    { level: "warn", requests: 2, customer: gid.customer(1), dueAt },
+  ]);
+  // It goes on after the end.
+  expect(await warningsOf(10)).toBe(10);
+  for (const n of [1, 2]) await app.store.dataRequests.answer(shop.id, gid.customer(n), clock.now());
+  expect(await warningsOf(2)).toBe(0);
+});

@@ -1,0 +1,69 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { SyncRun } from "../../src/domain/sync.ts";
+import { eventually } from "../support/eventually.ts";
+import { PlatformProcess } from "../support/platform-process.ts";
+import { Program } from "../support/program.ts";
+import { readRows } from "../support/rows.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const DOMAIN = "alpha.myshopify.com";
+const CONTRACTS = 2_600;
+
+/** Where the load is killed. */
+const KILLS: [where: string, isThere: (run: SyncRun) => boolean][] = [
+  ["while the platform prepares the files", ({ bulk }) => bulk?.orders?.operation != null],
+  ["in the file of customers", ({ bulk }) => (bulk?.customers?.offset ?? 0) > 0],
+  ["in the file of orders", ({ bulk }) => (bulk?.orders?.offset ?? 0) > 0],
+  ["in the pages of contracts", ({ stage, cursor }) => stage === "subscriptions" && cursor !== null],
+];
+
+/** The run that was not completed, as it is stored. */
+function unfinished({ data }: Program): SyncRun | undefined {
+  const run = readRows(data, "syncs")[0]?.["run"];
+  return typeof run === "string" ? (JSON.parse(run) as SyncRun) : undefined;
+}
+
+test("a large shop is loaded from files in spite of kills, and then follows the platform", async () => {
+  const platform = await new PlatformProcess().start("--maximum-available", "100000", "--restore-rate", "100000");
+  await platform.tell("addShop", { bulk: { delayMs: 400 } });
+  await platform.tell("seed", { contracts: CONTRACTS, renewals: 1, linesEach: 1 });
+  await platform.tell("setDownloads", { bytesPerSecond: 2_000_000 });
+  const program = new Program(undefined, platform.env);
+  await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
+
+  for (const [, isThere] of KILLS) {
+    const { pid, exited } = program.start(["sync"]);
+    await eventually(() => {
+      const run = unfinished(program);
+      return run !== undefined && isThere(run);
+    });
+    process.kill(pid, "SIGKILL");
+    await exited;
+  }
+  const counts = await program.json(["sync"]);
+  expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, orders: 2 * CONTRACTS, skipped: 0 });
+  expect(unfinished(program)).toBeUndefined();
+  expect(readRows(program.data, "staged_orders")).toEqual([]);
+  const { operations } = await platform.spent();
+  expect(operations).toMatchObject({ RunBulkQuery: 2 });
+  expect(operations).not.toHaveProperty("AllCustomers");
+  expect(operations).not.toHaveProperty("Nodes");
+
+  const server = await program.serve();
+  await platform.tell("webhooksTo", { url: `${server.url}/platform/webhooks` });
+  const [contract = ""] = await platform.ids("contract");
+  await platform.tell("pause", { id: contract });
+  await eventually(() =>
+    readRows(program.data, "subscriptions").some(
+      ({ json }) => String(json).includes(contract) && String(json).includes('"PAUSED"'),
+    ),
+  );
+  expect(await platform.invalid()).toEqual([]);
+});
+
+test("a load by pages can be asked for, and not together with --since", async () => {
+  const { status, stderr } = await new Program().run(["sync", "--since", "1h", "--pages"]);
+  expect([status, stderr]).toEqual([2, expect.stringContaining("--since always reads pages: leave out --pages")]);
+});

@@ -1,0 +1,283 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { type ConnectedShop, connected, connectedTo, DOMAIN } from "../../support/connected.ts";
+import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+import { readRows } from "../../support/rows.ts";
+
+// Many cycles take time on a busy machine.
+setDefaultTimeout(30_000);
+
+const DAY_MS = 24 * HOUR_MS;
+const MARCH = "2026-03-01T12:00:00Z";
+
+function nextBillingDate({ shop }: ConnectedShop): Promise<unknown> {
+  return shop.all("subscriptions").then(([contract]) => contract?.["nextBillingDate"]);
+}
+
+/** The mirrored order of a cycle. */
+async function orderOf({ shop }: ConnectedShop, cycleNumber: number, contract?: string) {
+  const subscriptions = await shop.all("subscriptions");
+  const contractId = subscriptions.find(({ shopifyId }) => shopifyId === contract)?.["id"];
+  return (await shop.all("orders")).find(
+    (order) => order["cycleNumber"] === cycleNumber && (contract === undefined || order["contractId"] === contractId),
+  );
+}
+
+/** Points that the platform charges for what runs. */
+async function pointsOf({ platform }: ConnectedShop, run: () => Promise<unknown>): Promise<number> {
+  const before = platform.bucket(DOMAIN).spent;
+  await run();
+  return platform.bucket(DOMAIN).spent - before;
+}
+
+async function load(all: ConnectedShop): Promise<void> {
+  all.test.clock.ms += 60_000;
+  await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+}
+
+describe.each(["webhooks", "a load"])("with %s, the next billing date", (source) => {
+  async function bring(all: ConnectedShop): Promise<void> {
+    if (source === "a load") await load(all);
+    else await all.deliverAll();
+  }
+
+  test("is that of the next cycle, even if no app ever writes it into the contract", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-03-08T12:00:00.000Z");
+    all.test.clock.ms = Date.parse(MARCH) + 7 * DAY_MS;
+    all.remote.succeedAttempt(all.remote.startAttempt(contract, 1));
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-03-15T12:00:00.000Z");
+  });
+
+  test("is not that of a cycle that is skipped", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    all.remote.skipCycle(contract, 1);
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-03-15T12:00:00.000Z");
+  });
+
+  test("is the edited date of a cycle", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    all.remote.editCycle(contract, 1, undefined, "2026-03-10T00:00:00Z");
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-03-10T00:00:00.000Z");
+  });
+
+  test("is what the app wrote, if that lies ahead of the next cycle's start, and not if it lies before", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK" });
+    all.remote.updateContract(contract, { nextBillingDate: "2026-04-20T00:00:00Z" });
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-04-20T00:00:00.000Z");
+    all.remote.updateContract(contract, { nextBillingDate: "2026-02-20T00:00:00Z" });
+    await bring(all);
+    expect(await nextBillingDate(all)).toBe("2026-03-08T12:00:00.000Z");
+  });
+
+  test("is that of the cycle around now after a long pause", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    all.remote.pause(contract);
+    await bring(all);
+    all.test.clock.ms += 100 * 7 * DAY_MS;
+    all.remote.activate(contract);
+    await bring(all);
+    const ahead = Date.parse(String(await nextBillingDate(all))) - all.test.clock.ms;
+    // The cycles of the last weeks may still be charged.
+    expect(ahead).toBeGreaterThan(-40 * DAY_MS);
+    expect(ahead).toBeLessThan(7 * DAY_MS);
+  });
+});
+
+describe("a load of a contract whose attempts were all successful", () => {
+  /** Starts and pays attempts for cycles of a weekly contract, each some days after the contract began. */
+  async function loadedAfter(charges: [cycle: number, day: number][], day: number): Promise<ConnectedShop> {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+    for (const [cycle, chargedAfter] of charges) {
+      all.test.clock.ms = Date.parse(MARCH) + chargedAfter * DAY_MS;
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+    }
+    all.test.clock.ms = Date.parse(MARCH) + day * DAY_MS;
+    await load(all);
+    return all;
+  }
+
+  async function renewalsOf({ shop }: ConnectedShop): Promise<unknown[]> {
+    const numbers = (await shop.all("orders")).map(({ cycleNumber }) => Number(cycleNumber));
+    return numbers.filter((number) => number > 0).toSorted((a, b) => a - b);
+  }
+
+  test("finds the cycle of a charge after cycles that nobody charged", async () => {
+    const all = await loadedAfter(
+      [
+        [1, 7],
+        [5, 35],
+      ],
+      36,
+    );
+    expect(await renewalsOf(all)).toEqual([1, 5]);
+    expect(await nextBillingDate(all)).toBe("2026-04-12T12:00:00.000Z");
+  });
+
+  test("does not count a cycle that was charged twice as two", async () => {
+    const all = await loadedAfter(
+      [
+        [1, 7],
+        [1, 7.5],
+        [2, 14],
+      ],
+      15,
+    );
+    expect(await renewalsOf(all)).toEqual([1, 2]);
+    expect(await nextBillingDate(all)).toBe("2026-03-22T12:00:00.000Z");
+  });
+});
+
+describe("an order of several contracts", () => {
+  const cup = { ...LINE, title: "Cup", price: "8.00", quantity: 1, variant: "gid://shopify/ProductVariant/3" };
+
+  test("counts for each contract with its own lines, whatever brings it", async () => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ email: "ada@example.com" });
+    const [first = "", second = ""] = all.remote.createContracts([
+      { customer, lines: [LINE] },
+      { customer, lines: [cup] },
+    ]);
+    await all.deliverAll();
+    all.remote.succeedAttempts([first, second].map((contract) => all.remote.startAttempt(contract, 1)));
+    await all.deliverAll();
+    all.test.clock.ms += 60_000;
+    const loaded = await connectedTo(all.platform, {}, all.test.clock.ms);
+    await load(loaded);
+    for (const each of [all, loaded]) {
+      for (const cycle of [0, 1]) {
+        expect(await orderOf(each, cycle, first)).toMatchObject({
+          totalCents: 2500,
+          lines: [{ title: "House blend" }],
+        });
+        expect(await orderOf(each, cycle, second)).toMatchObject({ totalCents: 800, lines: [{ title: "Cup" }] });
+      }
+    }
+  });
+
+  test("counts a line without a contract only if no line names the contract", async () => {
+    const all = await connected();
+    const contract = createContract(all.remote);
+    const order = all.remote.originOrder(contract) ?? "";
+    await all.deliverAll();
+    expect(await orderOf(all, 0)).toMatchObject({ shopifyId: order, totalCents: 2500 });
+  });
+});
+
+test("an edited cycle expects what its own lines cost", async () => {
+  const all = await connected();
+  await queueAllEvents(all);
+  const contract = createContract(all.remote);
+  all.remote.editCycle(contract, 1, [LINE, { ...LINE, price: "5.00", quantity: 1 }]);
+  all.remote.failAttempt(all.remote.startAttempt(contract, 1));
+  await all.deliverAll();
+  expect(await orderOf(all, 1)).toMatchObject({ status: "FAILED", totalCents: 3000 });
+  const failed = readRows(join(all.test.folder, "data"), "deliveries").find(({ topic }) => topic === "order.failed");
+  expect(JSON.parse(String(failed?.["body"])).data).toMatchObject({ total_cents: 3000 });
+});
+
+test.each([2, 90])("a charge of cycle %p that counted as settled is found by its order", async (cycle) => {
+  const all = await connected();
+  const contract = createContract(all.remote, { interval: "WEEK", setsNextBillingDate: false });
+  all.remote.pause(contract);
+  await all.deliverAll();
+  all.test.clock.ms += 100 * 7 * DAY_MS;
+  all.remote.activate(contract);
+  await all.deliverAll();
+  const before = await nextBillingDate(all);
+  const order = all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+  await all.deliverAll();
+  expect(await orderOf(all, cycle)).toMatchObject({ status: "PAID", shopifyId: order });
+  // What was not charged before stays settled.
+  expect(await nextBillingDate(all)).toBe(before);
+});
+
+describe("a platform webhook costs at most 25 points", () => {
+  async function pointsAfter(weeks: number, end: (all: ConnectedShop, contract: string) => void): Promise<number> {
+    const all = await connected();
+    const contract = createContract(all.remote, { interval: "WEEK", lines: [LINE] });
+    await all.deliverAll();
+    for (const cycle of [1, 2]) {
+      all.test.clock.ms += 7 * DAY_MS;
+      all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
+      await all.deliverAll();
+    }
+    end(all, contract);
+    await all.deliverAll();
+    all.test.clock.ms += weeks * 7 * DAY_MS;
+    all.remote.updateContract(contract, { lines: [LINE] });
+    return pointsOf(all, all.deliverAll);
+  }
+
+  test("for a contract that was paused 100 weeks ago", async () => {
+    expect(await pointsAfter(100, ({ remote }, contract) => remote.pause(contract))).toBeLessThanOrEqual(25);
+  });
+
+  test("for a contract that was cancelled three years ago", async () => {
+    expect(await pointsAfter(156, ({ remote }, contract) => remote.cancel(contract))).toBeLessThanOrEqual(25);
+  });
+});
+
+test("a changed order that is charged reads its own cycle, and not all cycles since", async () => {
+  const all = await connected();
+  const contract = createContract(all.remote, { interval: "WEEK" });
+  await all.deliverAll();
+  const orders: string[] = [];
+  for (let cycle = 1; cycle <= 20; cycle += 1) {
+    all.test.clock.ms += 7 * DAY_MS;
+    orders.push(all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle)));
+  }
+  await all.deliverAll();
+  all.test.clock.ms += 60_000;
+  all.remote.updateOrder(orders[1] ?? "", { lines: [{ ...LINE, price: "10.00" }] });
+  const begun = all.platform.requests.length;
+  await all.deliverAll();
+  expect(await orderOf(all, 2)).toMatchObject({ totalCents: 2000 });
+  expect(operations(all, begun).filter((name) => name === "BillingCycles")).toHaveLength(2);
+});
+
+test.each([
+  [{ cycleIndex: 1, cycleStartAt: null }, "the platform sent an invalid date"],
+  [{ cycleIndex: 1, billingAttemptExpectedDate: "soon" }, "the platform sent an invalid date"],
+  [{ cycleIndex: 0 }, "the platform sent a billing cycle without a number"],
+])("a contract with a billing cycle like %j waits in the inbox, and is not read for ever", async (fields, error) => {
+  const all = await connected();
+  createContract(all.remote);
+  const cycle = {
+    status: "UNBILLED",
+    skipped: false,
+    edited: false,
+    cycleStartAt: MARCH,
+    billingAttemptExpectedDate: MARCH,
+    billingAttempts: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } },
+    ...fields,
+  };
+  const body = JSON.stringify({ data: { subscriptionBillingCycles: { nodes: [cycle] } } });
+  all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 200, body } : undefined);
+  await all.deliverAll();
+  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting.map((item) => item.error).join()).toContain(error);
+});
+
+test("contracts without any known customer do not end a load", async () => {
+  const all = await connected();
+  for (let n = 0; n < 2; n += 1) {
+    const customer = all.remote.createCustomer();
+    createContract(all.remote, { customer });
+    all.remote.deleteCustomer(customer);
+  }
+  all.test.clock.ms += 60_000;
+  const counts = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  expect(counts).toMatchObject({ subscriptions: 0, skipped: 2 });
+});

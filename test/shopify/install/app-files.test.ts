@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ASKED_SCOPES } from "../../../src/domain/connection.ts";
+import { readWebhook } from "../../../src/shopify/inbox/payload.ts";
+import { appFiles } from "../../../src/shopify/install/app-files.ts";
+
+interface AppFile {
+  access_scopes: { scopes: string };
+  webhooks: {
+    subscriptions: { topics?: string[]; compliance_topics?: string[]; include_fields?: string[]; uri: string }[];
+  };
+}
+
+/** What the platform asks for each topic, from its own documentation. Any one of the scopes is enough. */
+const TOPIC_SCOPES = JSON.parse(
+  readFileSync(join(import.meta.dir, "../../support/platform-webhooks/index.json"), "utf8"),
+) as Record<string, { access_scopes: string[] | null }>;
+
+function parsed(without: string[]): AppFile {
+  return Bun.TOML.parse(
+    appFiles("https://sds.example.com", "client", without)["shopify.app.toml"] ?? "",
+  ) as unknown as AppFile;
+}
+
+function appFile(without: string[]): { scopes: string[]; topics: string[] } {
+  const file = parsed(without);
+  return {
+    scopes: file.access_scopes.scopes.split(","),
+    topics: file.webhooks.subscriptions.flatMap(({ topics = [], compliance_topics = [] }) => [
+      ...topics,
+      ...compliance_topics,
+    ]),
+  };
+}
+
+describe("the file for the platform", () => {
+  test.each([[[]], ...ASKED_SCOPES.map((scope) => [[scope]]), [["read_products", "read_customer_merge"]]])(
+    "asks for the scope of each topic, without %j",
+    (without) => {
+      const { scopes, topics } = appFile(without);
+      // All orders are of no use without orders.
+      const left = without.includes("read_orders") ? [...without, "read_all_orders"] : without;
+      expect(scopes).toEqual(ASKED_SCOPES.filter((scope) => !left.includes(scope)));
+      for (const topic of topics) {
+        const access = TOPIC_SCOPES[topic]?.access_scopes;
+        expect(access, `the platform has no topic ${topic}`).not.toBeUndefined();
+        const isAllowed = access === null || access?.some((scope) => scopes.includes(`read_${scope}`));
+        expect(isAllowed, `${topic} needs ${access}`).toBe(true);
+      }
+    },
+  );
+
+  test("leaves out a topic only with its scope", () => {
+    const { topics } = appFile([]);
+    expect(topics).toContain("app/scopes_update");
+    const left = topics.filter((topic) => !appFile(["read_customer_merge"]).topics.includes(topic));
+    expect(left).toEqual(["customers/merge"]);
+    expect(appFile(["read_all_orders"]).topics).toEqual(topics);
+  });
+
+  test("lets the platform send no more of orders than is read, and everything of the others", () => {
+    const { subscriptions } = parsed([]).webhooks;
+    const uri = "https://sds.example.com/platform/webhooks";
+    expect(new Set(subscriptions.map((each) => each.uri))).toEqual(new Set([uri]));
+    const limited = subscriptions.filter(({ include_fields }) => include_fields !== undefined);
+    const topics = ["orders/create", "orders/paid", "orders/updated", "orders/cancelled"];
+    expect(limited).toEqual([{ topics, include_fields: ["id", "admin_graphql_api_id"], uri }]);
+    const all = subscriptions.flatMap((each) => each.topics ?? []);
+    expect(all.filter((topic) => topic.startsWith("orders/"))).toEqual(topics);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test.each(["create", "paid", "updated", "cancelled"])("names all fields that orders/%s is read from", (name) => {
+    const topic = `orders/${name}`;
+    const sample = readFileSync(join(import.meta.dir, `../../support/platform-webhooks/orders__${name}.json`), "utf8");
+    const fields = parsed([]).webhooks.subscriptions.find(({ topics }) => topics?.includes(topic))?.include_fields;
+    const sent = Object.entries(JSON.parse(sample) as object).filter(([field]) => fields?.includes(field));
+    const read = (text: string) => readWebhook({ topic, text, triggeredAt: 1 });
+    expect(sent).toHaveLength(2);
+    expect(read(JSON.stringify(Object.fromEntries(sent)))).toEqual(read(sample));
+    expect(read(sample)).toMatchObject({ do: "read_order" });
+  });
+
+  test("has no subscription without topics", () => {
+    const { subscriptions } = parsed(["read_orders"]).webhooks;
+    expect(
+      subscriptions.filter(({ topics, compliance_topics }) => (topics ?? compliance_topics)?.length === 0),
+    ).toEqual([]);
+    expect(subscriptions.some(({ include_fields }) => include_fields !== undefined)).toBe(false);
+  });
+});

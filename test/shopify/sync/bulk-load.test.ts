@@ -1,0 +1,376 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
+import { cleanUp } from "../../support/cleanup.ts";
+import { type ConnectedShop, connected, connectedTo } from "../../support/connected.ts";
+import { createContract, HOUR_MS, LINE, operations } from "../../support/connected-shop.ts";
+import { seemLarge } from "../../support/large-shop.ts";
+import type { PlatformShop } from "../../support/platform/shop.ts";
+import { readRows } from "../../support/rows.ts";
+
+setDefaultTimeout(60_000);
+
+function load({ test, shop }: ConnectedShop, pages = false, onProgress?: (progress: SyncProgress) => void) {
+  return test.app.platform.synchronizer.load(shop.shop, { events: false, pages }, onProgress);
+}
+
+/** The mirror, without the times at which it first saw each customer. */
+async function rowsOf({ shop }: ConnectedShop) {
+  const lists = await Promise.all(["customers", "subscriptions", "orders"].map((resource) => shop.all(resource)));
+  for (const customer of lists[0] ?? []) delete customer["createdAt"];
+  return lists.map((rows) => rows.toSorted((a, b) => String(a["id"]).localeCompare(String(b["id"]))));
+}
+
+/** A large shop, with a file from which more than one batch is read. */
+async function largeShop() {
+  const all = await connected();
+  all.remote.seed({ contracts: 260, linesEach: 2, renewals: 1 });
+  all.test.clock.ms += HOUR_MS;
+  seemLarge(all);
+  return all;
+}
+
+/** Expects that the mirror has what a load by pages gives, and that nothing is staged any more. */
+async function expectLoaded(all: ConnectedShop): Promise<void> {
+  const { platform, test } = all;
+  const other = await connectedTo(platform, {}, test.clock.ms);
+  await load(other, true);
+  expect(await rowsOf(all)).toEqual(await rowsOf(other));
+  const data = join(test.folder, "data");
+  const staged = (["order_stages", "staged_orders", "staged_order_lines"] as const).map((table) =>
+    readRows(data, table),
+  );
+  expect(staged).toEqual([[], [], []]);
+  expect(await test.app.store.syncs.unfinished(all.shop.shop.id, "full")).toBeUndefined();
+}
+
+function setHost({ files }: ConnectedShop["platform"], status: number): void {
+  files.behaviour.status = status;
+}
+
+function warnings({ test }: ConnectedShop): string[] {
+  return test.logged.filter((line) => line.includes("cannot read with a bulk operation"));
+}
+
+const CHANGES: ((remote: PlatformShop, n: number) => void)[] = [
+  (remote, n) => void createContract(remote, { lines: Array.from({ length: n * 6 + 1 }, () => LINE) }),
+  (remote, n) => {
+    const customer = remote.createCustomer({ email: `${n}@example.com`, firstName: "Ada", marketing: "subscribed" });
+    const lines = Array.from({ length: n + 1 }, (_, index) => ({ ...LINE, quantity: index + 1 }));
+    remote.createContracts([
+      { customer, lines },
+      { customer, lines: [LINE], interval: "WEEK" },
+    ]);
+  },
+  (remote, n) => remote.updateOrder(one(remote, "order", n), { financialStatus: "REFUNDED" }),
+  (remote, n) => remote.cancelOrder(one(remote, "order", n)),
+  (remote, n) => remote.cancel(one(remote, "contract", n)),
+  (remote) => void remote.placeOrder(),
+  (remote, n) => {
+    const attempt = remote.startAttempt(one(remote, "contract", n), 1);
+    if (n % 3 === 0) return void remote.failAttempt(attempt, "CARD_DECLINED");
+    remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] });
+  },
+];
+
+function one(remote: PlatformShop, kind: "order" | "contract", n: number): string {
+  const ids = remote.ids(kind);
+  return ids[n % ids.length] ?? "";
+}
+
+describe("a load with bulk operations", () => {
+  test("gives the same mirror as a load by pages, whatever the shop has", async () => {
+    const changes = fc.array(fc.record({ change: fc.nat(CHANGES.length - 1), n: fc.nat(20) }), { maxLength: 25 });
+    const property = fc.asyncProperty(changes, fc.integer({ min: 0, max: 1000 }), async (list, shuffledLines) => {
+      const all = await connected();
+      all.remote.seed({ contracts: 3, renewals: 2 });
+      for (const { change, n } of list) {
+        all.test.clock.ms += 1000;
+        try {
+          CHANGES[change]?.(all.remote, n);
+        } catch {
+          // The platform refuses this change now.
+        }
+      }
+      all.test.clock.ms += HOUR_MS;
+      seemLarge(all);
+      all.remote.setBulk({ shuffledLines });
+      await load(all);
+      expect(warnings(all)).toEqual([]);
+      await expectLoaded(all);
+      await cleanUp();
+    });
+    await fc.assert(property, { numRuns: 8 });
+  });
+
+  test("reads customers and orders from files, and no order by its id", async () => {
+    const all = await largeShop();
+    expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520, skipped: 0 });
+    const asked = operations(all);
+    expect(asked.filter((name) => /^(AllCustomers|Nodes|Orders)$/.test(name))).toEqual([]);
+    expect(asked.filter((name) => name === "RunBulkQuery")).toHaveLength(2);
+    expect(all.platform.files.downloads).toHaveLength(2);
+    await expectLoaded(all);
+  });
+
+  test("is not used for a small shop, nor if it is not wanted", async () => {
+    const small = await connected();
+    small.remote.seed({ contracts: 30, renewals: 1 });
+    await load(small);
+    expect(operations(small)).not.toContain("RunBulkQuery");
+    const all = await largeShop();
+    await load(all, true);
+    expect(operations(all)).not.toContain("RunBulkQuery");
+  });
+
+  test("says what the platform prepares, and how much of it is read", async () => {
+    const all = await largeShop();
+    all.remote.setBulk({ delayMs: 5 });
+    const progress: SyncProgress[] = [];
+    await load(all, false, (each) => progress.push(each));
+    const shown = progress.map(({ stage, bulk }) => `${stage} ${bulk?.what} ${bulk?.state}`);
+    expect([...new Set(shown)]).toEqual([
+      "customers customers preparing",
+      "customers customers reading",
+      "orders orders preparing",
+      "orders orders reading",
+      "subscriptions undefined undefined",
+    ]);
+    const read = progress.filter(({ bulk }) => bulk?.what === "orders" && bulk.state === "reading");
+    expect(read.at(-1)).toMatchObject({ done: 520 / 5_000, bulk: { count: 520 } });
+  });
+
+  test("leaves an order that changed after the operation to the platform webhooks and the reconciliation", async () => {
+    const all = await largeShop();
+    const order = all.remote.ids("order")[0] ?? "";
+    seemLarge(all, ({ operation, n }) => {
+      if (operation === "AllContracts" && n === 1) {
+        all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
+        // The platform's webhook is lost.
+        all.remote.outgoing.length = 0;
+        all.test.clock.ms += 1_000;
+      }
+      return undefined;
+    });
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    await all.test.app.platform.synchronizer.reconcile(all.shop.shop);
+    expect((await all.shop.all("orders")).find(({ shopifyId }) => shopifyId === order)).toMatchObject({
+      totalCents: 300,
+    });
+    await expectLoaded(all);
+  });
+});
+
+test("a person who is redacted after the file was made stays redacted", async () => {
+  const all = await largeShop();
+  const customer = all.remote.ids("customer")[0] ?? "";
+  let redacting: Promise<void> | undefined;
+  seemLarge(all, ({ operation }) => {
+    const [customers] = all.remote.bulk.all;
+    if (operation !== "BulkOperation" || customers?.status !== "COMPLETED" || redacting !== undefined) return undefined;
+    all.remote.redactCustomer(customer);
+    redacting = all.deliverAll();
+    return { until: redacting };
+  });
+  await load(all);
+  expect(redacting).toBeDefined();
+  const mirrored = (await all.shop.all("customers")).find(({ shopifyId }) => shopifyId === customer);
+  expect(mirrored).toMatchObject({ email: null, firstName: null, lastName: null });
+});
+
+describe("what bulk operations cannot give is read by pages", () => {
+  const cases: [what: string, set: (all: ConnectedShop) => void, parts: number, reason: string][] = [
+    ["a refused query", ({ remote }) => remote.setBulk({ refuses: ["Order"] }), 1, "cannot contain Order"],
+    ["no operation at all", ({ remote }) => remote.setBulk({ limit: 0 }), 2, "limit reached"],
+    [
+      "a failed operation with partial data",
+      ({ remote }) => remote.setBulk({ failure: { errorCode: "TIMEOUT", afterLines: 100 } }),
+      2,
+      "FAILED, TIMEOUT",
+    ],
+    [
+      "a missing scope",
+      ({ remote }) => remote.setScopes(["read_own_subscription_contracts", "read_customers", "read_orders"]),
+      1,
+      "ACCESS_DENIED",
+    ],
+    ["a host that refuses", ({ platform }) => setHost(platform, 403), 2, "HTTP 403"],
+    ["a host that fails", ({ platform }) => setHost(platform, 503), 2, "HTTP 503"],
+    [
+      "an error of the platform",
+      (all) => seemLarge(all, ({ operation }) => (operation === "RunBulkQuery" ? { status: 500 } : undefined)),
+      2,
+      "HTTP 500",
+    ],
+  ];
+
+  test.each(cases)("after %s", async (_, set, parts, reason) => {
+    const all = await largeShop();
+    set(all);
+    expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
+    expect(warnings(all)).toHaveLength(parts);
+    expect(warnings(all).join("")).toContain(reason);
+    await expectLoaded(all);
+  });
+
+  test("after an operation was canceled, or its file is gone in the middle", async () => {
+    const all = await largeShop();
+    let looks = 0;
+    seemLarge(all, ({ operation }) => {
+      if (operation !== "BulkOperation") return undefined;
+      looks += 1;
+      const [customers] = all.remote.bulk.all;
+      if (looks === 1 && customers !== undefined) customers.status = "CANCELED";
+      return undefined;
+    });
+    all.platform.files.behaviour.cuts = { downloads: 9, afterBytes: 5_000 };
+    const expire = setInterval(() => all.platform.files.downloads.length > 0 && all.remote.expireBulkOperations(), 1);
+    await load(all);
+    clearInterval(expire);
+    expect(warnings(all).join("")).toContain("CANCELED");
+    expect(warnings(all).join("")).toContain("no more");
+    await expectLoaded(all);
+  });
+
+  test("without the count of orders", async () => {
+    const all = await largeShop();
+    const { fault } = all.platform;
+    all.platform.fault = (info) => (info.operation === "OrdersCount" ? { status: 404 } : fault(info));
+    await load(all);
+    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(1);
+    await expectLoaded(all);
+  });
+
+  test("with one operation at a time, the second begins after the first", async () => {
+    const all = await largeShop();
+    all.remote.setBulk({ limit: 1 });
+    await load(all);
+    expect(warnings(all)).toEqual([]);
+    await expectLoaded(all);
+  });
+});
+
+describe("a load that is interrupted", () => {
+  test("anywhere goes on there, with the same operations, and reads no batch twice", async () => {
+    const all = await largeShop();
+    const { syncs } = all.test.app.store;
+    let stopAt = 1;
+    let requests = 0;
+    seemLarge(all, () => {
+      requests += 1;
+      // The answer is lost with the program: what was begun stays begun.
+      return requests >= stopAt ? "lost" : undefined;
+    });
+    let runs = 0;
+    for (let isDone = false; !isDone; runs += 1) {
+      requests = 0;
+      stopAt = runs + 2;
+      isDone = await load(all).then(
+        () => true,
+        () => false,
+      );
+      if (runs > 60) throw new Error("the load does not end");
+      if (!isDone && runs === 8) expect(await syncs.unfinished(all.shop.shop.id, "full")).toBeDefined();
+    }
+    expect(runs).toBeGreaterThan(5);
+    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(2);
+    seemLarge(all);
+    await expectLoaded(all);
+  });
+
+  test("when the platform had just started an operation finds it, and starts no other", async () => {
+    const all = await largeShop();
+    let isKilled = false;
+    seemLarge(all, ({ operation }) => {
+      if (operation === "RunBulkQuery" && !isKilled) {
+        isKilled = true;
+        return "lost";
+      }
+      return isKilled ? { status: 404 } : undefined;
+    });
+    await expect(load(all)).rejects.toThrow("HTTP 404");
+    expect(all.remote.bulk.all).toHaveLength(1);
+    seemLarge(all);
+    await load(all);
+    expect(all.remote.bulk.all).toHaveLength(2);
+    await expectLoaded(all);
+  });
+
+  test("because the platform is down tries bulk operations again", async () => {
+    const all = await largeShop();
+    seemLarge(all, ({ operation }) => (operation === "OldestContract" ? undefined : { status: 503 }));
+    await expect(load(all)).rejects.toThrow("HTTP 503");
+    seemLarge(all);
+    await load(all);
+    expect(operations(all)).not.toContain("Nodes");
+    await expectLoaded(all);
+  });
+
+  test("by a lost answer takes the operation that runs already", async () => {
+    const all = await largeShop();
+    all.remote.setBulk({ limit: 1, delayMs: 20 });
+    // The second one is refused while the first operation runs.
+    seemLarge(all, ({ operation, n }) => (operation === "RunBulkQuery" && n === 3 ? "lost" : undefined));
+    await load(all);
+    expect(warnings(all)).toEqual([]);
+    expect(all.remote.bulk.all).toHaveLength(2);
+    await expectLoaded(all);
+  });
+
+  test("in the middle of a file goes on at that line", async () => {
+    const all = await largeShop();
+    const { orderStages, syncs } = all.test.app.store;
+    const add = orderStages.add;
+    let adds = 0;
+    orderStages.add = async (...args) => {
+      adds += 1;
+      if (adds === 2) throw new Error("killed");
+      return add(...args);
+    };
+    await expect(load(all)).rejects.toThrow("killed");
+    const { bulk } = (await syncs.unfinished(all.shop.shop.id, "full")) ?? {};
+    expect(bulk?.customers).toBeUndefined();
+    expect(bulk?.orders?.offset).toBeGreaterThan(1_000);
+    const begun = all.platform.requests.length;
+    await load(all);
+    expect(all.platform.files.downloads.at(-1)?.range).toBe(`bytes=${bulk?.orders?.offset}-`);
+    expect(operations(all, begun)).not.toContain("RunBulkQuery");
+    expect(adds).toBe(5);
+    await expectLoaded(all);
+  });
+
+  test("and whose result has expired begins a new operation", async () => {
+    const all = await largeShop();
+    const { orderStages } = all.test.app.store;
+    const { begin } = orderStages;
+    orderStages.begin = async () => {
+      throw new Error("killed");
+    };
+    await expect(load(all)).rejects.toThrow("killed");
+    orderStages.begin = begin;
+    all.remote.expireBulkOperations();
+    await load(all);
+    expect(warnings(all)).toEqual([]);
+    expect(operations(all).filter((name) => name === "RunBulkQuery")).toHaveLength(3);
+    await expectLoaded(all);
+  });
+
+  test("and goes on with pages, if that is wanted", async () => {
+    const all = await largeShop();
+    all.platform.files.behaviour.status = 503;
+    all.test.app.store.orderStages.begin = async () => {
+      throw new Error("killed");
+    };
+    await expect(load(all)).rejects.toThrow("killed");
+    await load(all, true);
+    await expectLoaded(all);
+  });
+});
+
+test("two loads at once are harmless", async () => {
+  const all = await largeShop();
+  await Promise.all([load(all), load(all)]);
+  await expectLoaded(all);
+});
