@@ -196,7 +196,7 @@ test("five operations run at once, and each can be canceled", async () => {
 
 test("an operation that runs is canceled once, and leaves no result", async () => {
   const { shop, query, start, poll } = await bulk({ delayMs: 0, shuffledLines: 0 });
-  shop.seed({ contracts: 800 });
+  shop.seed({ contracts: 6_000 });
   const { id } = (await start(ORDERS)).bulkOperation;
   await eventually(async () => Number((await poll(id)).objectCount) > 0);
   shop.bulk.cancel(id);
