@@ -34,7 +34,7 @@ function customersOf(data: string, shopId: number): number {
 }
 
 test("an acknowledged shop/redact is carried out to the end, although the program is killed again and again", async () => {
-  const rows = 700;
+  const rows = 3_000;
   const { program, alpha, beta, before } = await twoShops(rows);
   let left = rows;
   for (let kill = 0; kill <= KILLS; kill += 1) {
