@@ -1,5 +1,6 @@
 import type { Subscription } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
+import { MAX_GAP } from "../../store/contract-orders.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts";
@@ -13,6 +14,8 @@ import { badRecord, dateFrom } from "./values.ts";
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
+/** Cycles that are searched ahead. Further than this after the last order, the mirror finds no order of a contract. */
+const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
 /** More than a contract of a cycle each day has in ten years. */
@@ -30,6 +33,8 @@ export interface CycleReading {
   attemptCount?: number | undefined;
   /** Whether all cycles up to now are read, because an order is in none of the open ones. */
   readsSettled?: boolean;
+  /** A cycle that was charged early: all cycles up to this one are read. */
+  chargedEarly?: number;
   /** See `settledTime`. */
   settledBefore: number;
 }
@@ -47,6 +52,8 @@ export interface CycleReader {
     reading: CycleReading,
     first: readonly CycleNode[],
   ): Promise<CycleNode[]>;
+  /** Some cycles after these: one of them may be charged before its time. */
+  readAhead(shop: ShopAddress, contractGid: string, cycles: readonly CycleNode[]): Promise<CycleNode[]>;
   /** One cycle; none if there is no such cycle. */
   readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
   /** All attempts of a cycle. */
@@ -100,6 +107,13 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
       return all.slice(first.length);
     },
 
+    async readAhead(shop, contractGid, cycles) {
+      const last = cycles.at(-1)?.cycleIndex;
+      if (last === undefined) return [];
+      const ahead = await readRange(shop, contractGid, last + 1, AHEAD_COUNT);
+      return ahead.filter(({ cycleIndex }) => cycleIndex > last);
+    },
+
     readOne: (shop, contractGid, index) => readRange(shop, contractGid, index, 1),
 
     attempts: (shop, contractGid, { cycleIndex, billingAttempts }) =>
@@ -141,16 +155,29 @@ function endOf(node: ContractNode, before: Subscription | undefined, now: number
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
+/** Whether these are all cycles up to now that the mirror does not have as charged. */
+export function areAllSoFar(
+  cycles: readonly CycleNode[],
+  node: ContractNode,
+  { mirrored, before }: CycleReading,
+  now: number,
+): boolean {
+  const [first, last] = [cycles[0], cycles.at(-1)];
+  if (first === undefined || last === undefined) return false;
+  if (first.cycleIndex > firstOpenCycle(mirrored, 0)) return false;
+  return Date.parse(last.cycleStartAt) > endOf(node, before, now);
+}
+
 /** Whether nothing that counts can come after these cycles. */
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,
-  { mirrored, before, settledBefore, attemptCount, readsSettled = false }: CycleReading,
+  { mirrored, before, settledBefore, attemptCount, readsSettled = false, chargedEarly = 0 }: CycleReading,
   now: number,
 ): boolean {
   const last = cycles.at(-1);
   if (last === undefined) return true;
-  if (last.cycleIndex < Math.max(0, ...mirrored.keys())) return false;
+  if (last.cycleIndex < Math.max(chargedEarly, ...mirrored.keys())) return false;
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
   if (readsSettled && startAt <= endOf(node, before, now)) return false;

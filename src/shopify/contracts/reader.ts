@@ -7,7 +7,7 @@ import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import { type CycleReading, createCycleReader } from "./cycle-reader.ts";
+import { areAllSoFar, type CycleReading, createCycleReader } from "./cycle-reader.ts";
 import { nextCycle, settledTime } from "./cycles.ts";
 import { expectedMoney, type NoteRounding } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
@@ -99,16 +99,31 @@ export function createContractReader(dependencies: Dependencies): ContractReader
 
   /** Reads the rest of a contract whose first cycles are read. */
   async function finish(shop: Shop, node: ContractNode, reading: Reading, first: readonly CycleNode[]) {
-    const { mirrored, settledBefore } = reading;
+    const near = await readHistory(shop, node, reading, first);
+    if (!hasUnseenOrder(reading, node, near.cycles)) return make(shop, node, reading, near);
+    // It belongs to a cycle that was charged early, or to one that counted as settled, or to none at all. So both
+    // searches have an end: some cycles ahead, and the cycles up to now.
+    const ahead = await cycleReader.readAhead(shop, node.id, near.open);
+    const far = await readHistory(shop, node, reading, [...near.open, ...ahead]);
+    const isFound = !hasUnseenOrder(reading, node, far.cycles);
+    if (isFound || areAllSoFar(far.open, node, reading, now())) return make(shop, node, reading, far);
+    const charged = ahead.filter(({ billingAttempts }) => billingAttempts.nodes.length > 0);
+    const whole = { ...reading, readsSettled: true, chargedEarly: charged.at(-1)?.cycleIndex ?? 0 };
+    const all = await readHistory(shop, node, whole, await cycleReader.readFirst(shop, node, whole));
+    return make(shop, node, whole, all);
+  }
+
+  /** Reads the cycles after the first ones, the settled ones whose orders changed, and all of their attempts. */
+  async function readHistory(
+    shop: Shop,
+    node: ContractNode,
+    reading: Reading,
+    first: readonly CycleNode[],
+  ): Promise<History & { open: CycleNode[] }> {
     const open = [...first, ...(await cycleReader.readFurther(shop, node, reading, first))];
     const changed = await readChangedCycles(shop, node, reading, open[0]?.cycleIndex ?? 1);
     const cycles = await Promise.all([...changed, ...open].map((cycle) => readCycle(shop, node, cycle)));
-    if (reading.readsSettled !== true && hasUnseenOrder(reading, node, cycles)) {
-      // It belongs to a cycle that counted as settled.
-      const whole = { ...reading, readsSettled: true };
-      return finish(shop, node, whole, await cycleReader.readFirst(shop, node, whole));
-    }
-    return make(shop, node, reading, { cycles, next: nextCycle(open, mirrored, settledBefore) });
+    return { cycles, next: nextCycle(open, reading.mirrored, reading.settledBefore), open };
   }
 
   async function readCycle(shop: Shop, node: ContractNode, cycle: CycleNode): Promise<CycleHistory> {
