@@ -8,6 +8,7 @@ import type { ContractLineNode, ContractNode } from "../api/operations/contracts
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
 import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { requireShape } from "./shapes.ts";
 import { badRecord, dateFrom } from "./values.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
@@ -65,7 +66,7 @@ export interface CycleReader {
 export function createCycleReader(client: GraphqlClient, now: () => number): CycleReader {
   async function readRange(shop: ShopAddress, id: string, from: number, count: number): Promise<CycleNode[]> {
     const variables = { id, from, to: from + count - 1, count };
-    return (await client.query(shop, BILLING_CYCLES, variables)).subscriptionBillingCycles.nodes.map(checked);
+    return cyclesIn(await client.query(shop, BILLING_CYCLES, variables));
   }
 
   /** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
@@ -73,7 +74,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     const end = now() + 2 * lengthMs;
     const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
     const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
-    return (await client.query(shop, BILLING_CYCLES_BY_DATE, variables)).subscriptionBillingCycles.nodes.map(checked);
+    return cyclesIn(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
   }
 
   return {
@@ -119,14 +120,14 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     attempts: (shop, contractGid, { cycleIndex, billingAttempts }) =>
       allNodes(billingAttempts, async (after) => {
         const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
-        return answer.subscriptionBillingCycle?.billingAttempts;
+        return requireShape("attempts", answer.subscriptionBillingCycle?.billingAttempts);
       }),
 
     async editedLines(shop, contractGid, { cycleIndex, edited }) {
       if (!edited) return undefined;
       const readPage = async (after: string | null) => {
         const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
-        return answer.subscriptionBillingCycle?.editedContract?.lines;
+        return requireShape("lines of a contract", answer.subscriptionBillingCycle?.editedContract?.lines);
       };
       const first = await readPage(null);
       return first && allNodes(first, readPage);
@@ -135,11 +136,14 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
 }
 
 /** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
-function checked(cycle: CycleNode): CycleNode {
-  if (!(cycle.cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
-  dateFrom(cycle.cycleStartAt);
-  dateFrom(cycle.billingAttemptExpectedDate);
-  return cycle;
+function cyclesIn(answer: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
+  const { nodes } = requireShape("cycles", answer).subscriptionBillingCycles;
+  for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
+    if (!(cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
+    dateFrom(cycleStartAt);
+    dateFrom(billingAttemptExpectedDate);
+  }
+  return nodes;
 }
 
 /** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */

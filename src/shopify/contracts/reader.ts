@@ -14,6 +14,7 @@ import type { NodeLoader } from "./node-loader.ts";
 import { type OrderReader, orderOf, readOrders } from "./orders.ts";
 import { type CycleHistory, contractRecords } from "./records.ts";
 import type { RoundingReport } from "./rounding-report.ts";
+import { requireShape } from "./shapes.ts";
 import { badRecord } from "./values.ts";
 
 /**
@@ -227,6 +228,6 @@ function onceEach(read: OrderReader): OrderReader {
 function readLines(client: GraphqlClient, shop: Shop, { id, lines }: ContractNode): Promise<ContractLineNode[]> {
   return allNodes(lines, async (after) => {
     const { subscriptionContract } = await client.query(shop, CONTRACT_LINES, { id, after });
-    return subscriptionContract?.lines;
+    return requireShape("lines of a contract", subscriptionContract?.lines);
   });
 }
