@@ -6,7 +6,8 @@ import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
-import type { ContractReader, History } from "./reader.ts";
+import type { History } from "./history.ts";
+import type { ContractReader } from "./reader.ts";
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
