@@ -117,22 +117,37 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
 
     readOne: (shop, contractGid, index) => readRange(shop, contractGid, index, 1),
 
-    attempts: (shop, contractGid, { cycleIndex, billingAttempts }) =>
-      allNodes(billingAttempts, async (after) => {
-        const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
-        return requireShape("attempts", answer.subscriptionBillingCycle?.billingAttempts);
-      }),
+    attempts: (shop, contractGid, cycle) => readAttempts(client, shop, contractGid, cycle),
 
-    async editedLines(shop, contractGid, { cycleIndex, edited }) {
-      if (!edited) return undefined;
-      const readPage = async (after: string | null) => {
-        const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
-        return requireShape("lines of a contract", answer.subscriptionBillingCycle?.editedContract?.lines);
-      };
-      const first = await readPage(null);
-      return first && allNodes(first, readPage);
-    },
+    editedLines: async (shop, contractGid, { cycleIndex, edited }) =>
+      edited ? readEditedLines(client, shop, contractGid, cycleIndex) : undefined,
   };
+}
+
+function readAttempts(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  contractGid: string,
+  { cycleIndex, billingAttempts }: CycleNode,
+): Promise<AttemptNode[]> {
+  return allNodes(billingAttempts, async (after) => {
+    const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
+    return requireShape("attempts", answer.subscriptionBillingCycle?.billingAttempts);
+  });
+}
+
+async function readEditedLines(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  contractGid: string,
+  index: number,
+): Promise<ContractLineNode[] | undefined> {
+  const readPage = async (after: string | null) => {
+    const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index, after });
+    return requireShape("lines of a contract", answer.subscriptionBillingCycle?.editedContract?.lines);
+  };
+  const first = await readPage(null);
+  return first && allNodes(first, readPage);
 }
 
 /** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
