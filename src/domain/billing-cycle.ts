@@ -96,29 +96,34 @@ function eventsOf(
   customer: string,
 ): Event[] {
   const knownCount = Math.max(before?.platformAttempts ?? 0, before?.attemptCount ?? 0);
-  return ended.flatMap((attempt, index) => {
-    const count = index + 1;
+  const resource: Order = {
+    ...after.resource,
+    shopifyId: null,
+    status: "FAILED",
+    totalCents: totalOf(record.expected),
+  };
+  const isAbandoned = record.contractEnded && after.resource.status === "UNCOLLECTIBLE";
+  const events: Event[] = [];
+  let declinedPayments = 0;
+  for (const [index, attempt] of ended.entries()) {
+    const attemptCount = index + 1;
     const at = endOf(attempt);
-    if (attempt === charge && before?.charged !== true)
-      return orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at }));
+    if (attempt === charge && before?.charged !== true) {
+      events.push(...orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at })));
+    }
+    if (!isDecline(attempt)) continue;
+    if (!attempt.outcome.outOfStock) declinedPayments += 1;
     // The intake may have reported this attempt already.
-    if (attempt.outcome.kind !== "declined" || count <= knownCount) return [];
-    const resource: Order = {
-      ...after.resource,
-      shopifyId: null,
-      status: "FAILED",
-      totalCents: totalOf(record.expected),
-    };
-    const isAbandoned = record.contractEnded && count === ended.length && after.resource.status === "UNCOLLECTIBLE";
+    if (attemptCount <= knownCount) continue;
     const orderThen: OrderRow = {
       ...after,
       resource,
-      ...retryStateAfter(undefined, ended.slice(0, count), record),
-      ...(isAbandoned && { nextRetryAt: null, retriesExhausted: true }),
-      attemptCount: count,
+      ...retryStateOf(attempt, attemptCount, declinedPayments, record),
+      ...(isAbandoned && attemptCount === ended.length && { nextRetryAt: null, retriesExhausted: true }),
     };
-    return orderEvents(contract, "declined", orderThen, customer).map((event) => ({ ...event, at }));
-  });
+    events.push(...orderEvents(contract, "declined", orderThen, customer).map((event) => ({ ...event, at })));
+  }
+  return events;
 }
 
 type Charge = BillingAttempt & { outcome: { kind: "charged" } };
@@ -146,20 +151,30 @@ type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "re
 function retryStateAfter(
   before: OrderRow | undefined,
   ended: readonly BillingAttempt[],
-  { retryPlan }: BillingCycleRecord,
+  record: BillingCycleRecord,
 ): RetryState {
   if (before !== undefined && before.attemptCount >= ended.length) {
     const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
     return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
   }
-  const declines = ended.filter(isDecline);
-  const last = declines.at(-1);
-  const declined = last !== undefined || before?.declined === true;
-  if (last === undefined)
+  const last = ended.findLast(isDecline);
+  if (last === undefined) {
+    const declined = before?.declined === true;
     return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
-  const payments = declines.filter(({ outcome }) => !outcome.outOfStock);
-  const next = afterDecline(retryPlan, payments.length, endOf(last));
-  return { attemptCount: ended.length, reason: last.outcome.reason, ...next, declined };
+  }
+  const declinedPayments = ended.filter((attempt) => isDecline(attempt) && !attempt.outcome.outOfStock).length;
+  return retryStateOf(last, ended.length, declinedPayments, record);
+}
+
+/** The state after a declined attempt. @param declinedPayments see `afterDecline` */
+function retryStateOf(
+  decline: Decline,
+  attemptCount: number,
+  declinedPayments: number,
+  { retryPlan }: BillingCycleRecord,
+): RetryState {
+  const { reason } = decline.outcome;
+  return { attemptCount, reason, ...afterDecline(retryPlan, declinedPayments, endOf(decline)), declined: true };
 }
 
 function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["status"] {

@@ -58,10 +58,16 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 
 /** How far the platform's clock may be ahead of ours. Milliseconds. */
 const MAX_AHEAD_MS = 3_600_000;
+/** What is further ahead than this is no time of a change. Milliseconds. */
+const MAX_PLAUSIBLE_MS = 86_400_000;
 
-/** Limits a time from the far future, because otherwise no later data could replace this one. */
+/**
+ * Limits a time from the future, because otherwise no later data could replace this one. One from the far future counts
+ * as now, so that it does not keep the changes of the next hour away either.
+ */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
-  return asOf === undefined ? undefined : Math.min(asOf, now + MAX_AHEAD_MS);
+  if (asOf === undefined) return undefined;
+  return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_AHEAD_MS);
 }
 
 /** The customer with more or fewer contracts. */

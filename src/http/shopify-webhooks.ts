@@ -3,7 +3,7 @@ import type { LoadGauge } from "../lib/load-gauge.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
-import { readWebhook, routeOf } from "../shopify/inbox/payload.ts";
+import { changeTime, readWebhook, routeOf } from "../shopify/inbox/payload.ts";
 import { burstMsOf } from "../shopify/inbox/topics.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
@@ -56,7 +56,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
       webhookId: webhookId.slice(0, MAX_ID_LENGTH),
     };
 
-    const triggeredAt = Date.parse(headers.get("x-shopify-triggered-at") ?? "") || now();
+    const triggeredAt = changeTime(headers.get("x-shopify-triggered-at"), now());
     const text = decodeUtf8(bytes) ?? "";
     const intent = readWebhook({ topic, text, triggeredAt });
     const shop = await shops.find(domain);

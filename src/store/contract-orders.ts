@@ -2,7 +2,7 @@ import { orderId } from "../domain/ids.ts";
 import type { Order } from "../domain/resources.ts";
 
 /** This many cycles in a row without an order mean that no more follow. */
-const MAX_GAP = 12;
+export const MAX_GAP = 12;
 /** Cycles in the first read: enough for a contract with a few orders. Each one costs a hash and a search. */
 const FIRST_READ = 16;
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { MapMirror } from "../support/map-mirror.ts";
 import { billingCycle, gid, order, subscription } from "../support/records.ts";
 
@@ -97,6 +98,7 @@ describe("events", () => {
       ["order.failed", 3, "c", "2026-02-10T00:00:00.000Z", false, null],
       ["order.failed", 4, "d", null, true, null],
     ]);
+    expect(mirror.theOrderRow(1, 1)).toMatchObject({ attemptCount: 4, reason: "d", nextRetryAt: null });
     expect(mirror.apply(billingCycle(1, 1, declines)).events).toEqual([]);
   });
 
@@ -130,6 +132,50 @@ describe("events", () => {
       [7, "d", "null", true],
       [8, stock, "null", true],
     ]);
+  });
+
+  test("attempts that are told together give the same events as attempts that are told one by one", () => {
+    const cycle = fc.record({
+      outcomes: fc.array(fc.constantFrom("a", "b", "out_of_stock", "charged"), { minLength: 1, maxLength: 12 }),
+      knownCount: fc.nat(11),
+      retryPlan: fc.constantFrom([], [1], [1, 3, 5]),
+      contractEnded: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(cycle, ({ outcomes, knownCount, retryPlan, contractEnded }) => {
+        // Nothing is tried after a charge.
+        const end = outcomes.indexOf("charged");
+        const tried = end === -1 ? outcomes : outcomes.slice(0, end + 1);
+        const attempts = tried.map((outcome, index): Attempts[number] => [outcome, index + 1]);
+        const told = (count: number) =>
+          billingCycle(1, 1, attempts.slice(0, count), {
+            retryPlan,
+            contractEnded: contractEnded && count === attempts.length,
+          });
+        const known = Math.min(knownCount, attempts.length - 1);
+        const mirrors = [MapMirror.of(subscription(1), told(known)), MapMirror.of(subscription(1), told(known))];
+        const oneByOne = attempts.slice(known).flatMap((_, index) => mirrors[0]?.apply(told(known + index + 1)).events);
+        expect(mirrors[1]?.apply(told(attempts.length)).events).toEqual(oneByOne as never);
+      }),
+    );
+  });
+
+  test("each attempt of many is looked at a few times, and not once for each other attempt", () => {
+    let looks = 0;
+    const record = billingCycle(
+      1,
+      1,
+      Array.from({ length: 1000 }, () => ["a", 1]),
+    );
+    const attempts = record.attempts.map(({ outcome, ...rest }) => ({
+      ...rest,
+      get outcome() {
+        looks += 1;
+        return outcome;
+      },
+    }));
+    expect(MapMirror.of(subscription(1)).apply({ ...record, attempts }).events).toHaveLength(1000);
+    expect(looks).toBeLessThan(20_000);
   });
 
   test("a charge gives one event, order.recovered after a decline", () => {

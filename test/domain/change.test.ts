@@ -36,6 +36,22 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c", marketingConsent: true });
   });
 
+  test("data with a date in the far future keeps no later data away", () => {
+    const far = Date.UTC(9999, 0, 1);
+    const mirror = mirrorOf(customer(1, { email: "old@b.c", marketingConsent: false, asOf: far, consentAsOf: far }));
+    const fields = { email: "new@b.c", marketingConsent: true, asOf: START + 60_000 };
+    mirror.apply(customer(1, fields), START + 60_000);
+    expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c", marketingConsent: true });
+    mirror.apply(customer(1, { email: "old@b.c", asOf: START + 50_000 }), START + 60_000);
+    expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
+  });
+
+  test("data of a clock that is a little ahead keeps its order", () => {
+    const mirror = mirrorOf(customer(1, { email: "new@b.c", asOf: START + 40_000 }));
+    mirror.apply(customer(1, { email: "old@b.c", asOf: START + 30_000 }));
+    expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
+  });
+
   test("a redaction removes the personal data for good and keeps the row", () => {
     const mirror = mirrorOf(
       customer(1, { email: "a@b.c", firstName: "A", lastName: "B", creditsCents: 7, asOf: 1000 }),

@@ -33,6 +33,7 @@ const CHANGES = {
     withAttempt(remote, n, (attempt) =>
       remote.succeedAttempt(attempt, { discounts: [{ title: "Loyalty credit", amount: "1.25" }] }),
     ),
+  charge_early: (remote, n) => withAttempt(remote, n, (attempt) => remote.succeedAttempt(attempt), (n % 5) + 4),
   challenge: (remote, n) => withAttempt(remote, n, (attempt) => remote.challenge(attempt)),
   skip: (remote, n) => withOne(remote, "contract", n, (id) => remote.skipCycle(id, (n % 3) + 1)),
   unskip: (remote, n) => withOne(remote, "contract", n, (id) => remote.unskipCycle(id, (n % 3) + 1)),
@@ -51,9 +52,8 @@ function withOne(
 }
 
 /** Changes an open attempt, or a new one, of a cycle that is not charged yet. */
-function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) => unknown): void {
+function withAttempt(remote: PlatformShop, n: number, change: (attempt: string) => unknown, cycle = (n % 3) + 1): void {
   withOne(remote, "contract", n, (id) => {
-    const cycle = (n % 3) + 1;
     const attempts = remote.find("contract", id)?.attempts.filter(({ cycleIndex }) => cycleIndex === cycle) ?? [];
     if (attempts.some(({ state }) => state === "succeeded")) return;
     const open = attempts.find(({ state }) => state !== "failed");

@@ -49,6 +49,23 @@ test("ids beyond 2^53 stay exact, even if the payload has only the number", asyn
   expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: customer, marketingConsent: true }]);
 });
 
+test.each([{ updated_at: "9999-12-31T23:59:59Z" }, { updated_at: "+275760-09-13T00:00:00Z" }])(
+  "a customer with %j is mirrored, and changes a minute later are too",
+  async (date) => {
+    const all = await connected();
+    const customer = all.remote.createCustomer({ firstName: "Ada" });
+    await all.deliverAll();
+    const body = { admin_graphql_api_id: customer, first_name: "Countess", ...date };
+    await all.send(webhook("customers/update", JSON.stringify(body)));
+    await all.processed();
+    expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
+    all.test.clock.ms += 60_000;
+    all.remote.updateCustomer(customer, { firstName: "Lady" });
+    await all.deliverAll();
+    expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Lady" }]);
+  },
+);
+
 test.each(["constructor", "__proto__", "hasOwnProperty", "toString"])(
   "the topic %s is not used, although every object has a property of that name",
   async (topic) => {

@@ -20,10 +20,7 @@ export function nextCursor(
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
-/**
- * More nodes than any contract, order or cycle has. A connection that never ends would fill the memory, and what is
- * decided about the attempts of a cycle takes time by the square of their number: 50 ms for these.
- */
+/** More nodes than any contract, order or cycle has. A connection that never ends would fill the memory. */
 const MAX_NODES = 2_000;
 
 /**

@@ -1,5 +1,6 @@
 import type { Subscription } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
+import { MAX_GAP } from "../../store/contract-orders.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts";
@@ -7,12 +8,15 @@ import type { ContractLineNode, ContractNode } from "../api/operations/contracts
 import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } from "../api/operations/cycles.ts";
 import { allNodes } from "../api/paging.ts";
 import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
+import { requireShape } from "./shapes.ts";
 import { badRecord, dateFrom } from "./values.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
 const FIRST_COUNT = 3;
 /** Cycles in each further query. */
 const FURTHER_COUNT = 12;
+/** Cycles that are searched ahead. Further than this after the last order, the mirror finds no order of a contract. */
+const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 /** Cycles in the first query for a contract that the mirror does not know. More would cost too many points. */
 const MAX_COUNT = 50;
 /** More than a contract of a cycle each day has in ten years. */
@@ -30,6 +34,8 @@ export interface CycleReading {
   attemptCount?: number | undefined;
   /** Whether all cycles up to now are read, because an order is in none of the open ones. */
   readsSettled?: boolean;
+  /** A cycle that was charged early: all cycles up to this one are read. */
+  chargedEarly?: number;
   /** See `settledTime`. */
   settledBefore: number;
 }
@@ -47,6 +53,8 @@ export interface CycleReader {
     reading: CycleReading,
     first: readonly CycleNode[],
   ): Promise<CycleNode[]>;
+  /** Some cycles after these: one of them may be charged before its time. */
+  readAhead(shop: ShopAddress, contractGid: string, cycles: readonly CycleNode[]): Promise<CycleNode[]>;
   /** One cycle; none if there is no such cycle. */
   readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
   /** All attempts of a cycle. */
@@ -58,7 +66,7 @@ export interface CycleReader {
 export function createCycleReader(client: GraphqlClient, now: () => number): CycleReader {
   async function readRange(shop: ShopAddress, id: string, from: number, count: number): Promise<CycleNode[]> {
     const variables = { id, from, to: from + count - 1, count };
-    return (await client.query(shop, BILLING_CYCLES, variables)).subscriptionBillingCycles.nodes.map(checked);
+    return cyclesIn(await client.query(shop, BILLING_CYCLES, variables));
   }
 
   /** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
@@ -66,7 +74,7 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
     const end = now() + 2 * lengthMs;
     const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
     const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
-    return (await client.query(shop, BILLING_CYCLES_BY_DATE, variables)).subscriptionBillingCycles.nodes.map(checked);
+    return cyclesIn(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
   }
 
   return {
@@ -100,32 +108,57 @@ export function createCycleReader(client: GraphqlClient, now: () => number): Cyc
       return all.slice(first.length);
     },
 
+    async readAhead(shop, contractGid, cycles) {
+      const last = cycles.at(-1)?.cycleIndex;
+      if (last === undefined) return [];
+      const ahead = await readRange(shop, contractGid, last + 1, AHEAD_COUNT);
+      return ahead.filter(({ cycleIndex }) => cycleIndex > last);
+    },
+
     readOne: (shop, contractGid, index) => readRange(shop, contractGid, index, 1),
 
-    attempts: (shop, contractGid, { cycleIndex, billingAttempts }) =>
-      allNodes(billingAttempts, async (after) => {
-        const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
-        return answer.subscriptionBillingCycle?.billingAttempts;
-      }),
+    attempts: (shop, contractGid, cycle) => readAttempts(client, shop, contractGid, cycle),
 
-    async editedLines(shop, contractGid, { cycleIndex, edited }) {
-      if (!edited) return undefined;
-      const readPage = async (after: string | null) => {
-        const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index: cycleIndex, after });
-        return answer.subscriptionBillingCycle?.editedContract?.lines;
-      };
-      const first = await readPage(null);
-      return first && allNodes(first, readPage);
-    },
+    editedLines: async (shop, contractGid, { cycleIndex, edited }) =>
+      edited ? readEditedLines(client, shop, contractGid, cycleIndex) : undefined,
   };
 }
 
+function readAttempts(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  contractGid: string,
+  { cycleIndex, billingAttempts }: CycleNode,
+): Promise<AttemptNode[]> {
+  return allNodes(billingAttempts, async (after) => {
+    const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
+    return requireShape("attempts", answer.subscriptionBillingCycle?.billingAttempts);
+  });
+}
+
+async function readEditedLines(
+  client: GraphqlClient,
+  shop: ShopAddress,
+  contractGid: string,
+  index: number,
+): Promise<ContractLineNode[] | undefined> {
+  const readPage = async (after: string | null) => {
+    const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index, after });
+    return requireShape("lines of a contract", answer.subscriptionBillingCycle?.editedContract?.lines);
+  };
+  const first = await readPage(null);
+  return first && allNodes(first, readPage);
+}
+
 /** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
-function checked(cycle: CycleNode): CycleNode {
-  if (!(cycle.cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
-  dateFrom(cycle.cycleStartAt);
-  dateFrom(cycle.billingAttemptExpectedDate);
-  return cycle;
+function cyclesIn(answer: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
+  const { nodes } = requireShape("cycles", answer).subscriptionBillingCycles;
+  for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
+    if (!(cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
+    dateFrom(cycleStartAt);
+    dateFrom(billingAttemptExpectedDate);
+  }
+  return nodes;
 }
 
 /** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */
@@ -141,16 +174,29 @@ function endOf(node: ContractNode, before: Subscription | undefined, now: number
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
+/** Whether these are all cycles up to now that the mirror does not have as charged. */
+export function areAllSoFar(
+  cycles: readonly CycleNode[],
+  node: ContractNode,
+  { mirrored, before }: CycleReading,
+  now: number,
+): boolean {
+  const [first, last] = [cycles[0], cycles.at(-1)];
+  if (first === undefined || last === undefined) return false;
+  if (first.cycleIndex > firstOpenCycle(mirrored, 0)) return false;
+  return Date.parse(last.cycleStartAt) > endOf(node, before, now);
+}
+
 /** Whether nothing that counts can come after these cycles. */
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,
-  { mirrored, before, settledBefore, attemptCount, readsSettled = false }: CycleReading,
+  { mirrored, before, settledBefore, attemptCount, readsSettled = false, chargedEarly = 0 }: CycleReading,
   now: number,
 ): boolean {
   const last = cycles.at(-1);
   if (last === undefined) return true;
-  if (last.cycleIndex < Math.max(0, ...mirrored.keys())) return false;
+  if (last.cycleIndex < Math.max(chargedEarly, ...mirrored.keys())) return false;
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
   if (readsSettled && startAt <= endOf(node, before, now)) return false;

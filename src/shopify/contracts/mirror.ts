@@ -94,97 +94,118 @@ interface Dependencies {
 const CLOCK_SLACK_MS = 2_000;
 
 export function createContractMirror(dependencies: Dependencies): ContractMirror {
-  const { client, loader, reader, pageReader, mutex, recordWriter, connections, mirror, now } = dependencies;
-
-  /** See `Submission.eventsSince`. */
-  async function eventsSinceOf(shop: Shop, events: SubmitOptions["events"]): Promise<number> {
-    if (events === "none") return Number.POSITIVE_INFINITY;
-    const connection = events === "all" ? undefined : await connections.find(shop.id);
-    return connection === undefined ? 0 : connection.eventsSince - CLOCK_SLACK_MS;
-  }
-
-  async function submit(
-    shop: Shop,
-    records: readonly MirrorRecord[],
-    { events = "since_connected", inboxNumbers = [], reads = [] }: SubmitOptions = {},
-  ): Promise<ChangeCounts> {
-    const result = await recordWriter.submit({
-      shop,
-      records,
-      inboxNumbers,
-      reads,
-      eventsSince: await eventsSinceOf(shop, events),
-    });
-    if ("refused" in result) {
-      const { index, reason } = result.refused;
-      throw new SdsError("bad_record", `the platform's ${records[index]?.type ?? "record"} ${reason}`);
-    }
-    return { changed: result.changed, events: result.events };
-  }
-
-  /** The orders that a reading gave: the mirror did not have them as charged, or they were asked for. */
-  async function newOrders(shop: Shop, contractGid: string, records: readonly MirrorRecord[]): Promise<string[]> {
-    const mirrored = await mirror.ordersOf(shop, contractGid);
-    const known = new Set(
-      [...mirrored.values()].map(({ shopifyId, status }) => (isCharged(status) ? shopifyId : null)),
-    );
-    return records
-      .flatMap((record) => (record.type === "billing_cycle" ? record.attempts : []))
-      .flatMap(({ outcome }) => (outcome.kind === "charged" ? [outcome.order.shopifyId ?? ""] : []))
-      .filter((gid) => gid !== "" && !known.has(gid));
-  }
-
-  async function read(
-    shop: Shop,
-    contractGid: string,
-    changedOrders: readonly string[],
-    inboxNumbers: readonly number[],
-  ): Promise<ChangeCounts> {
-    const beganAt = now();
-    const records = await reader.read(shop, contractGid, changedOrders);
-    if (records.length === 0) return submit(shop, records, { inboxNumbers });
-    const orders = [...changedOrders, ...(await newOrders(shop, contractGid, records))];
-    return submit(shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
-  }
-
-  /** Whether a reading that began after the change has shown it. */
-  async function isShown(shop: Shop, contractGid: string, { of, orders, triggeredAt }: ChangeHint): Promise<boolean> {
-    const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
-    const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
-    // A time that is not over was noted by a clock that was ahead, and says nothing.
-    return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
-  }
+  const { client, loader, mutex, mirror } = dependencies;
 
   return {
     refresh: (shop, contractGid, changedOrders = [], inboxNumbers = []) =>
-      mutex.run(`${shop.id} ${contractGid}`, () => read(shop, contractGid, changedOrders, inboxNumbers)),
+      mutex.run(`${shop.id} ${contractGid}`, () => read(dependencies, shop, contractGid, changedOrders, inboxNumbers)),
     follow: (shop, contractGid, hint, inboxNumbers = []) =>
       mutex.run(`${shop.id} ${contractGid}`, async () =>
-        (await isShown(shop, contractGid, hint))
-          ? submit(shop, [], { inboxNumbers })
-          : read(shop, contractGid, hint.orders, inboxNumbers),
+        (await isShown(dependencies, shop, contractGid, hint))
+          ? submit(dependencies, shop, [], { inboxNumbers })
+          : read(dependencies, shop, contractGid, hint.orders, inboxNumbers),
       ),
-    loadPage: (shop, { nodes, requestedAt }, eventsOf) =>
+    loadPage: (shop, page, eventsOf) =>
       mutex.runAll(
-        nodes.map(({ id }) => `${shop.id} ${id}`),
-        async () => {
-          const results = await pageReader.read(shop, nodes);
-          return Promise.allSettled(
-            nodes.map(async (node, index) => {
-              const result = results[index];
-              if (result?.status !== "fulfilled") throw result?.reason;
-              const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
-              // Its orders are not noted: they may come from the stage, where they are older.
-              const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
-              return { orders, ...(await submit(shop, result.value, { events: eventsOf(node), reads })) };
-            }),
-          );
-        },
+        page.nodes.map(({ id }) => `${shop.id} ${id}`),
+        () => loadPage(dependencies, shop, page, eventsOf),
       ),
     async contractsOfOrder(shop, orderGid) {
       const known = await mirror.contractsOfOrder(shop, orderGid);
       return known.length > 0 ? known : [...(await readContractsOf(client, loader, shop, orderGid))];
     },
-    submit,
+    submit: (shop, records, options) => submit(dependencies, shop, records, options),
   };
+}
+
+async function read(
+  dependencies: Dependencies,
+  shop: Shop,
+  contractGid: string,
+  changedOrders: readonly string[],
+  inboxNumbers: readonly number[],
+): Promise<ChangeCounts> {
+  const beganAt = dependencies.now();
+  const records = await dependencies.reader.read(shop, contractGid, changedOrders);
+  if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
+  const orders = [...changedOrders, ...(await newOrders(dependencies, shop, contractGid, records))];
+  return submit(dependencies, shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
+}
+
+/** Whether a reading that began after the change has shown it. */
+async function isShown(
+  { mirror, now }: Dependencies,
+  shop: Shop,
+  contractGid: string,
+  { of, orders, triggeredAt }: ChangeHint,
+): Promise<boolean> {
+  const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
+  const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
+  // A time that is not over was noted by a clock that was ahead, and says nothing.
+  return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
+}
+
+async function loadPage(
+  dependencies: Dependencies,
+  shop: Shop,
+  { nodes, requestedAt }: ContractPage,
+  eventsOf: (node: ContractNode) => EventScope,
+): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]> {
+  const results = await dependencies.pageReader.read(shop, nodes);
+  return Promise.allSettled(
+    nodes.map(async (node, index) => {
+      const result = results[index];
+      if (result?.status !== "fulfilled") throw result?.reason;
+      const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
+      // Its orders are not noted: they may come from the stage, where they are older.
+      const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
+      return { orders, ...(await submit(dependencies, shop, result.value, { events: eventsOf(node), reads })) };
+    }),
+  );
+}
+
+/** The orders that a reading gave: the mirror did not have them as charged, or they were asked for. */
+async function newOrders(
+  { mirror }: Dependencies,
+  shop: Shop,
+  contractGid: string,
+  records: readonly MirrorRecord[],
+): Promise<string[]> {
+  const mirrored = await mirror.ordersOf(shop, contractGid);
+  const known = new Set([...mirrored.values()].map(({ shopifyId, status }) => (isCharged(status) ? shopifyId : null)));
+  return records
+    .flatMap((record) => (record.type === "billing_cycle" ? record.attempts : []))
+    .flatMap(({ outcome }) => (outcome.kind === "charged" ? [outcome.order.shopifyId ?? ""] : []))
+    .filter((gid) => gid !== "" && !known.has(gid));
+}
+
+async function submit(
+  dependencies: Dependencies,
+  shop: Shop,
+  records: readonly MirrorRecord[],
+  { events = "since_connected", inboxNumbers = [], reads = [] }: SubmitOptions = {},
+): Promise<ChangeCounts> {
+  const result = await dependencies.recordWriter.submit({
+    shop,
+    records,
+    inboxNumbers,
+    reads,
+    eventsSince: await eventsSinceOf(dependencies, shop, events),
+  });
+  if ("refused" in result) {
+    const { index, reason } = result.refused;
+    throw new SdsError("bad_record", `the platform's ${records[index]?.type ?? "record"} ${reason}`);
+  }
+  return { changed: result.changed, events: result.events };
+}
+
+/** See `Submission.eventsSince`. */
+async function eventsSinceOf(
+  { connections }: Dependencies,
+  shop: Shop,
+  events: SubmitOptions["events"],
+): Promise<number> {
+  if (events === "none") return Number.POSITIVE_INFINITY;
+  const connection = events === "all" ? undefined : await connections.find(shop.id);
+  return connection === undefined ? 0 : connection.eventsSince - CLOCK_SLACK_MS;
 }

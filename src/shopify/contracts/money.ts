@@ -107,7 +107,7 @@ function sum(amounts: readonly number[]): number {
 function readAmount({ amount, currencyCode }: Money, noteRounding: NoteRounding): number {
   const read = minorUnits(amount, currencyCode);
   if (read === undefined)
-    throw badRecord(`the platform sent an invalid amount: ${amount.slice(0, 40)} ${currencyCode}`);
+    throw badRecord(`the platform sent an invalid amount: ${`${amount} ${currencyCode}`.slice(0, 40)}`);
   if (read.isRounded) noteRounding({ amount, currencyCode });
   return read.units;
 }

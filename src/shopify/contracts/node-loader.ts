@@ -1,3 +1,4 @@
+import { asObject } from "../../lib/exact-json.ts";
 import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
@@ -5,13 +6,15 @@ import type { ContractNode } from "../api/operations/contracts.ts";
 import { MAX_NODES_PER_QUERY, NODES } from "../api/operations/nodes.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { isPlatformError } from "../api/platform-error.ts";
+import { requireShape } from "./shapes.ts";
+import { badRecord } from "./values.ts";
 
 /**
  * Reads contracts and orders by gid. What is asked for at the same time shares a query, because the platform charges a
  * query by ids like a single object, whatever the number of ids.
  */
 export interface NodeLoader {
-  /** @returns undefined for a contract that the platform does not have @throws PlatformError */
+  /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
   contract(shop: ShopAddress, gid: string): Promise<ContractNode | undefined>;
   /** @returns undefined for an order that the platform does not have, or does not show @throws PlatformError */
   order(shop: ShopAddress, gid: string): Promise<OrderNode | undefined>;
@@ -33,6 +36,7 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
       async commit(gids) {
         const ids = [...new Set(gids)];
         const { nodes } = await client.query(shop, NODES, { ids });
+        if (!Array.isArray(nodes)) throw badRecord("the platform sent no objects for their ids");
         const byGid = new Map(ids.map((id, index) => [id, nodes[index] ?? null]));
         return gids.map((gid) => byGid.get(gid) ?? null);
       },
@@ -46,11 +50,15 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
   return {
     async contract(shop, gid) {
       const node = await groupOf(shop).submit(gid);
-      return node !== null && "revisionId" in node ? node : undefined;
+      return isObject(node) && "revisionId" in node ? requireShape("a contract", node) : undefined;
     },
     async order(shop, gid) {
       const node = await groupOf(shop).submit(gid);
-      return node !== null && "lineItems" in node ? node : undefined;
+      return isObject(node) && "lineItems" in node ? node : undefined;
     },
   };
+}
+
+function isObject(node: Node | null): node is Node {
+  return asObject(node) !== undefined;
 }

@@ -8,6 +8,7 @@ import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
 import { type NoteRounding, orderMoney } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
+import { requireShape } from "./shapes.ts";
 
 /** An order as it was read, and what it costs. */
 interface ReadOrder {
@@ -83,8 +84,12 @@ function withLines(money: OrderMoney, expected: OrderMoney): OrderMoney {
   return money.lines.length > 0 ? money : { ...money, lines: expected.lines };
 }
 
-function readLines(client: GraphqlClient, shop: ShopAddress, { id, lineItems }: OrderNode): Promise<OrderLineNode[]> {
-  return allNodes(lineItems, async (after) => (await client.query(shop, ORDER_LINES, { id, after })).order?.lineItems);
+async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderNode): Promise<OrderLineNode[]> {
+  const { id, lineItems } = requireShape("an order", order);
+  return allNodes(lineItems, async (after) => {
+    const answer = await client.query(shop, ORDER_LINES, { id, after });
+    return requireShape("lines of an order", answer.order?.lineItems);
+  });
 }
 
 /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */

@@ -6,7 +6,10 @@ import type { ContractWithAttempts } from "../api/operations/contracts.ts";
 import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP } from "../api/operations/cycles.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
-import type { ContractReader, History } from "./reader.ts";
+import type { History } from "./history.ts";
+import type { ContractReader } from "./reader.ts";
+import { requireShape } from "./shapes.ts";
+import { dateFrom } from "./values.ts";
 
 /** Reads the contracts of a page, with far fewer points than one after another. */
 export interface ContractPageReader {
@@ -74,10 +77,13 @@ export function createContractPageReader({ client, reader, settingsOf, now }: De
   return {
     async read(shop, nodes) {
       const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
-      const regular = nodes.filter(({ billingAttempts }) => hasOnlySuccesses(billingAttempts));
-      const open = await openCycles(shop, regular);
+      const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
+      const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+      const open = await openCycles(shop, whole.filter(hasOnlySuccesses));
       return Promise.allSettled(
-        nodes.map((node) => {
+        checked.map(async (each) => {
+          if (each.status === "rejected") throw each.reason;
+          const node = each.value;
           const cycles = open.get(node.id);
           const history = cycles && regularHistory(node, cycles, settledBefore);
           return history === undefined
@@ -89,7 +95,15 @@ export function createContractPageReader({ client, reader, settingsOf, now }: De
   };
 }
 
-function hasOnlySuccesses({ nodes, pageInfo }: ContractWithAttempts["billingAttempts"]): boolean {
+/** @throws SdsError `bad_record` */
+function checkedContract(node: ContractWithAttempts): ContractWithAttempts {
+  const { createdAt, updatedAt } = requireShape("a contract of a page", node);
+  dateFrom(createdAt);
+  dateFrom(updatedAt);
+  return node;
+}
+
+function hasOnlySuccesses({ billingAttempts: { nodes, pageInfo } }: ContractWithAttempts): boolean {
   const isSuccess = ({ state }: AttemptNode) => state.__typename === "SubscriptionBillingAttemptSuccessState";
   return !pageInfo.hasNextPage && nodes.every(isSuccess);
 }

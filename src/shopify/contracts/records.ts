@@ -38,7 +38,7 @@ export interface ContractParts {
 export function contractRecords(parts: ContractParts): MirrorRecord[] {
   const { node, lines, customer, isNew, next } = parts;
   const subscription = subscriptionRecord({ ...node, nextBillingDate: nextBillingDate(node, next) }, lines, customer);
-  const person = node.customer === null ? [] : [customerRecord(node.customer)];
+  const person = node.customer ? [customerRecord(node.customer)] : [];
   const orders = [...checkoutRecords(parts), ...cycleRecords(parts)];
   // The last order decides whether a cancellation is involuntary, so orders go first. A new contract goes before its
   // orders, because no order is accepted without its contract.

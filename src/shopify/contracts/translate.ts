@@ -6,6 +6,7 @@ import type { ContractLineNode, ContractNode } from "../api/operations/contracts
 import type { CustomerNode } from "../api/operations/customers.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { contractLines } from "./money.ts";
+import { requireShape } from "./shapes.ts";
 import { badRecord, clipText, dateFrom } from "./values.ts";
 
 /** Checks a record of the platform like all other records. @throws SdsError `bad_record` */
@@ -18,7 +19,7 @@ function checked<T extends CustomerRecord | SubscriptionRecord>(candidate: T): T
 
 /** @throws SdsError `bad_record` */
 export function customerRecord(node: CustomerNode): CustomerRecord {
-  const { defaultEmailAddress: address, firstName, lastName } = node;
+  const { defaultEmailAddress: address, firstName, lastName } = requireShape("a customer", node);
   const record = checked<CustomerRecord>({
     type: "customer",
     shopifyId: node.id,

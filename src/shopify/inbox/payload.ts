@@ -109,7 +109,7 @@ const USES: Record<TopicUse, Reader> = {
   },
   cycle: (payload) =>
     withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
-  customer: (payload, triggeredAt) => apply(customerRecord(payload), dateOf(payload["updated_at"]) ?? triggeredAt),
+  customer: (payload, triggeredAt) => apply(customerRecord(payload), changeTime(payload["updated_at"], triggeredAt)),
   customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
     if (payload["status"] === "failed") return ignore("the merge failed");
@@ -123,7 +123,7 @@ const USES: Record<TopicUse, Reader> = {
     return withGid("Customer", payload["customer_id"], (shopifyId) =>
       apply(
         { type: "customer", shopifyId, marketingConsent: state === "subscribed" },
-        dateOf(updatedAt) ?? triggeredAt,
+        changeTime(updatedAt, triggeredAt),
       ),
     );
   },
@@ -202,8 +202,16 @@ function removal(domain: unknown): Intent {
   return ignore("the payload names no shop");
 }
 
-/** Dates of the platform have an offset. */
-function dateOf(value: unknown): number | undefined {
-  const ms = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : ms;
+/** No clock is this far ahead of ours. Milliseconds. */
+const MAX_AHEAD_MS = 86_400_000;
+
+/**
+ * When something changed, epoch milliseconds. A time from the far future would win over all later changes, so it counts
+ * as the other time, like no time.
+ * @param text a date with an offset
+ * @param atLatest when the change was told, epoch milliseconds
+ */
+export function changeTime(text: unknown, atLatest: number): number {
+  const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
+  return ms <= atLatest + MAX_AHEAD_MS ? ms : atLatest;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { changeWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/inbox/topics.ts";
 
-const SENT_AT = 1_000;
+const SENT_AT = Date.UTC(2026, 0, 3);
 const CONTRACT = "gid://shopify/SubscriptionContract/9007199254740993";
 const CUSTOMER = "gid://shopify/Customer/9007199254740993";
 const ORDER = "gid://shopify/Order/7";
@@ -149,9 +149,12 @@ describe("a customer", () => {
   test("is read with the time of the change", () => {
     const record = { type: "customer" as const, shopifyId: CUSTOMER, ...names, asOf: Date.UTC(2026, 0, 2, 8, 4, 5) };
     expect(read("customers/update", JSON.stringify(full))).toEqual({ do: "apply", record });
+    // The platform's two clocks may differ a little.
+    const later = { ...full, updated_at: new Date(SENT_AT + 60_000).toISOString() };
+    expect(read("customers/update", JSON.stringify(later))).toMatchObject({ record: { asOf: SENT_AT + 60_000 } });
   });
 
-  test.each([undefined, null, "soon", 7])(
+  test.each([undefined, null, "soon", 7, "9999-12-31T23:59:59Z", "+275760-09-13T00:00:00Z"])(
     "has the time of the webhook if the date in the payload is %p",
     (updated_at) => {
       expect(read("customers/create", JSON.stringify({ ...full, updated_at }))).toMatchObject({

@@ -383,3 +383,13 @@ test("records and requests with the same subject are handled together", async ()
   const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
   expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([open, open]);
 });
+
+test("a request for data that comes with a time in the far future is due 30 days after it arrived", async () => {
+  const all = await connected();
+  all.remote.requestData(all.remote.createCustomer({ email: "ada@example.com" }));
+  const webhooks = all.remote.outgoing.splice(0);
+  await Promise.all(webhooks.map((webhook) => all.send({ ...webhook, triggeredAt: "+275760-09-13T00:00:00Z" })));
+  await all.processed();
+  const dueAt = all.test.clock.ms + 30 * 24 * HOUR_MS;
+  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([{ dueAt }]);
+});

@@ -1,0 +1,87 @@
+import { asObject } from "../../lib/exact-json.ts";
+import { badRecord } from "./values.ts";
+
+/**
+ * What the reading relies on in an answer of the platform: which parts are objects, lists or texts. The values in them
+ * are checked with the records that are made of them.
+ */
+type Shape = { parts: Record<string, Shape>; canBeNull?: boolean; canBeAbsent?: boolean } | { each: Shape } | "text";
+
+function object(parts: Record<string, Shape> = {}): Shape {
+  return { parts };
+}
+
+function page(each: Shape): Shape {
+  return object({ pageInfo: object(), nodes: { each } });
+}
+
+/** Absent if the object that it is of is gone. */
+function furtherPage(each: Shape): Shape {
+  return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
+}
+
+/** Absent where the app has no access. */
+function optional(parts: Record<string, Shape> = {}): Shape {
+  return { parts, canBeNull: true, canBeAbsent: true };
+}
+
+const SHOP_MONEY = object({ shopMoney: object() });
+const ORDER_LINE = object({
+  contract: optional(),
+  originalUnitPriceSet: SHOP_MONEY,
+  discountAllocations: { each: object({ allocatedAmountSet: SHOP_MONEY, discountApplication: object() }) },
+});
+const CONTRACT_LINE = object({ currentPrice: object(), lineDiscountedPrice: object() });
+const ATTEMPT = object({ state: { parts: { error: { parts: {}, canBeAbsent: true }, order: optional() } } });
+const CYCLE = object({ billingAttempts: page(ATTEMPT) });
+const CONTRACT_PARTS = {
+  id: "text",
+  customer: optional(),
+  billingPolicy: object(),
+  originOrder: optional(),
+  lines: page(CONTRACT_LINE),
+} satisfies Record<string, Shape>;
+
+/** The shapes of what the platform sends, with the names that errors give them. */
+const SHAPES = {
+  attempts: furtherPage(ATTEMPT),
+  "a contract": object(CONTRACT_PARTS),
+  "a contract of a page": object({ ...CONTRACT_PARTS, billingAttempts: page(ATTEMPT) }),
+  "lines of a contract": furtherPage(CONTRACT_LINE),
+  "a customer": object({ defaultEmailAddress: optional() }),
+  cycles: object({ subscriptionBillingCycles: object({ nodes: { each: CYCLE } }) }),
+  "an order": object({ lineItems: page(ORDER_LINE) }),
+  "lines of an order": furtherPage(ORDER_LINE),
+} satisfies Record<string, Shape>;
+
+/**
+ * Checks that a part of the platform's answer has the shape that the reading relies on.
+ * @throws SdsError `bad_record` that names the first missing part
+ */
+export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
+  const gap = gapIn(value, SHAPES[name], "");
+  if (gap === undefined) return value;
+  throw badRecord(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
+}
+
+/** @returns the path of the first part without its shape, like `.lines.nodes[0]`; undefined if there is none */
+function gapIn(value: unknown, shape: Shape, path: string): string | undefined {
+  if (shape === "text") return typeof value === "string" ? undefined : path;
+  if ("each" in shape) {
+    if (!Array.isArray(value)) return path;
+    return firstGap(value.entries(), ([index, each]) => gapIn(each, shape.each, `${path}[${index}]`));
+  }
+  if ((value === null && shape.canBeNull === true) || (value === undefined && shape.canBeAbsent === true))
+    return undefined;
+  const fields = asObject(value);
+  if (fields === undefined) return path;
+  return firstGap(Object.entries(shape.parts), ([name, part]) => gapIn(fields[name], part, `${path}.${name}`));
+}
+
+function firstGap<T>(items: Iterable<T>, gapOf: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const gap = gapOf(item);
+    if (gap !== undefined) return gap;
+  }
+  return undefined;
+}

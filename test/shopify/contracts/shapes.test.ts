@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { requireShape } from "../../../src/shopify/contracts/shapes.ts";
+import { customerRecord } from "../../../src/shopify/contracts/translate.ts";
+import { connected } from "../../support/connected.ts";
+import { createContract } from "../../support/connected-shop.ts";
+import { CONTRACT, CUSTOMER, contractNode, euros, ORDER } from "../../support/platform-nodes.ts";
+
+const START = "2026-03-01T12:00:00Z";
+
+function page(nodes: unknown) {
+  return { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
+}
+
+function contract(fields: object) {
+  return { nodes: [{ ...contractNode(), ...fields }] };
+}
+
+test.each<[string, string, unknown]>([
+  ["no objects for their ids", "Nodes", { nodes: null }],
+  ["a contract without lines", "Nodes", contract({ lines: null })],
+  ["a contract without lines.nodes", "Nodes", contract({ lines: page(null) })],
+  ["a contract without lines.nodes[0]", "Nodes", contract({ lines: page([null]) })],
+  ["a contract without lines.nodes[0].currentPrice", "Nodes", contract({ lines: page([{ currentPrice: null }]) })],
+  ["a contract without billingPolicy", "Nodes", contract({ billingPolicy: null })],
+  ["a contract without id", "Nodes", contract({ id: null })],
+  ["a contract without customer", "Nodes", contract({ customer: "x" })],
+  ["cycles without subscriptionBillingCycles", "BillingCycles", {}],
+  ["cycles without subscriptionBillingCycles.nodes[0]", "BillingCycles", { subscriptionBillingCycles: page([null]) }],
+])("the platform sent %s: the contract waits in the inbox with this message", async (message, name, data) => {
+  const all = await connected();
+  createContract(all.remote);
+  const body = JSON.stringify({ data });
+  all.platform.fault = ({ operation }) => (operation === name ? { status: 200, body } : undefined);
+  await all.deliverAll();
+  const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  expect(waiting?.error).toBe(`the platform sent ${message}`);
+});
+
+test("a contract with a missing part is left out of a load with one warning, and the others are loaded", async () => {
+  const all = await connected();
+  const good = {
+    ...contractNode({ id: createContract(all.remote) }),
+    customer: { id: CUSTOMER, updatedAt: START },
+    billingAttempts: page([]),
+  };
+  const bad = [
+    { ...good, id: `${CONTRACT}1`, billingAttempts: null },
+    { ...good, id: `${CONTRACT}2`, billingAttempts: page([{ state: null }]) },
+    { ...good, id: `${CONTRACT}3`, createdAt: null },
+  ];
+  const body = JSON.stringify({ data: { subscriptionContracts: page([...bad, good, null]) } });
+  all.platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 200, body } : undefined);
+  all.test.clock.ms += 60_000;
+  const counts = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  expect(counts).toMatchObject({ subscriptions: 1, skipped: 3 });
+  const warnings = all.test.logged.filter((text) => text.includes("a contract of the platform cannot be mirrored now"));
+  expect(warnings.map((text) => JSON.parse(text).error)).toEqual([
+    "the platform sent a contract of a page without billingAttempts",
+    "the platform sent a contract of a page without billingAttempts.nodes[0].state",
+    "the platform sent an invalid date: null",
+  ]);
+});
+
+test.each([[null], [5], [[]], ["x"]])("a customer that is %j is refused", (node) => {
+  const refusal = { code: "bad_record", message: "the platform sent a customer without any data" };
+  expect(() => customerRecord(node as never)).toThrow(expect.objectContaining(refusal));
+});
+
+test("an order needs its lines and their prices, and not what the app may not see", () => {
+  const line = { originalUnitPriceSet: { shopMoney: euros("1.0") }, discountAllocations: [] };
+  const order = (lines: unknown[]) => requireShape("an order", { id: ORDER, lineItems: page(lines) });
+  expect(order([line, { ...line, contract: null }])).toBeDefined();
+  for (const part of ["originalUnitPriceSet", "discountAllocations"]) {
+    const message = `the platform sent an order without lineItems.nodes[0].${part}`;
+    expect(() => order([{ ...line, [part]: null }])).toThrow(message);
+  }
+});
+
+test("a further page of an object that is gone has no shape", () => {
+  expect(requireShape("attempts", undefined)).toBeUndefined();
+  expect(() => requireShape("attempts", null)).toThrow("the platform sent attempts without any data");
+});
