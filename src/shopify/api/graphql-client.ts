@@ -16,7 +16,7 @@ export interface GraphqlClient {
 }
 
 interface QueryOptions {
-  /** How often a request is repeated after a failure that may pass. */
+  /** How often a request is repeated after a failure that may pass. A wait for points is no failure. */
   maxRetries?: number;
   /** Who gets points first; without it, the request is as urgent as one about an attempt. */
   priority?: Priority;
@@ -73,7 +73,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
     const request = { operationName: operation.name, body: requestBody(operation, variablesJson), priority };
-    for (let retries = 0; ; retries += 1) {
+    for (let retries = 0; ; ) {
       try {
         stopped.throwIfAborted();
         const { data, denied } = await send(shop, request, stopped);
@@ -84,11 +84,12 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.isTrouble) await report.setTrouble(shop, thrown.message);
-        if (thrown.reason !== "unavailable" || retries >= maxRetries) throw thrown;
+        if (!thrown.isThrottled && (thrown.reason !== "unavailable" || retries >= maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: operation.name, waitMs, error: thrown.message };
         log.debug("a request to the platform failed and will be repeated", fields);
-        await sleep(waitMs, stopped);
+        if (!thrown.isThrottled) retries += 1;
+        if (waitMs > 0) await sleep(waitMs, stopped);
       }
     }
   }

@@ -14,12 +14,12 @@ export type Priority = (typeof PRIORITIES)[number];
  */
 const LOAD_SPARE_PART = 0.5;
 
+/** Gives reserved points back, with the cost that the response reports; undefined if it reports none. */
+export type ReleasePoints = (cost: QueryCost | undefined) => void;
+
 export interface RateLimits {
-  /**
-   * Waits until the shop should have the points of an operation.
-   * @returns to be called with the cost that the response reports, or with undefined if there is none
-   */
-  reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
+  /** Waits until the shop should have the points of an operation. @returns to be called once the response is there */
+  reserve(shopId: number, operationName: string, priority: Priority): Promise<ReleasePoints>;
 }
 
 /**

@@ -1,8 +1,9 @@
+import { untilAborted } from "../../lib/until-aborted.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
-import type { Priority, RateLimits } from "./rate-limits.ts";
+import type { Priority, RateLimits, ReleasePoints } from "./rate-limits.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 interface GraphqlRequest {
@@ -25,7 +26,7 @@ interface Dependencies {
 export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependencies): RequestSender {
   async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
     const { operationName, body, priority } = request;
-    const release = await limits.reserve(shop.id, operationName, priority);
+    const release = await unlessAborted(limits.reserve(shop.id, operationName, priority), signal);
     let cost: QueryCost | undefined;
     try {
       const url = apiUrls(baseUrl, shop.domain).graphql;
@@ -48,4 +49,14 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependen
       return await send(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
     }
   };
+}
+
+/** Waits for points, or until the signal. Points that come later are given back. @throws the reason of the signal */
+async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
+  try {
+    return await untilAborted(reservation, signal);
+  } catch (thrown) {
+    void reservation.then((release) => release(undefined));
+    throw thrown;
+  }
 }

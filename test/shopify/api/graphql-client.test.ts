@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { shopStatus } from "../../../src/actions/shop.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
+import type { Priority } from "../../../src/shopify/api/rate-limits.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
-import { HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
 import { recordedClient } from "../../support/recorded-client.ts";
@@ -114,20 +115,86 @@ describe("a failure that may pass is retried", () => {
 describe("points", () => {
   test.each<[string, object | undefined, number[]]>([
     ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
-    ["a minute at a time", { requestedQueryCost: 90_000, throttleStatus: STATUS }, [60_000, 60_000]],
+    [
+      "a minute at most",
+      { requestedQueryCost: 900, throttleStatus: { ...STATUS, currentlyAvailable: 0, restoreRate: 2 } },
+      [60_000],
+    ],
     ["a second if the platform does not say how many are missing", undefined, [1000]],
     [
       "a second if it does not say how fast they come back",
       { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } },
       [1000],
     ],
-    ["not at all if they are back", { requestedQueryCost: 30, throttleStatus: STATUS }, [0]],
+    ["a second if none are missing", { requestedQueryCost: 30, throttleStatus: STATUS }, [1000]],
   ])("a throttled request waits %s", async (_title, cost, expected) => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
     all.platform.fault = failFirst(1, answer(THROTTLED, cost));
     expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
     expect(waits).toEqual(expected);
+  });
+
+  test("a throttled request waits as often as it takes, also for a caller that wants no retries", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(20, answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: STATUS }));
+    expect(await client.withOptions({ maxRetries: 0 }).query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    expect(waits).toEqual(Array.from({ length: 20 }, () => 1200));
+  });
+
+  test("a load is finished, however often another program took the points first", async () => {
+    const all = await connected();
+    const status = { ...STATUS, restoreRate: 50_000 };
+    const throttled = answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: status });
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? throttled : undefined);
+    createContract(all.remote);
+    const { subscriptions } = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+    expect(subscriptions).toBe(1);
+  });
+
+  test("a query that costs more than all points is a failure, because it would wait for ever", async () => {
+    const all = await connected();
+    const { client, shop } = recordedClient(all);
+    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 1001, throttleStatus: STATUS }));
+    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("limit of requests");
+    expect(requestCount(all)).toBe(5);
+  });
+
+  test("a throttled request goes before a less urgent one that comes while it waits", async () => {
+    const all = await connected();
+    const { client, shop, hooks } = recordedClient(all);
+    const ended: string[] = [];
+    const query = (priority: Priority) =>
+      client
+        .withOptions({ priority })
+        .query(shop, CUSTOMERS_COUNT, {})
+        .then(() => ended.push(priority));
+    const status = { ...STATUS, currentlyAvailable: 0 };
+    all.platform.fault = failFirst(1, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
+    let later: Promise<unknown> | undefined;
+    hooks.onSleep = async (nth) => {
+      if (nth > 1) return;
+      later = query("order");
+      await Bun.sleep(50);
+    };
+    await query("attempt");
+    await later;
+    expect(ended).toEqual(["attempt", "order"]);
+  });
+
+  test("a wait for them ends when the caller stops", async () => {
+    const all = await connected();
+    const { client, shop } = recordedClient(all, { inRealTime: true });
+    const stopping = new AbortController();
+    const status = { ...STATUS, currentlyAvailable: 0, restoreRate: 1 };
+    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
+    const query = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { signal: stopping.signal });
+    query.catch(() => undefined);
+    await eventually(() => requestCount(all) === 1);
+    stopping.abort();
+    await expect(query).rejects.toThrow("was stopped");
+    client.stop();
   });
 
   test("a request waits before it is sent if the last answer shows too few", async () => {
