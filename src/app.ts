@@ -147,11 +147,12 @@ function openWork(opened: Opened) {
     onQueued: () => sender.wake(),
   });
   const sender: Sender = openSender(opened, platform, gauge);
-  const { handler, synchronizer } = platform;
+  const { client, handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
     shops,
     handle: (shop, items) => handler.handle(shop, items),
+    isSlow: client.isSlow,
     now,
     clock,
     sleep,

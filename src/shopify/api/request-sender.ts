@@ -3,11 +3,13 @@ import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
+import type { QueryShape } from "./query-costs.ts";
 import type { Priority, RateLimits, ReleasePoints } from "./rate-limits.ts";
+import type { ResponseTimes } from "./response-times.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 interface GraphqlRequest {
-  operationName: string;
+  shape: QueryShape;
   body: string;
   priority: Priority;
 }
@@ -21,12 +23,18 @@ interface Dependencies {
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   limits: RateLimits;
+  times: Pick<ResponseTimes, "note">;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
 }
 
-export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependencies): RequestSender {
+export function createRequestSender(dependencies: Dependencies): RequestSender {
+  const { fetch, baseUrl, tokens, limits, times, clock } = dependencies;
+
   async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
-    const { operationName, body, priority } = request;
-    const release = await unlessAborted(limits.reserve(shop.id, operationName, priority), signal);
+    const { shape, body, priority } = request;
+    const release = await unlessAborted(limits.reserve(shop.id, shape, priority), signal);
+    const sentAt = clock();
     let cost: QueryCost | undefined;
     try {
       const url = apiUrls(baseUrl, shop.domain).graphql;
@@ -35,6 +43,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependen
       cost = readCost(response);
       return readGraphqlData(response);
     } finally {
+      times.note(shop.id, clock() - sentAt);
       release(cost);
     }
   }

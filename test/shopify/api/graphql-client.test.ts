@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { shopStatus } from "../../../src/actions/shop.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
+import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
 import type { Priority } from "../../../src/shopify/api/rate-limits.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
@@ -210,6 +211,23 @@ describe("points", () => {
     expect(waits).toEqual([1200, 200]);
   });
 
+  test.each([
+    ["as many as a larger one cost", 12, 3, [120], [1600]],
+    ["more than a smaller one cost, by its size", 3, 12, [30], [1600]],
+    ["what its size cost before", 12, 3, [120, 30], [1600]],
+  ])("a query of varying size waits for %s", async (_title, firstSize, size, costs, expected) => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    const query = (count: number) => client.query(shop, BILLING_CYCLES, { id: "gid", from: 1, to: count, count });
+    const data = { subscriptionBillingCycles: { nodes: [] } };
+    const answers = costs.map((requestedQueryCost) => answer({ data }, { requestedQueryCost, throttleStatus: STATUS }));
+    all.platform.fault = ({ n }) => answers[n - 1] ?? answer({ data });
+    await query(firstSize);
+    for (const _ of costs.slice(1)) await query(size);
+    await query(size);
+    expect(waits).toEqual(expected);
+  });
+
   test("a request does not wait for the points of another shop", async () => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
@@ -228,6 +246,33 @@ describe("points", () => {
     const { client, shop } = recordedClient(all, { inRealTime: true });
     await Promise.all(Array.from({ length: 40 }, () => client.query(shop, CUSTOMERS_COUNT, {})));
     expect(all.platform.throttled).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("a platform is slow", () => {
+  test("if it took more than five seconds for the shop's last request, and until it is faster", async () => {
+    const all = await connected();
+    const { client, shop, clock } = recordedClient(all);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    all.platform.fault = failFirst(1, { until: promise });
+    const query = client.query(shop, CUSTOMERS_COUNT, {});
+    await eventually(() => requestCount(all) === 1);
+    clock.ms += 5_001;
+    resolve();
+    await query;
+    expect([client.isSlow(shop.id), client.isSlow(shop.id + 1)]).toEqual([true, false]);
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(client.isSlow(shop.id)).toBe(false);
+  });
+
+  test("but not because of waits for points, or after a failure", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    const cost = { requestedQueryCost: 800, throttleStatus: { ...STATUS, currentlyAvailable: 0 } };
+    all.platform.fault = ({ n }) => (n <= 2 ? answer(THROTTLED, cost) : n <= 5 ? { status: 502 } : undefined);
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(Math.max(...waits)).toBeGreaterThan(5_000);
+    expect(client.isSlow(shop.id)).toBe(false);
   });
 });
 
