@@ -159,7 +159,7 @@ function openWork(opened: Opened) {
     log,
   });
   const inboxWriter = createInboxWriter(inbox, now, () => processor.wake());
-  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now, clock, log });
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now: platform.now, clock, log });
   const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
   return {
     gauge,

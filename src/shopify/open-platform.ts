@@ -6,6 +6,7 @@ import type { Store } from "../store/store.ts";
 import type { ShopAddress } from "./api/address.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
 import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
+import { createPlatformClock } from "./api/platform-clock.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createStagedNodeLoader } from "./bulk/staged-orders.ts";
@@ -33,6 +34,8 @@ export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
   handler: WebhookHandler;
+  /** The platform's time. */
+  now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
   /**
@@ -69,16 +72,18 @@ export function openPlatform(
 ): Platform {
   const { shops, connections, syncs, orderStages, inbox, mirror } = store;
   const clientSecret = () => newestSecret(platformSecretFile);
-  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
+  const platformClock = createPlatformClock(fetch, now);
+  const { fetch: platformFetch, now: platformNow } = platformClock;
+  const endpoint = createTokenEndpoint({ fetch: platformFetch, baseUrl, clientId, clientSecret, now });
   const tokens = createAccessTokens({ connections, endpoint, now, sleep });
-  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
+  const client = createGraphqlClient({ fetch: platformFetch, baseUrl, tokens, connections, sleep, clock, log });
   const mutex = createKeyedMutex();
   const rounding = createRoundingReport(log);
 
   function contractsThrough(graphql: GraphqlClient, loader = createNodeLoader(graphql)) {
     const settingsOf = (shopId: number) => shops.settings(shopId);
-    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
-    const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
+    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now: platformNow });
+    const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now: platformNow });
     return createContractMirror({
       client: graphql,
       loader,
@@ -88,7 +93,7 @@ export function openPlatform(
       recordWriter,
       connections,
       mirror,
-      now,
+      platformClock,
     });
   }
 
@@ -103,6 +108,7 @@ export function openPlatform(
   const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
   return {
     client,
+    now: platformNow,
     synchronizer: createSynchronizer({
       loadClient,
       reconcileClient,
@@ -113,7 +119,7 @@ export function openPlatform(
       installations,
       syncs,
       inbox,
-      now,
+      now: platformNow,
       clock,
       log,
     }),
@@ -128,7 +134,7 @@ export function openPlatform(
       log,
     }),
     connect: (domain, credentials) =>
-      connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
+      connect({ shops, connections, endpoint, fetch: platformFetch, baseUrl, now: platformNow }, domain, credentials),
     async hasContracts(shop) {
       return (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes.length > 0;
     },

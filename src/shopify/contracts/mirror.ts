@@ -9,6 +9,7 @@ import type { ConnectionStore } from "../../store/connections.ts";
 import type { MirrorStore } from "../../store/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
+import type { PlatformClock } from "../api/platform-clock.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { readContractsOf } from "./orders.ts";
 import type { ContractPageReader } from "./page-reader.ts";
@@ -87,14 +88,14 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
   mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "ordersOf">;
-  now: () => number;
+  platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
 export function createContractMirror(dependencies: Dependencies): ContractMirror {
-  const { client, loader, reader, pageReader, mutex, recordWriter, connections, mirror, now } = dependencies;
+  const { client, loader, reader, pageReader, mutex, recordWriter, connections, mirror, platformClock } = dependencies;
 
   /** See `Submission.eventsSince`. */
   async function eventsSinceOf(shop: Shop, events: SubmitOptions["events"]): Promise<number> {
@@ -140,11 +141,11 @@ export function createContractMirror(dependencies: Dependencies): ContractMirror
     changedOrders: readonly string[],
     inboxNumbers: readonly number[],
   ): Promise<ChangeCounts> {
-    const beganAt = now();
+    const beganAt = platformClock.mark();
     const records = await reader.read(shop, contractGid, changedOrders);
     if (records.length === 0) return submit(shop, records, { inboxNumbers });
     const orders = [...changedOrders, ...(await newOrders(shop, contractGid, records))];
-    return submit(shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
+    return submit(shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt: beganAt(), orders }] });
   }
 
   /** Whether a reading that began after the change has shown it. */
@@ -152,7 +153,7 @@ export function createContractMirror(dependencies: Dependencies): ContractMirror
     const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
     const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
     // A time that is not over was noted by a clock that was ahead, and says nothing.
-    return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
+    return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
   }
 
   return {

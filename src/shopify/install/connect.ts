@@ -31,6 +31,7 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** With `{shop}` in the place of the domain. */
   baseUrl: string;
+  /** The platform's time: what happens there after it queues events. */
   now: () => number;
 }
 
