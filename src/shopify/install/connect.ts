@@ -73,7 +73,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
     case "token":
       return Promise.resolve({ accessToken: credentials.token, refreshToken: null, expiresAt: null });
     case "refresh":
-      return endpoint.byRefreshToken(domain, credentials.refreshToken);
+      return endpoint.byRefreshToken(domain, credentials.refreshToken, true);
     case "client_credentials":
       return endpoint.byClientCredentials(domain);
   }
