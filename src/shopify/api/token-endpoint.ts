@@ -10,7 +10,7 @@ export interface TokenEndpoint {
   /** A token for the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
   /**
-   * The next pair of tokens. The old refresh token is spent.
+   * The next pair of tokens. The old refresh token is accepted again only until the new one was used.
    * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
    * @throws PlatformError
    */
@@ -27,6 +27,12 @@ interface Dependencies {
   now: () => number;
 }
 
+/**
+ * How long the platform has for an answer. Other processes wait meanwhile. A request without an answer may be repeated:
+ * the platform accepts a refresh token until its replacement was used.
+ */
+export const TOKEN_TIMEOUT_MS = 10_000;
+
 /** What a token is requested with. */
 type Grant = { grant_type: string; refresh_token?: string };
 
@@ -41,6 +47,7 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
       url: apiUrls(baseUrl, domain).tokens,
       body: new URLSearchParams(form).toString(),
       headers: { "Content-Type": "application/x-www-form-urlencoded" },
+      timeoutMs: TOKEN_TIMEOUT_MS,
     });
     const { access_token, refresh_token, expires_in } = response.body ?? {};
     if (response.status !== 200 || !isToken(access_token)) throw refusal(response, isNew);
