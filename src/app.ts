@@ -147,18 +147,19 @@ function openWork(opened: Opened) {
     onQueued: () => sender.wake(),
   });
   const sender: Sender = openSender(opened, platform, gauge);
-  const { handler, synchronizer } = platform;
+  const { client, handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
     shops,
     handle: (shop, items) => handler.handle(shop, items),
+    isSlow: client.isSlow,
     now,
     clock,
     sleep,
     log,
   });
   const inboxWriter = createInboxWriter(inbox, now, () => processor.wake());
-  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now, clock, log });
+  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now: platform.now, clock, log });
   const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
   return {
     gauge,

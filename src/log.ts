@@ -17,9 +17,12 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** Replaces control characters, because text from outside must not control the terminal. Line ends and tabs stay. */
+/** Characters that control a terminal, or the direction of its text. Line ends and tabs are none of them. */
+export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Replaces control characters, because text from outside must not control the terminal. */
 export function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "?");
+  return text.replaceAll(CONTROLS, "?");
 }
 
 /** Writes one JSON object on each line, or readable text on a terminal. */

@@ -21,8 +21,8 @@ test("is readable on a terminal", () => {
 
 test("cannot control the terminal", () => {
   const { lines, log } = logTo(true);
-  log.warn("topic \u001b[2J\u009b", { stack: "a\n\tb" });
-  expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? stack=a\n\tb\n"]);
+  log.warn("topic \u001b[2J\u009b \u202egpj", { stack: "a\n\tb" });
+  expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? ?gpj stack=a\n\tb\n"]);
 });
 
 test("leaves out what is below its level", () => {

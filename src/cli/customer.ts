@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { withShop } from "./context.ts";
 import { addNoun, onShop } from "./options.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, tell } from "./print.ts";
 
 export function addCustomerCommands(program: Command): void {
   const customer = addNoun(
@@ -23,7 +23,7 @@ export function addCustomerCommands(program: Command): void {
     const gid = parseGid(text);
     const found = await withShop(command, (store, shop) => store.people.export(shop, gid));
     if (found === undefined) throw new SdsError("not_found", `there is no customer ${gid}`);
-    printLine(JSON.stringify(found, null, 2));
+    printJson(found, 2);
   });
 
   onShop(

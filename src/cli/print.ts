@@ -1,7 +1,7 @@
 import { readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
-import { printable } from "../log.ts";
+import { CONTROLS, printable } from "../log.ts";
 
 const CLOSE_ON_EXEC = 0o2_000_000;
 
@@ -48,8 +48,14 @@ function cannotWrite(why: string): SdsError {
   return new SdsError("failed", `cannot write to stdout: ${why}`);
 }
 
-export function printJson(value: unknown): void {
-  printLine(JSON.stringify(value));
+/**
+ * Prints a value as JSON. Characters in it that would control a terminal, or change the direction of its text, are
+ * written as escapes, which JSON allows everywhere in a string.
+ * @param indent how many spaces each level is indented by; without it, all is on one line
+ */
+export function printJson(value: unknown, indent?: number): void {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  printLine(JSON.stringify(value, null, indent).replaceAll(CONTROLS, escaped));
 }
 
 /** Prints a secret alone, or as JSON. */

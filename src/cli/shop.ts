@@ -23,7 +23,7 @@ import { addNoun, example, JSON_OPTION } from "./options.ts";
 import { printFields, printJson, printTable, tell, warn } from "./print.ts";
 
 interface Options {
-  json?: boolean;
+  json?: boolean | undefined;
 }
 
 interface AddOptions extends Options {
@@ -159,7 +159,7 @@ async function set(
   const { shop, warnings } = await withStore(command, async (store) =>
     changeShop(store, { shop: await findShop(store, domain), change, actor: "operator" }),
   );
-  print(shop, { json });
+  print(shop, { json }, change);
   warn(warnings);
 }
 
@@ -186,9 +186,24 @@ function shopEntry({ domain, plan, currency, createdAt }: Shop) {
   return { domain, plan, currency, createdAt: isoUtc(createdAt) };
 }
 
-function print(shop: Shop, { json }: { json: boolean | undefined }): void {
-  if (json) printJson(shopEntry(shop));
-  else printFields(shopEntry(shop));
+type Settings = Pick<ShopStatus, "retryDays" | "creditTitle" | "triggers">;
+
+/** @param change what was set: those settings that `shopEntry` does not show are printed too */
+function print(shop: Shop, { json }: Options, { retryDays, creditTitle, triggers }: Partial<Settings> = {}): void {
+  const settings = {
+    ...(retryDays !== undefined && { retryDays }),
+    ...(creditTitle !== undefined && { creditTitle }),
+    ...(triggers !== undefined && { triggers }),
+  };
+  if (json) printJson({ ...shopEntry(shop), ...settings });
+  else {
+    const texts = Object.entries(settings).map(([name, setting]) => [name, settingText(setting)]);
+    printFields({ ...shopEntry(shop), ...Object.fromEntries(texts) });
+  }
+}
+
+function settingText(setting: string | readonly (string | number)[]): string {
+  return typeof setting === "string" ? setting : setting.join(",") || "none";
 }
 
 /** Whether the shop is not connected, was never loaded, has only default settings, and no customer waits for data. */
@@ -235,8 +250,8 @@ function platformTexts(status: ShopStatus): Record<string, string> {
     repairs: String(repairs ?? "never"),
     creditTitle,
     inbox: `${inbox.waiting} waiting, ${inbox.failed} failed`,
-    retryDays: retryDays.join(",") || "none",
-    triggers: triggers.join(",") || "none",
+    retryDays: settingText(retryDays),
+    triggers: settingText(triggers),
     dataRequests:
       status.dataRequests
         .map(dataRequestEntry)

@@ -1,4 +1,4 @@
-import { createKeyedMutex } from "../lib/keyed-mutex.ts";
+import { createKeyedMutex, type KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
@@ -6,19 +6,20 @@ import type { Store } from "../store/store.ts";
 import type { ShopAddress } from "./api/address.ts";
 import { type AdminGraphqlClient, createGraphqlClient, type GraphqlClient } from "./api/graphql-client.ts";
 import { NEWEST_CONTRACT } from "./api/operations/contracts.ts";
+import { createPlatformClock } from "./api/platform-clock.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import { createStagedNodeLoader } from "./bulk/staged-orders.ts";
-import { createContractMirror } from "./contracts/mirror.ts";
+import { type ContractMirror, createContractMirror } from "./contracts/mirror.ts";
 import { createNodeLoader } from "./contracts/node-loader.ts";
 import { createContractPageReader } from "./contracts/page-reader.ts";
 import { createContractReader } from "./contracts/reader.ts";
-import { createRoundingReport } from "./contracts/rounding-report.ts";
+import { createRoundingReport, type RoundingReport } from "./contracts/rounding-report.ts";
 import type { WebhookPriority } from "./inbox/topics.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
-import { createInstallationReader } from "./install/installation.ts";
+import { createInstallationReader, type InstallationReader } from "./install/installation.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
@@ -33,6 +34,8 @@ export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
   handler: WebhookHandler;
+  /** The platform's time. */
+  now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
   /**
@@ -55,78 +58,44 @@ interface Dependencies {
   onRemovalBegun?: () => void;
 }
 
-/** How long a stop waits for renewals. A new pair of tokens that is not stored is lost for good. */
+/** How long a stop waits for renewals. A new pair of tokens that is not stored has to be asked for again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
 /** The inbox retries on its own, and a request in progress uses one of its slots. */
 const WEBHOOK_MAX_RETRIES = 1;
 
 /** Puts the parts of the adapter together, for `serve` and for commands. */
 export function openPlatform(
-  { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
+  settings: PlatformSettings,
   store: Store,
   recordWriter: RecordWriter,
-  { now, clock, fetch, sleep, log, onRemovalBegun = () => {} }: Dependencies,
+  dependencies: Dependencies,
 ): Platform {
-  const { shops, connections, syncs, orderStages, inbox, mirror } = store;
-  const clientSecret = () => newestSecret(platformSecretFile);
-  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
-  const tokens = createAccessTokens({ connections, endpoint, now, sleep });
-  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
-  const mutex = createKeyedMutex();
-  const rounding = createRoundingReport(log);
-
-  function contractsThrough(graphql: GraphqlClient, loader = createNodeLoader(graphql)) {
-    const settingsOf = (shopId: number) => shops.settings(shopId);
-    const reader = createContractReader({ client: graphql, loader, mirror, settingsOf, rounding, now });
-    const pageReader = createContractPageReader({ client: graphql, reader, settingsOf, now });
-    return createContractMirror({
-      client: graphql,
-      loader,
-      reader,
-      pageReader,
-      mutex,
-      recordWriter,
-      connections,
-      mirror,
-      now,
-    });
-  }
-
-  function readerFor(priority: WebhookPriority) {
-    const graphql = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
-    return { client: graphql, contracts: contractsThrough(graphql) };
-  }
-
-  const loadClient = client.withOptions({ priority: "load" });
-  const reconcileClient = client.withOptions({ priority: "reconcile" });
-  const webhookClient = client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES });
-  const installations = createInstallationReader({ shops, connections, client: webhookClient, log });
+  const { shops, connections } = store;
+  const { platformUrl: baseUrl } = settings;
+  const { sleep, log } = dependencies;
+  const api = openApi(settings, store, dependencies);
+  const { client, tokens, endpoint, platformClock } = api;
+  const { fetch, now } = platformClock;
+  const installations = createInstallationReader({
+    shops,
+    connections,
+    client: client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES }),
+    log,
+  });
+  const parts: Parts = {
+    ...dependencies,
+    api,
+    store,
+    recordWriter,
+    installations,
+    mutex: createKeyedMutex(),
+    rounding: createRoundingReport(log),
+  };
   return {
     client,
-    synchronizer: createSynchronizer({
-      loadClient,
-      reconcileClient,
-      contracts: contractsThrough(reconcileClient),
-      loadedContracts: contractsThrough(loadClient, createStagedNodeLoader(createNodeLoader(loadClient), orderStages)),
-      files: { fetch, sleep, allowHttp: baseUrl.startsWith("http://") },
-      orderStages,
-      installations,
-      syncs,
-      inbox,
-      now,
-      clock,
-      log,
-    }),
-    handler: createWebhookHandler({
-      shops,
-      connections,
-      readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
-      installations,
-      recordWriter,
-      onRemovalBegun,
-      now,
-      log,
-    }),
+    now,
+    synchronizer: openSynchronizer(parts, baseUrl.startsWith("http://")),
+    handler: openWebhookHandler(parts),
     connect: (domain, credentials) =>
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async hasContracts(shop) {
@@ -139,4 +108,100 @@ export function openPlatform(
       await Promise.race([renewals, sleep(RENEWAL_TIMEOUT_MS, drained.signal)]);
     },
   };
+}
+
+type Api = ReturnType<typeof openApi>;
+
+/** What sends requests to the platform. */
+function openApi(
+  { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
+  { connections }: Store,
+  { now, clock, fetch: ownFetch, sleep, log }: Dependencies,
+) {
+  const platformClock = createPlatformClock(ownFetch, now);
+  const { fetch } = platformClock;
+  const clientSecret = () => newestSecret(platformSecretFile);
+  const endpoint = createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now });
+  const tokens = createAccessTokens({ connections, endpoint, now, sleep });
+  const client = createGraphqlClient({ fetch, baseUrl, tokens, connections, sleep, clock, log });
+  return { platformClock, endpoint, tokens, client };
+}
+
+/** What several parts share. */
+interface Parts extends Dependencies {
+  api: Api;
+  store: Store;
+  recordWriter: RecordWriter;
+  installations: InstallationReader;
+  mutex: KeyedMutex;
+  rounding: RoundingReport;
+}
+
+/** Contracts that are read with the options of a client. */
+function openContracts(parts: Parts, client: GraphqlClient, loader = createNodeLoader(client)): ContractMirror {
+  const { api, store, recordWriter, mutex, rounding } = parts;
+  const { platformClock } = api;
+  const { now } = platformClock;
+  const { shops, connections, mirror } = store;
+  const settingsOf = (shopId: number) => shops.settings(shopId);
+  const reader = createContractReader({ client, loader, mirror, settingsOf, rounding, now });
+  const pageReader = createContractPageReader({ client, reader, settingsOf, now });
+  return createContractMirror({
+    client,
+    loader,
+    reader,
+    pageReader,
+    mutex,
+    recordWriter,
+    connections,
+    mirror,
+    platformClock,
+  });
+}
+
+function openSynchronizer(parts: Parts, allowHttp: boolean): Synchronizer {
+  const { api, store, installations, fetch, sleep, clock, log } = parts;
+  const { syncs, inbox, orderStages } = store;
+  const loadClient = api.client.withOptions({ priority: "load" });
+  const reconcileClient = api.client.withOptions({ priority: "reconcile" });
+  return createSynchronizer({
+    loadClient,
+    reconcileClient,
+    contracts: openContracts(parts, reconcileClient),
+    loadedContracts: openContracts(
+      parts,
+      loadClient,
+      createStagedNodeLoader(createNodeLoader(loadClient), orderStages),
+    ),
+    // The files are on another host, whose clock is none of the platform's.
+    files: { fetch, sleep, allowHttp },
+    orderStages,
+    installations,
+    syncs,
+    inbox,
+    now: api.platformClock.now,
+    clock,
+    log,
+  });
+}
+
+function openWebhookHandler(parts: Parts): WebhookHandler {
+  const { api, store, recordWriter, installations, onRemovalBegun = () => {}, now, log } = parts;
+  const { shops, connections } = store;
+
+  function readerFor(priority: WebhookPriority) {
+    const client = api.client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
+    return { client, contracts: openContracts(parts, client) };
+  }
+
+  return createWebhookHandler({
+    shops,
+    connections,
+    readers: { attempt: readerFor("attempt"), contract: readerFor("contract"), order: readerFor("order") },
+    installations,
+    recordWriter,
+    onRemovalBegun,
+    now,
+    log,
+  });
 }

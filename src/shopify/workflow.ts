@@ -27,7 +27,7 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
     try {
       // The body is sent as it is stored, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal });
-      // The wait for points does not end with the signal, but counts towards the timeout.
+      // What else the client does first does not end with the signal, but counts towards the timeout.
       const { flowTriggerReceive } = await untilAborted(query, signal);
       const messages = (flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

@@ -20,7 +20,7 @@ export interface ConnectionStore {
   /** Connects a shop, or connects it again. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Lets one process at a time renew the tokens: a refresh token can be spent once.
+   * Lets one process at a time renew the tokens: a refresh token ends soon after its first use.
    * @returns whether this process may, until `until`
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;

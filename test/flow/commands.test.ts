@@ -33,6 +33,16 @@ describe("shop", () => {
     expect(await program.json<unknown>(["shop", "list"])).toEqual([]);
   });
 
+  test("shows after a change what was set", async () => {
+    const program = new Program();
+    const added = await program.json(["shop", "add", DOMAIN]);
+    const set = ["shop", "set", DOMAIN, "--retry-days", "2,4", "--credit-title", "Kredit"];
+    expect(await program.json(set)).toEqual({ ...added, retryDays: [2, 4], creditTitle: "Kredit" });
+    const { stdout } = await program.run(["shop", "set", DOMAIN, "--triggers", "none", "--retry-days", "1"]);
+    expect(stdout).toMatch(/^retryDays +1\ntriggers +none\n/m);
+    expect(stdout).not.toContain("Kredit");
+  });
+
   test("is not added twice, and an unknown one is not found", async () => {
     const program = new Program();
     await program.json(["shop", "add", DOMAIN]);

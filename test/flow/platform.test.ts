@@ -176,7 +176,8 @@ test("commands show the inbox and a person's data, and write the files for the p
   await platform.tell("addShop");
   const program = new Program(undefined, platform.env);
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
-  const customer = await platform.tell("createCustomer", { email: "ada@example.com" });
+  const firstName = "A\u202eda\u009b\u007f \u2067\u2028 Zoë";
+  const customer = await platform.tell("createCustomer", { email: "ada@example.com", firstName });
   await program.json(["sync"]);
   expect(JSON.stringify(await program.json(["inbox", "list"]))).toBe("[]");
   expect(await program.json(["inbox", "retry", "--failed"])).toEqual({ retried: 0 });
@@ -189,6 +190,9 @@ test("commands show the inbox and a person's data, and write the files for the p
     customer: { email: "ada@example.com" },
     subscriptions: [],
   });
+  const { stdout } = await program.run(["customer", "export", customer]);
+  expect(stdout).toContain('"A\\u202eda\\u009b\\u007f \\u2067\\u2028 Zoë"');
+  expect(JSON.parse(stdout)).toMatchObject({ customer: { firstName } });
   expect((await program.run(["customer", "export", "gid://shopify/Customer/1"])).status).toBe(3);
   expect((await program.run(["customer", "export", "ada"])).status).toBe(2);
 

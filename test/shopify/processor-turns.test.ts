@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SdsError } from "../../src/domain/error.ts";
 import { START } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { bySubject, countByShop, numbered, processing, SECOND } from "./slow-processing.ts";
 
@@ -78,37 +77,18 @@ describe("the most that runs at once is", () => {
     expect(running.filter(({ subject }) => subject.startsWith("asking"))).toHaveLength(32);
   });
 
-  test("1 subject of a shop whose platform took more than 5 seconds, until it is quick again", async () => {
-    const { addShop, receive, wake, settle, newCalls, clock } = await processing();
+  test("1 subject that needs the platform of a shop whose platform is slow, until it is faster", async () => {
+    const { addShop, receive, wake, settle, newCalls, slowShops } = await processing();
     const shop = await addShop("a");
-    const { now } = performance;
-    afterTest(() => {
-      performance.now = now;
-    });
-    performance.now = () => clock.ms;
+    slowShops.add(shop.id);
     await receive(shop, numbered("s", 70));
+    await receive(shop, ["quick"], false);
+    await receive(await addShop("b"), numbered("s", 3));
     await wake();
     const running = newCalls();
-    expect(running).toHaveLength(32);
-    await receive(shop, ["quick"], false);
-    await wake();
-    const [quick] = newCalls();
-    clock.ms += 5 * SECOND;
-    await running.shift()?.succeed();
-    await settle();
-    const [second, ...others] = newCalls();
-    expect([second === undefined, others]).toEqual([false, []]);
-    clock.ms += 1;
-    for (const call of running) await call.succeed();
-    await settle();
-    // The second subject, which started last, still runs. The time of a subject that does not need the platform changes
-    // nothing.
-    clock.ms -= 5 * SECOND;
-    await quick?.succeed();
-    await settle();
-    clock.ms += 5 * SECOND;
-    expect(newCalls()).toEqual([]);
-    await second?.succeed();
+    expect(countByShop(running)).toEqual({ a: 2, b: 3 });
+    slowShops.clear();
+    await running.find(({ subject }) => subject === "s1")?.succeed();
     await settle();
     expect(newCalls()).toHaveLength(32);
   });

@@ -26,6 +26,7 @@ export async function processing() {
   const { inbox, shops, mirror } = app.store;
   let calls: Call[] = [];
   const unended = new Set<Call>();
+  const slowShops = new Set<number>();
   const logged: string[] = [];
 
   async function handle(shop: Shop, items: readonly InboxItem[]): Promise<void> {
@@ -51,6 +52,7 @@ export async function processing() {
     inbox,
     shops,
     handle,
+    isSlow: (shopId) => slowShops.has(shopId),
     now: clock.now,
     clock: clock.monotonic,
     sleep: async () => {
@@ -77,6 +79,8 @@ export async function processing() {
     clock,
     logged,
     settle,
+    /** Shops whose platform answers slowly. */
+    slowShops,
     addShop: async (name: string) => (await addShop(`${name}.myshopify.com`)).shop,
     /** Puts one item about each subject into the inbox. */
     async receive(shop: Shop, subjects: readonly string[], needsPlatform = true, waitMs = 0): Promise<void> {

@@ -115,10 +115,13 @@ test("tokens end, rotate and can be revoked", async () => {
   const { accessToken, refreshToken } = shop.issuePair();
   const next = await grant({ grant_type: "refresh_token", refresh_token: refreshToken });
   expect([await status(accessToken), await status(next["access_token"])]).toEqual([200, 200]);
-  expect(await grant({ grant_type: "refresh_token", refresh_token: refreshToken })).toEqual({
-    status: 400,
-    error: "invalid_grant",
-  });
+  // A refresh token is good until its replacement was used.
+  const refresh = (token: unknown) => grant({ grant_type: "refresh_token", refresh_token: String(token) });
+  const again = await refresh(refreshToken);
+  expect((await refresh(again["refresh_token"]))["status"]).toBe(200);
+  for (const ended of [refreshToken, next["refresh_token"]]) {
+    expect(await refresh(ended)).toEqual({ status: 400, error: "invalid_grant" });
+  }
   expect(await grant({ grant_type: "client_credentials", client_secret: "wrong" })).toEqual({
     status: 401,
     error: "invalid_client",

@@ -5,8 +5,10 @@ import { createAccessReport } from "./access-report.ts";
 import type { ShopAddress } from "./address.ts";
 import type { Operation } from "./operations/operation.ts";
 import { PlatformError } from "./platform-error.ts";
+import type { QueryShape } from "./query-costs.ts";
 import { createRateLimits, type Priority } from "./rate-limits.ts";
 import { createRequestSender } from "./request-sender.ts";
+import { createResponseTimes } from "./response-times.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 /** Runs typed operations of the platform's Admin API. */
@@ -16,7 +18,7 @@ export interface GraphqlClient {
 }
 
 interface QueryOptions {
-  /** How often a request is repeated after a failure that may pass. */
+  /** How often a request is repeated after a failure that may pass. A wait for points is no failure. */
   maxRetries?: number;
   /** Who gets points first; without it, the request is as urgent as one about an attempt. */
   priority?: Priority;
@@ -36,6 +38,8 @@ export interface AdminGraphqlClient extends GraphqlClient {
   ): Promise<D>;
   /** The same client with other options. Fewer retries are for callers that retry on their own. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
+  /** Whether the platform was slow to answer the shop's last request. Waits for points do not count. */
+  isSlow(shopId: number): boolean;
   /** All requests fail from now on, also those under way. May be called twice. */
   stop(): void;
 }
@@ -62,21 +66,20 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   const { fetch, baseUrl, tokens, connections, sleep, clock, log } = dependencies;
   const stopping = new AbortController();
   const limits = createRateLimits(clock, (waitMs) => sleep(waitMs, stopping.signal));
-  const send = createRequestSender({ fetch, baseUrl, tokens, limits });
+  const times = createResponseTimes();
+  const send = createRequestSender({ fetch, baseUrl, tokens, limits, times, clock });
   const report = createAccessReport(connections, log);
 
-  async function queryWithJson<V, D>(
+  async function run<D>(
     shop: ShopAddress,
-    operation: Operation<V, D>,
-    variablesJson: string,
-    { maxRetries = MAX_RETRIES, priority = "attempt", signal }: QueryOptions = {},
+    { shape, body }: Query,
+    { maxRetries = MAX_RETRIES, priority = "attempt", signal }: QueryOptions,
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
-    const request = { operationName: operation.name, body: requestBody(operation, variablesJson), priority };
-    for (let retries = 0; ; retries += 1) {
+    for (let retries = 0; ; ) {
       try {
         stopped.throwIfAborted();
-        const { data, denied } = await send(shop, request, stopped);
+        const { data, denied } = await send(shop, { shape, body, priority }, stopped);
         if (denied !== undefined) report.addDenied(shop, denied);
         await report.setTrouble(shop, null);
         return data as D;
@@ -84,25 +87,39 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
         if (thrown.isTrouble) await report.setTrouble(shop, thrown.message);
-        if (thrown.reason !== "unavailable" || retries >= maxRetries) throw thrown;
+        if (!thrown.isThrottled && (thrown.reason !== "unavailable" || retries >= maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
-        const fields = { shop: shop.domain, operation: operation.name, waitMs, error: thrown.message };
+        const fields = { shop: shop.domain, operation: shape.operationName, waitMs, error: thrown.message };
         log.debug("a request to the platform failed and will be repeated", fields);
-        await sleep(waitMs, stopped);
+        if (!thrown.isThrottled) retries += 1;
+        if (waitMs > 0) await sleep(waitMs, stopped);
       }
     }
   }
 
   return {
-    query: (shop, operation, variables) => queryWithJson(shop, operation, JSON.stringify(variables)),
-    queryWithJson,
+    query: (shop, operation, variables) => run(shop, queryOf(operation, variables), {}),
+    queryWithJson: (shop, operation, variablesJson, options = {}) =>
+      run(shop, queryWithText(operation, variablesJson), options),
     withOptions: (options) => ({
-      query: (shop, operation, variables) => queryWithJson(shop, operation, JSON.stringify(variables), options),
+      query: (shop, operation, variables) => run(shop, queryOf(operation, variables), options),
     }),
+    isSlow: times.isSlow,
     stop: () => stopping.abort(),
   };
 }
 
-function requestBody<V, D>({ text, name }: Operation<V, D>, variablesJson: string): string {
-  return `{"query":${JSON.stringify(text)},"operationName":${JSON.stringify(name)},"variables":${variablesJson}}`;
+/** A query that is ready to be sent. */
+interface Query {
+  shape: QueryShape;
+  body: string;
+}
+
+function queryOf<V, D>(operation: Operation<V, D>, variables: V): Query {
+  return queryWithText(operation, JSON.stringify(variables), operation.sizeOf?.(variables));
+}
+
+function queryWithText<V, D>({ text, name }: Operation<V, D>, variablesJson: string, size = 1): Query {
+  const body = `{"query":${JSON.stringify(text)},"operationName":${JSON.stringify(name)},"variables":${variablesJson}}`;
+  return { shape: { operationName: name, size }, body };
 }

@@ -31,8 +31,13 @@ export interface GraphqlData {
 /** Fields that need a grant of their own: personal data and products. All else can be mirrored without them. */
 const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
-/** The wait after THROTTLED if the response does not say how fast points come back. */
+/** The wait after THROTTLED if the response does not say which points are missing, and how fast they come back. */
 const THROTTLED_WAIT_MS = 1_000;
+const NO_STATUS: ThrottleStatus = {
+  maximumAvailable: Number.POSITIVE_INFINITY,
+  currentlyAvailable: 0,
+  restoreRate: 0,
+};
 
 /**
  * Reads the data of a response. Optional fields without access are removed, so that they do not look empty.
@@ -61,21 +66,24 @@ function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, 
 function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): PlatformError {
   const { status } = response;
   const codes = errors.map(codeOf);
-  if (codes.includes("THROTTLED")) {
-    const message = "the platform's limit of requests is reached";
-    return new PlatformError("unavailable", message, { status, retryAfterMs: throttledWait(readCost(response)) });
-  }
+  if (codes.includes("THROTTLED")) return throttledError(readCost(response), status);
   const message = `the platform answered: ${String(errors[0]?.message ?? "no data").slice(0, 300)}`;
   const isTemporary = codes.includes("INTERNAL_SERVER_ERROR") || codes.includes("TIMEOUT");
   const reason = isTemporary ? "unavailable" : codes.includes("ACCESS_DENIED") ? "unauthorized" : "refused";
   return new PlatformError(reason, message, { status });
 }
 
-/** How long until the missing points are back, in milliseconds. */
-function throttledWait(cost: QueryCost | undefined): number {
-  const { currentlyAvailable = 0, restoreRate = 0 } = cost?.throttleStatus ?? {};
-  const missing = (cost?.requestedQueryCost ?? 0) - currentlyAvailable;
-  return restoreRate > 0 ? Math.max(0, (missing / restoreRate) * 1000) : THROTTLED_WAIT_MS;
+/** The wait for missing points is not in it: the rate limiter waits, and lets more urgent requests go first. */
+function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
+  const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
+  const requested = cost?.requestedQueryCost ?? 0;
+  const isWaitKnown = restoreRate > 0 && requested > currentlyAvailable;
+  return new PlatformError("unavailable", "the platform's limit of requests is reached", {
+    status,
+    retryAfterMs: isWaitKnown ? 0 : THROTTLED_WAIT_MS,
+    // A query that costs more than the shop can save up would wait for ever.
+    isThrottled: requested <= maximumAvailable,
+  });
 }
 
 function isOptional(error: GraphqlError): boolean {

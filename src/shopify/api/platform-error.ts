@@ -11,6 +11,8 @@ export class PlatformError extends Error {
   readonly status: number | null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
+  /** Whether only points are missing. They come back, so this is a wait and no failure. */
+  readonly isThrottled: boolean;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
   readonly isTrouble: boolean;
 
@@ -20,13 +22,15 @@ export class PlatformError extends Error {
     {
       status = null,
       retryAfterMs,
+      isThrottled = false,
       isTrouble = false,
-    }: { status?: number | null; retryAfterMs?: number | undefined; isTrouble?: boolean } = {},
+    }: { status?: number | null; retryAfterMs?: number | undefined; isThrottled?: boolean; isTrouble?: boolean } = {},
   ) {
     super(message);
     this.reason = reason;
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.isThrottled = isThrottled;
     this.isTrouble = isTrouble;
   }
 }

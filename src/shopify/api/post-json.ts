@@ -10,6 +10,8 @@ export interface PostRequest {
   url: string;
   body: string;
   headers: Record<string, string>;
+  /** How long the platform has for the complete response. */
+  timeoutMs?: number;
   signal?: AbortSignal;
 }
 
@@ -28,9 +30,9 @@ export interface JsonResponse {
  */
 export async function postJson(
   fetch: typeof globalThis.fetch,
-  { url, body, headers, signal }: PostRequest,
+  { url, body, headers, timeoutMs = RESPONSE_TIMEOUT_MS, signal }: PostRequest,
 ): Promise<JsonResponse> {
-  const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
+  const timeout = AbortSignal.timeout(timeoutMs);
   const options: BunFetchRequestInit = {
     method: "POST",
     body,

@@ -1,5 +1,6 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
+import { createQueryCosts, type QueryShape } from "./query-costs.ts";
 
 /**
  * What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours
@@ -14,21 +15,21 @@ export type Priority = (typeof PRIORITIES)[number];
  */
 const LOAD_SPARE_PART = 0.5;
 
+/** Gives reserved points back, with the cost that the response reports; undefined if it reports none. */
+export type ReleasePoints = (cost: QueryCost | undefined) => void;
+
 export interface RateLimits {
-  /**
-   * Waits until the shop should have the points of an operation.
-   * @returns to be called with the cost that the response reports, or with undefined if there is none
-   */
-  reserve(shopId: number, operationName: string, priority: Priority): Promise<(cost: QueryCost | undefined) => void>;
+  /** Waits until the shop should have the points of a query. @returns to be called once the response is there */
+  reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints>;
 }
 
 /**
- * The points of each shop. The cost of an operation is that of its last response. A shop's first request of an operation
+ * The points of each shop. What a query costs is known from earlier responses. A shop's first request of an operation
  * whose cost is not known goes alone, and the shop's others wait for its end.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
-  const costs = new Map<string, number>();
+  const costs = createQueryCosts();
   /** The first requests of operations whose cost is not known, by shop. */
   const firsts = new Map<string, Promise<void>>();
 
@@ -39,10 +40,10 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
-  async function begin(shopId: number, operationName: string): Promise<() => void> {
-    const key = `${shopId} ${operationName}`;
-    while (!costs.has(operationName) && firsts.has(key)) await firsts.get(key);
-    if (costs.has(operationName)) return () => {};
+  async function begin(shopId: number, query: QueryShape): Promise<() => void> {
+    const key = `${shopId} ${query.operationName}`;
+    while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);
+    if (costs.estimate(query) !== undefined) return () => {};
     const { promise, resolve } = Promise.withResolvers<void>();
     firsts.set(key, promise);
     return () => {
@@ -52,13 +53,13 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
-    async reserve(shopId, operationName, priority) {
-      const end = await begin(shopId, operationName);
-      const cost = costs.get(operationName) ?? 0;
+    async reserve(shopId, query, priority) {
+      const end = await begin(shopId, query);
+      const cost = costs.estimate(query) ?? 0;
       const sparePart = priority === "load" ? LOAD_SPARE_PART : 0;
       const release = await limiterOf(shopId).reserve(cost, PRIORITIES.indexOf(priority), sparePart);
       return (reported) => {
-        if (reported !== undefined) costs.set(operationName, reported.requestedQueryCost);
+        if (reported !== undefined) costs.note(query, reported.requestedQueryCost);
         release(reported?.throttleStatus);
         end();
       };

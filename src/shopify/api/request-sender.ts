@@ -1,12 +1,15 @@
+import { untilAborted } from "../../lib/until-aborted.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
-import type { Priority, RateLimits } from "./rate-limits.ts";
+import type { QueryShape } from "./query-costs.ts";
+import type { Priority, RateLimits, ReleasePoints } from "./rate-limits.ts";
+import type { ResponseTimes } from "./response-times.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 interface GraphqlRequest {
-  operationName: string;
+  shape: QueryShape;
   body: string;
   priority: Priority;
 }
@@ -20,12 +23,18 @@ interface Dependencies {
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   limits: RateLimits;
+  times: Pick<ResponseTimes, "note">;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
 }
 
-export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependencies): RequestSender {
+export function createRequestSender(dependencies: Dependencies): RequestSender {
+  const { fetch, baseUrl, tokens, limits, times, clock } = dependencies;
+
   async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
-    const { operationName, body, priority } = request;
-    const release = await limits.reserve(shop.id, operationName, priority);
+    const { shape, body, priority } = request;
+    const release = await unlessAborted(limits.reserve(shop.id, shape, priority), signal);
+    const sentAt = clock();
     let cost: QueryCost | undefined;
     try {
       const url = apiUrls(baseUrl, shop.domain).graphql;
@@ -34,6 +43,7 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependen
       cost = readCost(response);
       return readGraphqlData(response);
     } finally {
+      times.note(shop.id, clock() - sentAt);
       release(cost);
     }
   }
@@ -48,4 +58,14 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits }: Dependen
       return await send(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
     }
   };
+}
+
+/** Waits for points, or until the signal. Points that come later are given back. @throws the reason of the signal */
+async function unlessAborted(reservation: Promise<ReleasePoints>, signal: AbortSignal): Promise<ReleasePoints> {
+  try {
+    return await untilAborted(reservation, signal);
+  } catch (thrown) {
+    void reservation.then((release) => release(undefined));
+    throw thrown;
+  }
 }

@@ -9,8 +9,12 @@ import { troubleOfTokenRequest } from "./trouble.ts";
 export interface TokenEndpoint {
   /** A token for the app's own credentials. @throws PlatformError */
   byClientCredentials(domain: string): Promise<Tokens>;
-  /** The next pair of tokens. The old refresh token is spent. @throws PlatformError */
-  byRefreshToken(domain: string, refreshToken: string): Promise<Tokens>;
+  /**
+   * The next pair of tokens. The old refresh token is accepted again only until the new one was used.
+   * @param isNew whether the operator has just given the refresh token: messages then do not say to connect again
+   * @throws PlatformError
+   */
+  byRefreshToken(domain: string, refreshToken: string, isNew?: boolean): Promise<Tokens>;
 }
 
 interface Dependencies {
@@ -23,32 +27,42 @@ interface Dependencies {
   now: () => number;
 }
 
+/**
+ * How long the platform has for an answer. Other processes wait meanwhile. A request without an answer may be repeated:
+ * the platform accepts a refresh token until its replacement was used.
+ */
+export const TOKEN_TIMEOUT_MS = 10_000;
+
+/** What a token is requested with. */
+type Grant = { grant_type: string; refresh_token?: string };
+
 /** The upper limit of a token's life, in seconds. */
 const MAX_LIFE_S = 366 * 86_400;
 
 export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, now }: Dependencies): TokenEndpoint {
-  async function request(domain: string, grant: Record<string, string>, refreshToken: string | null): Promise<Tokens> {
+  async function request(domain: string, grant: Grant, isNew = false): Promise<Tokens> {
     if (clientId === null) throw new PlatformError("unauthorized", "SDS_PLATFORM_CLIENT_ID is not set");
     const form = { client_id: clientId, client_secret: readSecret(clientSecret), ...grant };
     const response = await postJson(fetch, {
       url: apiUrls(baseUrl, domain).tokens,
       body: new URLSearchParams(form).toString(),
       headers: { "Content-Type": "application/x-www-form-urlencoded" },
+      timeoutMs: TOKEN_TIMEOUT_MS,
     });
     const { access_token, refresh_token, expires_in } = response.body ?? {};
-    if (response.status !== 200 || !isToken(access_token)) throw refusal(response);
+    if (response.status !== 200 || !isToken(access_token)) throw refusal(response, isNew);
     const lifeS = readLife(expires_in);
     return {
       accessToken: access_token,
-      refreshToken: isToken(refresh_token) ? refresh_token : refreshToken,
+      refreshToken: isToken(refresh_token) ? refresh_token : (grant.refresh_token ?? null),
       expiresAt: lifeS === null ? null : now() + lifeS * 1000,
     };
   }
 
   return {
-    byClientCredentials: (domain) => request(domain, { grant_type: "client_credentials" }, null),
-    byRefreshToken: (domain, refreshToken) =>
-      request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, refreshToken),
+    byClientCredentials: (domain) => request(domain, { grant_type: "client_credentials" }),
+    byRefreshToken: (domain, refreshToken, isNew) =>
+      request(domain, { grant_type: "refresh_token", refresh_token: refreshToken }, isNew),
   };
 }
 
@@ -71,11 +85,11 @@ function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
-function refusal({ status, body, retryAfterMs }: JsonResponse): PlatformError {
+function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): PlatformError {
   if (status === 429 || status >= 500) {
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
   }
   const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
-  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error), { status, isTrouble: true });
+  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, isNew), { status, isTrouble: true });
 }

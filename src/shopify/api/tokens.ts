@@ -4,7 +4,7 @@ import { untilAborted } from "../../lib/until-aborted.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
 import type { ShopAddress } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
-import type { TokenEndpoint } from "./token-endpoint.ts";
+import { TOKEN_TIMEOUT_MS, type TokenEndpoint } from "./token-endpoint.ts";
 import { troubleOfStatus } from "./trouble.ts";
 
 interface TokenOptions {
@@ -31,8 +31,8 @@ interface Dependencies {
 
 /** A token is renewed this long before it ends. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
-/** After this time another process may begin a renewal that did not end. */
-const RENEWAL_TIMEOUT_MS = 60_000;
+/** After this time another process may begin a renewal that did not end: more than one request and its storing take. */
+const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
 /** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;
 
@@ -75,22 +75,25 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
 function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   /** Names this process in the database among others that renew. */
   const processId = crypto.randomUUID();
-  /** New tokens that could not be stored yet. The old refresh token is spent, so they must not get lost. */
-  const unsaved = new Map<number, Tokens>();
+  /** New tokens that could not be stored yet, with those that they replace. */
+  const unsaved = new Map<number, { old: Tokens; tokens: Tokens }>();
 
   async function saveUnsaved(shopId: number): Promise<void> {
-    const tokens = unsaved.get(shopId);
-    if (tokens === undefined) return;
-    await connections.renew(shopId, tokens);
+    const pair = unsaved.get(shopId);
+    if (pair === undefined) return;
+    // If another process has renewed them meanwhile, its pair is the newer one.
+    const current = await connections.tokens(shopId);
+    if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens);
     unsaved.delete(shopId);
   }
 
-  async function requestNext(shop: ShopAddress, kind: ConnectionKind, { refreshToken }: Tokens): Promise<Tokens> {
+  async function requestNext(shop: ShopAddress, kind: ConnectionKind, old: Tokens): Promise<Tokens> {
+    const { refreshToken } = old;
     const tokens =
       kind === "refresh" && refreshToken !== null
         ? await endpoint.byRefreshToken(shop.domain, refreshToken)
         : await endpoint.byClientCredentials(shop.domain);
-    unsaved.set(shop.id, tokens);
+    unsaved.set(shop.id, { old, tokens });
     await saveUnsaved(shop.id);
     return tokens;
   }

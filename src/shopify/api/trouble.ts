@@ -25,9 +25,13 @@ export function troubleOfStatus(status: number): string | undefined {
 /**
  * The same for a request for a token.
  * @param error the code in the answer, of RFC 6749 (5.2); undefined if it has none
+ * @param isNew whether the operator has just given the refresh token
  */
-export function troubleOfTokenRequest(status: number, error: string | undefined): string {
-  if (error === "invalid_grant") return `the refresh token has ended (HTTP ${status}: ${error}); ${CONNECT_AGAIN}`;
+export function troubleOfTokenRequest(status: number, error: string | undefined, isNew: boolean): string {
+  if (error === "invalid_grant") {
+    const advice = isNew ? "get another one from the platform: each is replaced by its first use" : CONNECT_AGAIN;
+    return `the refresh token has ended (HTTP ${status}: ${error}); ${advice}`;
+  }
   const known = status === 401 ? undefined : troubleOfStatus(status);
   const detail = error === undefined ? "" : `: ${error.slice(0, 100)}`;
   const advice = "check the app's client id and secret, and whether the app is installed in the shop";

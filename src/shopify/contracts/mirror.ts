@@ -9,6 +9,7 @@ import type { ConnectionStore } from "../../store/connections.ts";
 import type { MirrorStore } from "../../store/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
+import type { PlatformClock } from "../api/platform-clock.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { readContractsOf } from "./orders.ts";
 import type { ContractPageReader } from "./page-reader.ts";
@@ -87,7 +88,7 @@ interface Dependencies {
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
   mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "ordersOf">;
-  now: () => number;
+  platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
@@ -125,16 +126,17 @@ async function read(
   changedOrders: readonly string[],
   inboxNumbers: readonly number[],
 ): Promise<ChangeCounts> {
-  const beganAt = dependencies.now();
+  const beganAt = dependencies.platformClock.mark();
   const records = await dependencies.reader.read(shop, contractGid, changedOrders);
   if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
   const orders = [...changedOrders, ...(await newOrders(dependencies, shop, contractGid, records))];
-  return submit(dependencies, shop, records, { inboxNumbers, reads: [{ contract: contractGid, beganAt, orders }] });
+  const reads = [{ contract: contractGid, beganAt: beganAt(), orders }];
+  return submit(dependencies, shop, records, { inboxNumbers, reads });
 }
 
 /** Whether a reading that began after the change has shown it. */
 async function isShown(
-  { mirror, now }: Dependencies,
+  { mirror, platformClock }: Dependencies,
   shop: Shop,
   contractGid: string,
   { of, orders, triggeredAt }: ChangeHint,
@@ -142,7 +144,7 @@ async function isShown(
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
   const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
   // A time that is not over was noted by a clock that was ahead, and says nothing.
-  return times.every((at) => at !== undefined && at <= now() && triggeredAt < at - CLOCK_SLACK_MS);
+  return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
 }
 
 async function loadPage(

@@ -11,8 +11,6 @@ const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
 /** The same for subjects that do not need the platform. A redaction in a large shop takes seconds. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
-/** A platform that takes longer than this for one subject is slow. */
-const SLOW_MS = 5_000;
 /** How long a shop whose platform failed has to wait. Each further failure doubles it. */
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
@@ -23,21 +21,21 @@ export interface InboxCapacity {
   allows(queue: InboxQueue): boolean;
   /** Counts a subject that starts. @returns a function to call at its end, once */
   start(queue: InboxQueue): () => void;
-  /** Notes how long a subject took that needed the platform. */
-  noteDuration(shopId: number, durationMs: number): void;
   /** Notes that the shop's platform answered. */
   noteSuccess(shopId: number): void;
   /** Notes that the shop's platform failed. After a rest the shop gets one subject at a time, until it answers. */
   noteFailure(shopId: number): void;
 }
 
-/** @param clock milliseconds of a clock that only goes forward */
-export function createInboxCapacity(clock: () => number): InboxCapacity {
+/**
+ * @param isSlow whether the shop's platform answers slowly
+ * @param clock milliseconds of a clock that only goes forward
+ */
+export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number): InboxCapacity {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
-  const slowShops = new Set<number>();
 
   return {
     allows({ shopId, needsPlatform }) {
@@ -48,15 +46,11 @@ export function createInboxCapacity(clock: () => number): InboxCapacity {
       const rest = rests.get(shopId);
       if (rest !== undefined && clock() < rest.endsAt) return false;
       const maxOfShop =
-        rest !== undefined || slowShops.has(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
+        rest !== undefined || isSlow(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
       return withPlatform.total() < MAX_WITH_PLATFORM && withPlatform.of(shopId) < maxOfShop;
     },
     start({ shopId, needsPlatform }) {
       return (needsPlatform ? withPlatform : withoutPlatform).add(shopId);
-    },
-    noteDuration(shopId, durationMs) {
-      if (durationMs > SLOW_MS) slowShops.add(shopId);
-      else slowShops.delete(shopId);
     },
     noteSuccess(shopId) {
       rests.delete(shopId);

@@ -23,6 +23,8 @@ interface Dependencies {
   shops: Pick<ShopStore, "byId">;
   /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
+  /** Whether the shop's platform answers slowly. */
+  isSlow: (shopId: number) => boolean;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -45,8 +47,8 @@ export interface InboxProcessor {
  * one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
-  const { inbox, now, clock, sleep, log } = dependencies;
-  const capacity = createInboxCapacity(clock);
+  const { inbox, isSlow, now, clock, sleep, log } = dependencies;
+  const capacity = createInboxCapacity(isSlow, clock);
   const rotation = createRotation();
   /** The subjects under way, each with its shop. */
   const underWay = new Set<string>();
@@ -135,7 +137,6 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     const shop = await shops.byId(shopId);
     const items = await inbox.waitingAbout(queue, subject, MAX_TOGETHER);
     if (shop === undefined || items.length === 0) return;
-    const began = performance.now();
     try {
       await handle(shop, items);
       if (needsPlatform) capacity.noteSuccess(shopId);
@@ -144,8 +145,6 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       if (isStopping()) return;
       if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, items, thrown);
-    } finally {
-      if (needsPlatform) capacity.noteDuration(shopId, performance.now() - began);
     }
   };
 }

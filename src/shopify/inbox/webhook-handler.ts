@@ -201,7 +201,8 @@ async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Pr
       );
     case "note_data_request": {
       // Somebody has to answer the request, so this is a warning.
-      const message = "a customer's data was requested: print it with `sds customer export`";
+      const message =
+        "a customer's data was requested: send it with `sds customer export`, then run `sds customer answered`";
       const { customer, dueAt } = dataRequest(intent.request, intent.customer, intent.triggeredAt);
       return log.warn(message, { ...fields, customer, dueAt: isoUtc(dueAt) });
     }

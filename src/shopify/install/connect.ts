@@ -31,13 +31,14 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** With `{shop}` in the place of the domain. */
   baseUrl: string;
+  /** The platform's time: what happens there after it queues events. */
   now: () => number;
 }
 
 /**
  * Connects a shop, and adds it if it is new. Tries the credentials, checks the access scopes, and reads currency and
- * plan. A failure changes nothing, with one exception: a refresh token is spent by its first use, so the tokens that it
- * gave are stored at once.
+ * plan. A failure changes nothing, with one exception: the tokens that a refresh token gave are stored at once, because
+ * it is accepted again only until they were used.
  * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
  */
 export async function connect(
@@ -46,7 +47,7 @@ export async function connect(
   credentials: Credentials,
 ): Promise<ConnectionResult> {
   const { kind } = credentials;
-  // Before the first use of the credentials, because a refresh token works only once.
+  // Before the first use of the credentials, because a refresh token that was used ends soon.
   if ((await shops.removing()).some((shop) => shop.domain === domain)) throw beingRemoved(domain);
   const tokens = await requestTokens(endpoint, domain, credentials);
   const addShop = (currency: string) => shops.add({ domain, plan: "pro", currency }, now());
@@ -72,7 +73,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
     case "token":
       return Promise.resolve({ accessToken: credentials.token, refreshToken: null, expiresAt: null });
     case "refresh":
-      return endpoint.byRefreshToken(domain, credentials.refreshToken);
+      return endpoint.byRefreshToken(domain, credentials.refreshToken, true);
     case "client_credentials":
       return endpoint.byClientCredentials(domain);
   }

@@ -79,8 +79,9 @@ async function newRun(
   shop: Shop,
   pages: boolean,
 ): Promise<Omit<SyncRun, "events">> {
-  const startedAt = now();
+  // An answer has to come first: it tells the platform's time.
   const customerTotal = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count ?? 0;
+  const startedAt = now();
   const bulk = pages ? {} : await bulkParts.plan(shop, startedAt, customerTotal);
   return { startedAt, stage: "customers", cursor: null, counts: NO_COUNTS, customerTotal, bulk };
 }

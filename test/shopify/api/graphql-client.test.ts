@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { shopStatus } from "../../../src/actions/shop.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
+import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
+import type { Priority } from "../../../src/shopify/api/rate-limits.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
-import { HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
 import { recordedClient } from "../../support/recorded-client.ts";
@@ -114,20 +116,86 @@ describe("a failure that may pass is retried", () => {
 describe("points", () => {
   test.each<[string, object | undefined, number[]]>([
     ["until the missing ones are back", { requestedQueryCost: 100, throttleStatus: STATUS }, [1200]],
-    ["a minute at a time", { requestedQueryCost: 90_000, throttleStatus: STATUS }, [60_000, 60_000]],
+    [
+      "a minute at most",
+      { requestedQueryCost: 900, throttleStatus: { ...STATUS, currentlyAvailable: 0, restoreRate: 2 } },
+      [60_000],
+    ],
     ["a second if the platform does not say how many are missing", undefined, [1000]],
     [
       "a second if it does not say how fast they come back",
       { requestedQueryCost: 100, throttleStatus: { ...STATUS, restoreRate: 0 } },
       [1000],
     ],
-    ["not at all if they are back", { requestedQueryCost: 30, throttleStatus: STATUS }, [0]],
+    ["a second if none are missing", { requestedQueryCost: 30, throttleStatus: STATUS }, [1000]],
   ])("a throttled request waits %s", async (_title, cost, expected) => {
     const all = await connected();
     const { client, shop, waits } = recordedClient(all);
     all.platform.fault = failFirst(1, answer(THROTTLED, cost));
     expect(await client.query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
     expect(waits).toEqual(expected);
+  });
+
+  test("a throttled request waits as often as it takes, also for a caller that wants no retries", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    all.platform.fault = failFirst(20, answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: STATUS }));
+    expect(await client.withOptions({ maxRetries: 0 }).query(shop, CUSTOMERS_COUNT, {})).toEqual(RESULT);
+    expect(waits).toEqual(Array.from({ length: 20 }, () => 1200));
+  });
+
+  test("a load is finished, however often another program took the points first", async () => {
+    const all = await connected();
+    const status = { ...STATUS, restoreRate: 50_000 };
+    const throttled = answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: status });
+    all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? throttled : undefined);
+    createContract(all.remote);
+    const { subscriptions } = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+    expect(subscriptions).toBe(1);
+  });
+
+  test("a query that costs more than all points is a failure, because it would wait for ever", async () => {
+    const all = await connected();
+    const { client, shop } = recordedClient(all);
+    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 1001, throttleStatus: STATUS }));
+    await expect(client.query(shop, CUSTOMERS_COUNT, {})).rejects.toThrow("limit of requests");
+    expect(requestCount(all)).toBe(5);
+  });
+
+  test("a throttled request goes before a less urgent one that comes while it waits", async () => {
+    const all = await connected();
+    const { client, shop, hooks } = recordedClient(all);
+    const ended: string[] = [];
+    const query = (priority: Priority) =>
+      client
+        .withOptions({ priority })
+        .query(shop, CUSTOMERS_COUNT, {})
+        .then(() => ended.push(priority));
+    const status = { ...STATUS, currentlyAvailable: 0 };
+    all.platform.fault = failFirst(1, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
+    let later: Promise<unknown> | undefined;
+    hooks.onSleep = async (nth) => {
+      if (nth > 1) return;
+      later = query("order");
+      await Bun.sleep(50);
+    };
+    await query("attempt");
+    await later;
+    expect(ended).toEqual(["attempt", "order"]);
+  });
+
+  test("a wait for them ends when the caller stops", async () => {
+    const all = await connected();
+    const { client, shop } = recordedClient(all, { inRealTime: true });
+    const stopping = new AbortController();
+    const status = { ...STATUS, currentlyAvailable: 0, restoreRate: 1 };
+    all.platform.fault = failFirst(1_000, answer(THROTTLED, { requestedQueryCost: 500, throttleStatus: status }));
+    const query = client.queryWithJson(shop, CUSTOMERS_COUNT, "{}", { signal: stopping.signal });
+    query.catch(() => undefined);
+    await eventually(() => requestCount(all) === 1);
+    stopping.abort();
+    await expect(query).rejects.toThrow("was stopped");
+    client.stop();
   });
 
   test("a request waits before it is sent if the last answer shows too few", async () => {
@@ -141,6 +209,23 @@ describe("points", () => {
     clock.ms += 1_000;
     await client.query(shop, CUSTOMERS_COUNT, {});
     expect(waits).toEqual([1200, 200]);
+  });
+
+  test.each([
+    ["as many as a larger one cost", 12, 3, [120], [1600]],
+    ["more than a smaller one cost, by its size", 3, 12, [30], [1600]],
+    ["what its size cost before", 12, 3, [120, 30], [1600]],
+  ])("a query of varying size waits for %s", async (_title, firstSize, size, costs, expected) => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    const query = (count: number) => client.query(shop, BILLING_CYCLES, { id: "gid", from: 1, to: count, count });
+    const data = { subscriptionBillingCycles: { nodes: [] } };
+    const answers = costs.map((requestedQueryCost) => answer({ data }, { requestedQueryCost, throttleStatus: STATUS }));
+    all.platform.fault = ({ n }) => answers[n - 1] ?? answer({ data });
+    await query(firstSize);
+    for (const _ of costs.slice(1)) await query(size);
+    await query(size);
+    expect(waits).toEqual(expected);
   });
 
   test("a request does not wait for the points of another shop", async () => {
@@ -161,6 +246,33 @@ describe("points", () => {
     const { client, shop } = recordedClient(all, { inRealTime: true });
     await Promise.all(Array.from({ length: 40 }, () => client.query(shop, CUSTOMERS_COUNT, {})));
     expect(all.platform.throttled).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("a platform is slow", () => {
+  test("if it took more than five seconds for the shop's last request, and until it is faster", async () => {
+    const all = await connected();
+    const { client, shop, clock } = recordedClient(all);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    all.platform.fault = failFirst(1, { until: promise });
+    const query = client.query(shop, CUSTOMERS_COUNT, {});
+    await eventually(() => requestCount(all) === 1);
+    clock.ms += 5_001;
+    resolve();
+    await query;
+    expect([client.isSlow(shop.id), client.isSlow(shop.id + 1)]).toEqual([true, false]);
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(client.isSlow(shop.id)).toBe(false);
+  });
+
+  test("but not because of waits for points, or after a failure", async () => {
+    const all = await connected();
+    const { client, shop, waits } = recordedClient(all);
+    const cost = { requestedQueryCost: 800, throttleStatus: { ...STATUS, currentlyAvailable: 0 } };
+    all.platform.fault = ({ n }) => (n <= 2 ? answer(THROTTLED, cost) : n <= 5 ? { status: 502 } : undefined);
+    await client.query(shop, CUSTOMERS_COUNT, {});
+    expect(Math.max(...waits)).toBeGreaterThan(5_000);
+    expect(client.isSlow(shop.id)).toBe(false);
   });
 });
 

@@ -147,15 +147,37 @@ describe("a renewal in another process", () => {
     expect(await tokens.get(shop)).not.toBe(other.accessToken);
   });
 
-  test("is taken over after a minute if it never ends", async () => {
+  test("that was killed before it stored the pair is repeated with the same refresh token", async () => {
+    const all = await connected();
+    await connectPair(all);
+    all.test.clock.ms += HOUR_MS;
+    const { connections, ...killed } = recordedClient(all);
+    const { renew } = connections;
+    const { promise: answered, resolve } = Promise.withResolvers<void>();
+    connections.renew = async () => {
+      resolve();
+      return new Promise(() => undefined);
+    };
+    void killed.tokens.get(killed.shop);
+    await answered;
+    connections.renew = renew;
+    const { tokens, shop, waits } = recordedClient(all);
+    for (let n = 0; n < 2; n += 1) {
+      expect(all.remote.tokens.isGood(await tokens.get(shop))).toBe(true);
+      all.test.clock.ms += HOUR_MS;
+    }
+    expect(waits).toHaveLength(101);
+  });
+
+  test("is taken over after 20 seconds if it never ends", async () => {
     const all = await connected();
     const { tokens, shop, connections, waits } = recordedClient(all);
     all.test.clock.ms += LIFE_MS;
     const { ms } = all.test.clock;
-    await connections.beginRenewal(shop.id, "other", ms, ms + 60_000);
+    await connections.beginRenewal(shop.id, "other", ms, ms + 20_000);
     await tokens.get(shop);
     expect(all.platform.tokenRequests).toBe(2);
-    expect(waits).toHaveLength(301);
+    expect(waits).toHaveLength(101);
   });
 
   test("is not waited for if the shop is disconnected", async () => {
@@ -197,6 +219,21 @@ describe("a failed renewal", () => {
     all.test.clock.ms += HOUR_MS;
     await tokens.get(shop);
     expect(all.platform.tokenRequests).toBe(requests + 1);
+  });
+
+  test("of the database does not replace a pair that another process has stored meanwhile", async () => {
+    const all = await connected();
+    await connectPair(all);
+    all.test.clock.ms += HOUR_MS;
+    const { tokens, shop, connections } = recordedClient(all);
+    const { renew } = connections;
+    connections.renew = () => Promise.reject(new Error("database is locked"));
+    await expect(tokens.get(shop)).rejects.toThrow("database is locked");
+    connections.renew = renew;
+    const stored = await recordedClient(all).tokens.get(shop);
+    expect(await tokens.get(shop)).toBe(stored);
+    all.test.clock.ms += HOUR_MS;
+    expect(all.remote.tokens.isGood(await tokens.get(shop))).toBe(true);
   });
 });
 

@@ -378,6 +378,7 @@ test("records and requests with the same subject are handled together", async ()
   await all.processed();
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
   expect(logged(all, "a customer's data was requested")).toHaveLength(2);
+  expect(all.test.logged.join("")).toContain("then run `sds customer answered`");
   expect(await inbox(all)).toEqual([]);
   const requestedAt = all.test.clock.ms;
   const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };

@@ -33,6 +33,14 @@ describe("connecting a shop", () => {
     expect(shop.plan).toBe("free");
   });
 
+  test("says what to do about a refresh token that has ended, and not to connect again", async () => {
+    const all = await connected();
+    const connecting = all.test.app.platform.connect(DOMAIN, { kind: "refresh", refreshToken: "shprt_old" });
+    await expect(connecting).rejects.toThrow(
+      "the refresh token has ended (HTTP 400: invalid_grant); get another one from the platform",
+    );
+  });
+
   test("keeps the pair that a refresh token gave, even if the rest fails", async () => {
     const all = await connected();
     const remote = all.platform.addShop(BETA);

@@ -31,6 +31,7 @@ export function json(status: number, body: unknown): Answer {
   return { status, body: JSON.stringify(body), headers: { "Content-Type": "application/json; charset=utf-8" } };
 }
 
-export function write(response: ServerResponse, { status, body, headers = {} }: Answer): void {
-  response.writeHead(status, headers).end(body);
+/** @param now epoch milliseconds of the stand-in's clock */
+export function write(response: ServerResponse, { status, body, headers = {} }: Answer, now: number): void {
+  response.writeHead(status, { Date: new Date(now).toUTCString(), ...headers }).end(body);
 }

@@ -186,7 +186,8 @@ export class StandIn {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     const raw = Buffer.concat(chunks).toString();
-    if (request.url?.startsWith("/control") === true) return write(response, await this.answerControl(request, raw));
+    if (request.url?.startsWith("/control") === true)
+      return this.write(response, await this.answerControl(request, raw));
     const [, domain = "", path = ""] = /^\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
     const isToken = path === "admin/oauth/access_token";
     const body = readBody(raw, request.headers["content-type"]);
@@ -205,14 +206,18 @@ export class StandIn {
       variables: (isToken ? undefined : asRequest(body).variables) ?? {},
     });
     if (fault === "reset") return void request.socket.destroy();
-    if (typeof fault === "object" && "status" in fault) return write(response, { body: "", ...fault });
+    if (typeof fault === "object" && "status" in fault) return this.write(response, { body: "", ...fault });
     if (typeof fault === "object") await ("until" in fault ? fault.until : Bun.sleep(fault.delay));
     const shop = this.shops.get(domain);
     const answer = isToken
       ? this.answerToken(shop, body, log)
       : await this.answerQuery(shop, path, request, raw, body, log);
     if (fault === "lost") return void request.socket.destroy();
-    write(response, answer);
+    this.write(response, answer);
+  }
+
+  private write(response: ServerResponse, answer: Answer): void {
+    write(response, answer, this.options.now());
   }
 
   /** Answers tests and benches in another process: `POST /control`, `GET /control/requests`. */

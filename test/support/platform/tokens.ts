@@ -10,6 +10,13 @@ interface TokenRequest {
   refresh_token?: unknown;
 }
 
+interface RefreshToken {
+  /** Epoch milliseconds. */
+  endsAt: number;
+  /** The refresh token that this one replaces. That one is accepted until this one is used. */
+  replaces: string | undefined;
+}
+
 /** Seconds. */
 export interface Lifetimes {
   clientCredentials: number;
@@ -19,7 +26,7 @@ export interface Lifetimes {
 /** The access tokens of one shop, with the time when each ends. A permanent token never ends. */
 export class Tokens {
   private readonly access = new Map<string, number>();
-  private readonly refresh = new Map<string, number>();
+  private readonly refresh = new Map<string, RefreshToken>();
   private readonly now: () => number;
   private readonly lifetimes: Lifetimes;
 
@@ -34,9 +41,9 @@ export class Tokens {
     return token;
   }
 
-  issuePair(): { accessToken: string; refreshToken: string } {
+  issuePair(replaces?: string): { accessToken: string; refreshToken: string } {
     const refreshToken = `shprt_${crypto.randomUUID().replaceAll("-", "")}`;
-    this.refresh.set(refreshToken, this.now() + REFRESH_TOKEN_LIFE_S * 1000);
+    this.refresh.set(refreshToken, { endsAt: this.now() + REFRESH_TOKEN_LIFE_S * 1000, replaces });
     return { accessToken: this.issue(this.lifetimes.refreshed), refreshToken };
   }
 
@@ -61,11 +68,13 @@ export class Tokens {
       return { status: 200, body: { access_token: this.issue(expires_in), scope, expires_in } };
     }
     if (grant_type !== "refresh_token") return { status: 400, body: { error: "unsupported_grant_type" } };
-    const endsAt = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
-    if (typeof refresh_token !== "string" || endsAt === undefined || endsAt <= this.now())
+    const used = typeof refresh_token === "string" ? this.refresh.get(refresh_token) : undefined;
+    if (typeof refresh_token !== "string" || used === undefined || used.endsAt <= this.now())
       return { status: 400, body: { error: "invalid_grant" } };
-    this.refresh.delete(refresh_token);
-    const { accessToken, refreshToken } = this.issuePair();
+    if (used.replaces !== undefined) this.refresh.delete(used.replaces);
+    // Of several replacements only the last one counts. The documentation does not say so, but it may be so.
+    for (const [token, { replaces }] of this.refresh) if (replaces === refresh_token) this.refresh.delete(token);
+    const { accessToken, refreshToken } = this.issuePair(refresh_token);
     const expires_in = this.lifetimes.refreshed;
     return {
       status: 200,

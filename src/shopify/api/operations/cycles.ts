@@ -38,6 +38,7 @@ export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(
   `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
       billingCyclesIndexRangeSelector: {startIndex: $from, endIndex: $to}) { nodes { ${CYCLE_FIELDS} } } }`,
+  ({ count }) => count,
 );
 
 /** Cycles of a contract by the date when they are billed. */
@@ -52,6 +53,7 @@ export const BILLING_CYCLES_BY_DATE = operation<CyclesByDateVariables, CyclesDat
   `query BillingCyclesByDate($id: ID!, $start: DateTime!, $end: DateTime!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
       billingCyclesDateRangeSelector: {startDate: $start, endDate: $end}) { nodes { ${CYCLE_FIELDS} } } }`,
+  ({ count }) => count,
 );
 
 /** One cycle without its attempts costs one point, so many contracts fit into one query. */
@@ -78,8 +80,7 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
     [`n${n}`, index],
   ]);
   return {
-    // The number is a part of the name, because queries of one name must cost the same.
-    operation: operation(`query CycleLookup${addresses.length}(${declared}) { ${fields.join(" ")} }`),
+    operation: operation(`query CycleLookup(${declared}) { ${fields.join(" ")} }`, () => addresses.length),
     variables: Object.fromEntries(variables),
   };
 }
