@@ -58,7 +58,7 @@ const ORDER_SLACK_MS = 24 * 3_600_000;
 export function createBulkParts({ client, operations, readResult, loader, orderStages, log }: Dependencies): BulkParts {
   async function planOrders(shop: Shop, name: string): Promise<BulkPart | undefined> {
     const oldest = (await client.query(shop, OLDEST_CONTRACT, {})).subscriptionContracts.nodes[0];
-    if (oldest === undefined) return undefined;
+    if (oldest == null) return undefined;
     const filter = `created_at:>='${isoUtc(Date.parse(oldest.createdAt) - ORDER_SLACK_MS)}'`;
     const total = await orderCount(shop, filter);
     return newPart(ordersBulkQuery(`${name}_orders`, filter), total);

@@ -91,7 +91,10 @@ async function loadCustomers(
   { run, save }: SavedRun,
   onProgress: OnProgress,
 ): Promise<void> {
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor }, now);
+  const beginAnew = () => {
+    run.counts = { ...run.counts, customers: 0, skipped: 0 };
+  };
+  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor, beginAnew }, now);
   for await (const { nodes, endCursor } of pages) {
     await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadCustomers(shop, nodes)) });
     const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
@@ -115,7 +118,10 @@ async function loadContracts(
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
-  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor }, now);
+  const beginAnew = () => {
+    run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
+  };
+  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor, beginAnew }, now);
   for await (const { endCursor, ...page } of pages) {
     const { nodes } = page;
     await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadContracts(shop, page, eventsOf)) });

@@ -12,6 +12,14 @@ export interface ReadPage<T> {
   requestedAt: number;
 }
 
+interface Start extends Partial<PageVariables> {
+  /** Called before all pages are read although some were read by a former run. */
+  beginAnew?: () => void;
+}
+
+/** The platform has no reason for as many empty pages in a row. Without an end, they would be read for ever. */
+const MAX_EMPTY_PAGES = 100;
+
 /**
  * Reads all pages of a connection. The next page is requested while the caller works on the current one.
  * @param field the connection in the data of the operation
@@ -24,7 +32,7 @@ export async function* readPages<T, F extends string>(
   shop: ShopAddress,
   operation: Operation<PageVariables, Record<F, Page<T>>>,
   field: F,
-  { after = null, query = null }: Partial<PageVariables>,
+  { after = null, query = null, beginAnew = () => {} }: Start,
   now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
   async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
@@ -35,14 +43,16 @@ export async function* readPages<T, F extends string>(
   let current = after;
 
   /** The cursor may be from another time, when the platform had other data. */
-  function beginAnew(thrown: unknown): ReturnType<typeof request> {
+  function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     current = null;
+    beginAnew();
     return request(null);
   }
 
   const passed = new Set<string>();
-  let pending: ReturnType<typeof request> | undefined = request(current).catch(beginAnew);
+  let emptyPages = 0;
+  let pending: ReturnType<typeof request> | undefined = request(current).catch(requestAll);
   while (pending !== undefined) {
     const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
@@ -50,6 +60,8 @@ export async function* readPages<T, F extends string>(
       throw new PlatformError("refused", "the platform's pages go round in a circle");
     }
     passed.add(next ?? "");
+    emptyPages = page.nodes.length === 0 ? emptyPages + 1 : 0;
+    if (emptyPages > MAX_EMPTY_PAGES) throw new PlatformError("refused", "the platform's empty pages do not end");
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);

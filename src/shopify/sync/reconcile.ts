@@ -59,7 +59,20 @@ export async function reconcile(
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
+  if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
   return run.counts;
+}
+
+/**
+ * Gives a load by a clock that was ahead the start of the reconciliation that made up for it. Otherwise its own would
+ * count once that time comes, and hide the gap since the last reconciliation.
+ */
+async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
+  const load = await syncs.lastComplete(shop.id, "full");
+  if (load?.startedAt == null || load.startedAt <= now || startedAt > now) return;
+  // It gets a new start when it is complete.
+  if ((await syncs.unfinished(shop.id, "full")) !== undefined) return;
+  await syncs.complete(shop.id, "full", startedAt, load.changed, Math.min(load.endedAt, now));
 }
 
 /**
@@ -96,7 +109,10 @@ async function runStages(
   ): Promise<void> {
     if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
     if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
-    const pages = readPages(client, shop, operation, field, { query, after: run.cursor }, now);
+    const beginAnew = () => {
+      run.counts = { ...run.counts, [stage]: 0 };
+    };
+    const pages = readPages(client, shop, operation, field, { query, after: run.cursor, beginAnew }, now);
     for await (const { nodes, endCursor } of pages) {
       run.counts = addCounts(run.counts, await read(nodes));
       run.cursor = endCursor;

@@ -346,14 +346,21 @@ describe("a page that the platform cannot mean", () => {
     await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
   });
 
+  test("and that is one of an endless row of empty pages ends the load", async () => {
+    const all = await connected();
+    all.platform.fault = ({ operation, n }) =>
+      operation === "AllCustomers" ? { status: 200, body: page([], String(n)) } : undefined;
+    await expect(load(all)).rejects.toThrow("the platform's empty pages do not end");
+  });
+
   test("after a cursor that it does not know any more begins the stage anew", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 0 });
     const run = { startedAt: 0, events: false, stage: "customers" as const, cursor: "no cursor of the platform" };
-    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
+    const counts = { customers: 250, subscriptions: 0, orders: 0, changed: 7, events: 0, skipped: 1 };
     await all.test.app.store.syncs.save(all.shop.shop.id, "full", { ...run, counts });
     all.test.clock.ms += HOUR_MS;
-    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3 });
+    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3, skipped: 0 });
     all.platform.invalid.length = 0;
   });
 });
