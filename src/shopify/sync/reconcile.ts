@@ -123,7 +123,7 @@ async function runStages(
 
   /** Reads the contracts that changed, all at the same time: then they share queries. */
   async function follow(changes: ReadonlyMap<string, ChangeHint>): Promise<SyncCounts> {
-    const results = await Promise.all([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
+    const results = await allDone([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
     return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
 
@@ -134,7 +134,7 @@ async function runStages(
   });
   await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
     const changes = new Map<string, ChangeHint>();
-    const found = await Promise.all(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
+    const found = await allDone(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
     for (const [index, { id, updatedAt }] of nodes.entries()) {
       for (const contract of found[index]?.contracts ?? []) {
         const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
@@ -146,6 +146,12 @@ async function runStages(
     return addCounts(counts, await follow(changes));
   });
   await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => follow(lastEnds(nodes)));
+}
+
+/** Waits for all readings, also if one fails: none may write to the mirror after its run has ended. */
+async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(readings);
+  return Promise.all(readings);
 }
 
 /** The last end of an attempt of each contract. The attempt that began last may not be the last to end. */

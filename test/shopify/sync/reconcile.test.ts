@@ -224,6 +224,26 @@ describe("reconciling", () => {
     expect(refusals).toBe(1);
   });
 
+  test("that fails for one contract ends after the readings of all others", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 2, renewals: 1 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    const [failing, slow] = all.remote.ids("contract");
+    for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
+    await reconcile(all);
+    all.test.clock.ms += HOUR_MS;
+    for (const gid of all.remote.ids("contract")) all.remote.activate(gid);
+    all.platform.fault = ({ operation, variables }) => {
+      if (operation !== "BillingCycles") return undefined;
+      return variables["id"] === failing ? { status: 503 } : { delay: 300 };
+    };
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    const mirrored = (await all.shop.all("subscriptions")).find(({ shopifyId }) => shopifyId === slow);
+    expect(mirrored).toMatchObject({ status: "ACTIVE" });
+  });
+
   test("fails if the platform is down, so that the next run begins at the same time", async () => {
     const all = await loaded();
     all.remote.startAttempt(all.contract, 1);
