@@ -70,3 +70,38 @@ export async function* readPages<T, F extends string>(
     current = next ?? null;
   }
 }
+
+/**
+ * Works on two pages at a time, and finishes them one after another, in their order.
+ * @param work runs beside that of the page before
+ * @param finish begins when the work on the page is done and the page before is finished
+ * @throws what these throw, after everything that was begun has ended
+ */
+export async function workOnTwo<P, R>(
+  pages: AsyncIterable<P>,
+  work: (page: P) => Promise<R>,
+  finish: (page: P, result: R) => Promise<void>,
+): Promise<void> {
+  let hasFailed = false;
+  async function workAfter(before: Promise<void>, page: P): Promise<void> {
+    const result = await work(page);
+    await before;
+    await finish(page, result);
+  }
+
+  let last = Promise.resolve();
+  try {
+    for await (const page of pages) {
+      if (hasFailed) break;
+      const before = last;
+      last = workAfter(before, page);
+      last.catch(() => {
+        hasFailed = true;
+      });
+      await before;
+    }
+    await last;
+  } finally {
+    await Promise.allSettled([last]);
+  }
+}

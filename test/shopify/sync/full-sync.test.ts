@@ -181,7 +181,8 @@ describe("a load of a whole shop", () => {
 
 test("a page that is older than the reading for a platform webhook hides no change", async () => {
   const all = await connected();
-  all.remote.seed({ contracts: 250, linesEach: 1 });
+  // The contract is on the third page. The first two are worked on at the same time.
+  all.remote.seed({ contracts: 500, linesEach: 1 });
   const contract = createContract(all.remote);
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   all.remote.outgoing.length = 0;
@@ -191,7 +192,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
     operation.startsWith("CycleLookup") && n === 1 ? { until: first.promise } : undefined;
   const requestedAt = all.test.clock.ms;
   const loading = load(all);
-  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 2);
+  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 3);
   await eventually(() => operations(all).some((name) => name.startsWith("CycleLookup")));
   all.test.clock.ms += HOUR_MS;
   all.remote.cancel(contract);
@@ -203,6 +204,61 @@ test("a page that is older than the reading for a platform webhook hides no chan
   // What the page did not show is read again, whoever finds it.
   const reads = await all.test.app.store.mirror.contractReads(all.shop.shop, [contract]);
   expect(reads.get(contract)).toMatchObject({ beganAt: requestedAt });
+});
+
+describe("two pages of contracts are worked on at a time", () => {
+  /** A load whose first page waits while the second one is written, and then may fail. */
+  async function withSlowPage({ fails }: { fails: boolean }) {
+    const all = await connected();
+    all.remote.seed({ contracts: 600, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    const slow = Promise.withResolvers<void>();
+    const [waiting, failing] = [120, 240].map((index) => all.remote.ids("contract")[index]);
+    all.platform.fault = ({ operation, variables }) => {
+      const ids = Object.values(variables);
+      if (!operation.startsWith("CycleLookup")) return undefined;
+      if (ids.includes(waiting)) return { until: slow.promise };
+      return fails && ids.includes(failing) ? { status: 503 } : undefined;
+    };
+    const loading = load(all);
+    await eventually(async () => (await all.shop.all("subscriptions")).length === 250);
+    const unfinished = () => all.test.app.store.syncs.unfinished(all.shop.shop.id, "full");
+    return { ...all, slow, loading, unfinished };
+  }
+
+  test("and are noted as read in their order", async () => {
+    const all = await withSlowPage({ fails: false });
+    expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
+    expect(operations(all).filter((name) => name === "AllContracts")).toHaveLength(3);
+    all.slow.resolve();
+    expect(await all.loading).toMatchObject({ subscriptions: 600 });
+  });
+
+  test("and the second one is read again if the first one fails", async () => {
+    const all = await withSlowPage({ fails: true });
+    all.slow.resolve();
+    await expect(all.loading).rejects.toThrow("HTTP 503");
+    expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
+    all.platform.fault = () => undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+    expect(await all.shop.all("subscriptions")).toHaveLength(600);
+  });
+
+  test("and the first one is noted if the second one fails", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 600, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    const second = all.remote.ids("contract")[300];
+    all.platform.fault = ({ operation, n, variables }) => {
+      if (operation.startsWith("CycleLookup") && Object.values(variables).includes(second)) return { status: 503 };
+      return operation.startsWith("CycleLookup") && n === 1 ? { delay: 200 } : undefined;
+    };
+    await expect(load(all)).rejects.toThrow("HTTP 503");
+    const { cursor, counts } = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "full")) ?? {};
+    expect([typeof cursor, counts?.subscriptions]).toEqual(["string", 250]);
+    all.platform.fault = () => undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+  });
 });
 
 describe("data that cannot be mirrored", () => {
