@@ -1,4 +1,3 @@
-import { messageOf } from "../../domain/error.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { BulkPart, SyncRun } from "../../domain/sync.ts";
 import { isoUtc } from "../../lib/time.ts";
@@ -82,13 +81,21 @@ export function createBulkParts({ client, operations, readResult, loader, orderS
       await read(part);
     } catch (thrown) {
       if (!isBulkTrouble(thrown)) throw thrown;
-      const message = "cannot read with a bulk operation of the platform; reading page by page";
-      log.warn(message, { shop: shop.domain, what: name, error: messageOf(thrown) });
+      warn(shop, name, thrown);
       // The next page saves it. If that fails too, the platform is down, and the next run tries this again.
       delete run.bulk?.[name];
       return false;
     }
     return true;
+  }
+
+  function warn(shop: Shop, what: PartName, thrown: Error): void {
+    if (thrown instanceof OtherLoad) {
+      log.warn("another load of the shop runs; this one reads page by page", { shop: shop.domain, what });
+      return;
+    }
+    const message = "cannot read with a bulk operation of the platform; reading page by page";
+    log.warn(message, { shop: shop.domain, what, error: thrown.message });
   }
 
   /** Waits for the file of a part. One that an earlier run has left, and the platform has no more, begins anew. */
@@ -164,7 +171,8 @@ export function createBulkParts({ client, operations, readResult, loader, orderS
       const isPlanned = run.bulk?.customers !== undefined;
       const done = await readPart(shop, saved, "customers", onProgress, async (_, { objects }) => {
         // The query asks for these fields.
-        const counts = await loader.loadCustomers(shop, objects as unknown as CustomerNode[]);
+        const nodes = objects as unknown as CustomerNode[];
+        const counts = await loader.loadCustomers(shop, nodes, run.counts.skipped);
         run.counts = addCounts(run.counts, counts);
         return objects.length;
       });
@@ -179,7 +187,7 @@ export function createBulkParts({ client, operations, readResult, loader, orderS
       await readPart(shop, saved, "orders", onProgress, async ({ stage }, { objects }) => {
         const { orders, lines } = sortOrders(objects);
         if (await orderStages.add(shop.id, stage ?? 0, orders, lines)) return orders.length;
-        throw new BulkFailure("another run has removed the orders");
+        throw new OtherLoad("another run has removed the orders");
       });
       const stage = run.bulk?.orders?.stage;
       if (stage != null) await orderStages.complete(shop.id, stage);
@@ -202,7 +210,10 @@ function progressOf(
   return { counts, stage, done: count / total, bulk: { what, state, count } };
 }
 
+/** Another load of the shop stages the orders now. */
+class OtherLoad extends BulkFailure {}
+
 /** Whether pages may still work. If the platform is down, they do not either, and their error says so. */
-function isBulkTrouble(thrown: unknown): boolean {
+function isBulkTrouble(thrown: unknown): thrown is BulkFailure | PlatformError {
   return thrown instanceof BulkFailure || thrown instanceof PlatformError;
 }

@@ -66,6 +66,7 @@ export async function runFullSync(
   if (run.stage === "customers") {
     const isLoaded = await bulkParts.loadCustomers(shop, saved, onProgress);
     if (!isLoaded) await loadCustomers(dependencies, shop, saved, onProgress);
+    dependencies.loader.endCustomers(shop, run.counts.skipped);
     await saved.save({ stage: "orders", cursor: null });
   }
   if (run.stage === "orders") {
@@ -101,7 +102,8 @@ async function loadCustomers(
   };
   const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor, beginAnew }, now);
   for await (const { nodes, endCursor } of pages) {
-    await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadCustomers(shop, nodes)) });
+    const counts = await loader.loadCustomers(shop, nodes, run.counts.skipped);
+    await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
     const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
     onProgress({ counts: run.counts, stage: run.stage, done });
   }

@@ -37,7 +37,16 @@ export async function* readPages<T, F extends string>(
 ): AsyncGenerator<ReadPage<T>> {
   async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
     const requestedAt = now();
-    return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
+    const page: Partial<Page<T>> | null | undefined = (await client.query(shop, operation, { after: cursor, query }))[
+      field
+    ];
+    const { nodes, pageInfo } = page ?? {};
+    if (!Array.isArray(nodes) || pageInfo === undefined) {
+      throw new PlatformError("refused", `the platform's answer has no list of ${field}`);
+    }
+    // The platform may null a node that it cannot read.
+    const objects = nodes.filter((node) => typeof node === "object" && node !== null);
+    return { page: { nodes: objects, pageInfo }, requestedAt };
   }
 
   let current = after;
@@ -65,8 +74,7 @@ export async function* readPages<T, F extends string>(
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);
-    // The platform may null a node that it cannot read.
-    yield { nodes: page.nodes.filter((node) => node !== null), endCursor: page.pageInfo.endCursor, requestedAt };
+    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
   }
 }

@@ -119,6 +119,7 @@ async function runStages(
       await save();
       onProgress({ counts: run.counts, stage, done: undefined });
     }
+    if (stage === "customers") loader.endCustomers(shop, run.counts.skipped);
   }
 
   /** Reads the contracts that changed, all at the same time: then they share queries. */
@@ -127,7 +128,9 @@ async function runStages(
     return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
 
-  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) => loader.loadCustomers(shop, nodes));
+  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) =>
+    loader.loadCustomers(shop, nodes, run.counts.skipped),
+  );
   await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
     const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
     return { ...(await follow(new Map(changes))), subscriptions: nodes.length };

@@ -382,6 +382,16 @@ describe("a load that is interrupted", () => {
   });
 });
 
+test("a load whose orders another load has removed says so", async () => {
+  const all = await largeShop();
+  all.test.app.store.orderStages.add = async () => false;
+  await load(all);
+  expect(warnings(all)).toEqual([]);
+  const said = all.test.logged.filter((line) => line.includes("another load of the shop runs"));
+  expect(said).toHaveLength(1);
+  await expectLoaded(all);
+});
+
 test("two loads at once are harmless", async () => {
   const all = await largeShop();
   await Promise.all([load(all), load(all)]);

@@ -293,6 +293,21 @@ describe("data that cannot be mirrored", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: "gid://shopify/Customer/8" }]);
   });
 
+  test("is logged for the first customers one by one, and then as a number", async () => {
+    const all = await connected();
+    const id = (n: number) => `gid://shopify/Customer/${n}`;
+    all.platform.fault = ({ operation, n }) => {
+      if (operation !== "AllCustomers") return undefined;
+      const nodes = Array.from({ length: 20 }, (_, index) => ({ id: id(100 * n + index), updatedAt: null }));
+      const pageInfo = { hasNextPage: n < 3, endCursor: String(n) };
+      return { status: 200, body: JSON.stringify({ data: { customers: { pageInfo, nodes } } }) };
+    };
+    expect(await load(all)).toMatchObject({ customers: 0, skipped: 60 });
+    const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
+    expect(warnings).toHaveLength(6);
+    expect(JSON.parse(warnings[5] ?? "")).toMatchObject({ more: 55 });
+  });
+
   test("ends the sync if the platform refuses all of several contracts", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 2, renewals: 0 });
@@ -395,18 +410,18 @@ describe("a page that the platform cannot mean", () => {
     expect(await load(all)).toMatchObject({ customers: 0 });
   });
 
+  test.each([null, {}, { nodes: null }, { nodes: [] }])("without its list, like %j, is refused", async (customers) => {
+    const all = await connected();
+    const body = JSON.stringify({ data: { customers } });
+    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    await expect(load(all)).rejects.toThrow("the platform's answer has no list of customers");
+  });
+
   test("whose cursors go round in a circle ends the load", async () => {
     const all = await connected();
     all.platform.fault = ({ operation, n }) =>
       operation === "AllCustomers" ? { status: 200, body: page([], n % 2 === 0 ? "a" : "b") } : undefined;
     await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
-  });
-
-  test("and that is one of an endless row of empty pages ends the load", async () => {
-    const all = await connected();
-    all.platform.fault = ({ operation, n }) =>
-      operation === "AllCustomers" ? { status: 200, body: page([], String(n)) } : undefined;
-    await expect(load(all)).rejects.toThrow("the platform's empty pages do not end");
   });
 
   test("after a cursor that it does not know any more begins the stage anew", async () => {
