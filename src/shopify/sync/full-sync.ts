@@ -12,7 +12,8 @@ import {
 } from "../api/operations/contracts.ts";
 import { ALL_CUSTOMERS, CUSTOMERS_COUNT } from "../api/operations/customers.ts";
 import type { EventScope } from "../contracts/mirror.ts";
-import type { BulkParts, SavedRun } from "./bulk-parts.ts";
+import type { SavedRun } from "./bulk-part-reader.ts";
+import type { BulkParts } from "./bulk-parts.ts";
 import type { Loader } from "./loader.ts";
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
