@@ -10,7 +10,9 @@ import { tell } from "./shops.ts";
 import { DOMAIN, type Points, StandIn } from "./stand-in.ts";
 import { rate, rounded, Table } from "./table.ts";
 
-const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: { large: { type: "boolean", default: false }, load: { type: "boolean", default: false } },
+});
 /** Git ignores it. */
 const FOLDER = "dist/bench/inbound";
 const SDS = join(FOLDER, "sds");
@@ -242,9 +244,11 @@ Object.assign(process.env, { SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECR
 const template = newFolder("synced");
 tell("Loading a shop ...");
 const posts = await measureUnthrottled(template);
-tell("Posting webhooks ...");
-await measureWebhooks(template, posts);
-await measureDrain(template, posts);
+if (!values.load) {
+  tell("Posting webhooks ...");
+  await measureWebhooks(template, posts);
+  await measureDrain(template, posts);
+}
 tell("Loading one at the pace that its points allow ...");
 await measureSync();
 

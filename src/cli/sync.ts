@@ -76,7 +76,7 @@ async function sync(
   const { changed, events: eventCount, skipped } = counts;
   if (skipped > 0) {
     const what = counted(skipped, "customer or subscription", "customers or subscriptions");
-    tell(`${what} could not be mirrored. The warnings above say which, and why.`);
+    tell(`${what} could not be mirrored. The warnings above say why.`);
   }
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   printLine(`read ${countsText(counts)} in ${seconds} s; changed ${changed}, events ${eventCount}`);

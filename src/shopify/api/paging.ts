@@ -34,11 +34,15 @@ export async function allNodes<T>(
   fetchPage: (after: string) => Promise<Page<T> | undefined>,
 ): Promise<T[]> {
   const nodes = [...first.nodes];
+  let pageCount = 1;
   for (let after = nextCursor(first, null); after !== undefined; ) {
     const page = await fetchPage(after);
     if (page === undefined) break;
     nodes.push(...page.nodes);
-    if (nodes.length > MAX_NODES) throw new PlatformError("refused", "the platform's list of an object does not end");
+    pageCount += 1;
+    // Pages can be empty.
+    if (Math.max(nodes.length, pageCount) > MAX_NODES)
+      throw new PlatformError("refused", "the platform's list of an object does not end");
     after = nextCursor(page, after);
   }
   return nodes;

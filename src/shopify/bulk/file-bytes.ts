@@ -75,11 +75,10 @@ async function* download(
   const timer = setTimeout(() => idle.abort(), idleTimeoutMs);
   try {
     const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
-    if (response === undefined) return;
-    const { body, begin, end: sentEnd } = startOf(response, offset);
-    // The platform knows the size. A host that sends less would lose data without a word.
-    const end = byteCount ?? sentEnd;
-    if (Math.max(begin, end ?? 0) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
+    const { body, begin, end: sentEnd } = response === undefined ? nothingLeft(offset) : startOf(response, offset);
+    // Platform and host both know the size. Whoever has less would lose data without a word.
+    const end = Math.max(byteCount ?? 0, sentEnd ?? 0);
+    if (Math.max(begin, end) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
     let position = begin;
     for await (const chunk of body) {
       timer.refresh();
@@ -91,7 +90,7 @@ async function* download(
       // The time that the caller needs is not the host's.
       timer.refresh();
     }
-    if (end !== undefined && position < end) throw new DownloadError("the download of the file broke off");
+    if (position < end) throw new DownloadError("the download of the file broke off");
   } catch (thrown) {
     if (thrown instanceof DownloadError || thrown instanceof BulkFailure) throw thrown;
     if (idle.signal.aborted) throw new DownloadError("the host of the file sends nothing");
@@ -131,8 +130,18 @@ async function request(
   throw new DownloadError(`the host of the file answered HTTP ${status}`, status < 500 && status !== 429);
 }
 
-/** Where the body of a response begins and ends in the file. */
-function startOf({ status, headers, body }: Response, offset: number) {
+/** Where the body of a response begins and ends in the file. The end is undefined if the host does not say it. */
+interface FilePart {
+  body: AsyncIterable<Uint8Array>;
+  begin: number;
+  end: number | undefined;
+}
+
+function nothingLeft(offset: number): FilePart {
+  return { body: new ReadableStream({ start: (controller) => controller.close() }), begin: offset, end: offset };
+}
+
+function startOf({ status, headers, body }: Response, offset: number): FilePart {
   if (body === null) throw new DownloadError("the host of the file sent nothing");
   if (status === 200) {
     const length = headers.get("content-length");

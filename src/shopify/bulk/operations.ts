@@ -1,4 +1,6 @@
+import { messageOf } from "../../domain/error.ts";
 import type { Sleep } from "../../lib/sleep.ts";
+import type { Log } from "../../log.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import {
@@ -8,7 +10,7 @@ import {
   RECENT_BULK_OPERATIONS,
   RUN_BULK_QUERY,
 } from "../api/operations/bulk.ts";
-import { PlatformError } from "../api/platform-error.ts";
+import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { BulkFailure } from "./bulk-failure.ts";
 
 /** Queries that the platform runs in the background, with a file as their result. */
@@ -19,12 +21,17 @@ export interface BulkOperations {
    * @throws BulkFailure if the platform does not run the query; PlatformError
    */
   begin(shop: ShopAddress, query: string): Promise<string>;
-  /** How an operation is now; undefined if the platform has it, or its file, no more. @throws PlatformError */
+  /**
+   * How an operation is now. If the platform cannot be reached, this waits as long as the operation may live.
+   * @returns undefined if the platform has it, or its file, no more
+   * @throws PlatformError if the platform refuses
+   */
   find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined>;
   /**
-   * Waits until an operation is complete. One that does not go on is canceled.
+   * Waits until an operation is complete, also while the platform cannot be reached. One that does not go on is
+   * canceled.
    * @param onWait called after each look, with the objects so far
-   * @throws BulkFailure if it does not become complete; PlatformError
+   * @throws BulkFailure if it does not become complete; PlatformError if the platform refuses
    */
   wait(shop: ShopAddress, id: string, onWait: (objectCount: number) => void): Promise<void>;
 }
@@ -34,23 +41,38 @@ interface Dependencies {
   sleep: Sleep;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
+  log: Log;
 }
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 /** The platform says nothing about how long an operation may wait. Pages are slower than this only in huge shops. */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
+/** The platform ends an operation that is not complete after ten days. */
+const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
-export function createBulkOperations({ client, sleep, clock }: Dependencies): BulkOperations {
+export function createBulkOperations({ client, sleep, clock, log }: Dependencies): BulkOperations {
   async function findStarted(shop: ShopAddress, query: string): Promise<string | undefined> {
     const { bulkOperations } = await client.query(shop, RECENT_BULK_OPERATIONS, {});
     return bulkOperations.nodes.find((each) => each.query === query && USABLE.includes(each.status))?.id;
   }
 
   async function find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined> {
-    const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
-    return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
+    const beganAt = clock();
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+      try {
+        const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
+        return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
+      } catch (thrown) {
+        if (!isPlatformError(thrown, "unavailable") || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
+        if (waitMs === FIRST_WAIT_MS) {
+          const message = "cannot ask the platform about its bulk operation; it goes on there, and is waited for";
+          log.warn(message, { shop: shop.domain, error: messageOf(thrown) });
+        }
+        await sleep(waitMs);
+      }
+    }
   }
 
   /** A failure changes nothing: the platform ends the operation some day. */
@@ -80,7 +102,10 @@ export function createBulkOperations({ client, sleep, clock }: Dependencies): Bu
       let seen = "";
       let seenAt = clock();
       for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+        const askedAt = clock();
         const operation = await find(shop, id);
+        // Nobody knows whether it went on while the platform could not be reached.
+        seenAt += clock() - askedAt;
         if (operation === undefined) throw new BulkFailure("the platform has the result no more");
         const { status, errorCode, rootObjectCount } = operation;
         onWait(Number(rootObjectCount));

@@ -12,7 +12,7 @@ export function createResultReader(operations: BulkOperations, files: FileDepend
     async function addressOf(): Promise<FileAddress> {
       const { url, fileSize } = await found();
       if (url === null) throw new BulkFailure("the platform gives no address of the file");
-      return { url, byteCount: fileSize === null ? undefined : Number(fileSize) };
+      return { url, byteCount: sizeFrom(fileSize) };
     }
 
     async function found() {
@@ -25,4 +25,9 @@ export function createResultReader(operations: BulkOperations, files: FileDepend
     if (url === null && rootObjectCount === "0") return;
     yield* readObjects(readFileBytes(files, addressOf, from), from);
   };
+}
+
+/** @returns undefined if the platform does not say a size, or says none that makes sense */
+function sizeFrom(text: string | null): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

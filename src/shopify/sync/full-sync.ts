@@ -4,12 +4,18 @@ import type { InboxStore } from "../../store/inbox.ts";
 import type { OrderStageStore } from "../../store/order-stages.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import { ALL_CONTRACTS, type ContractNode, NEWEST_CONTRACT } from "../api/operations/contracts.ts";
+import {
+  ALL_CONTRACTS,
+  type ContractNode,
+  type ContractWithAttempts,
+  NEWEST_CONTRACT,
+} from "../api/operations/contracts.ts";
 import { ALL_CUSTOMERS, CUSTOMERS_COUNT } from "../api/operations/customers.ts";
 import type { EventScope } from "../contracts/mirror.ts";
-import type { BulkParts, SavedRun } from "./bulk-parts.ts";
+import type { SavedRun } from "./bulk-part-reader.ts";
+import type { BulkParts } from "./bulk-parts.ts";
 import type { Loader } from "./loader.ts";
-import { readPages } from "./pages.ts";
+import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { addCounts, type OnProgress } from "./progress.ts";
 
 interface Dependencies {
@@ -61,6 +67,7 @@ export async function runFullSync(
   if (run.stage === "customers") {
     const isLoaded = await bulkParts.loadCustomers(shop, saved, onProgress);
     if (!isLoaded) await loadCustomers(dependencies, shop, saved, onProgress);
+    dependencies.loader.endCustomers(shop, run.counts.skipped);
     await saved.save({ stage: "orders", cursor: null });
   }
   if (run.stage === "orders") {
@@ -92,9 +99,13 @@ async function loadCustomers(
   { run, save }: SavedRun,
   onProgress: OnProgress,
 ): Promise<void> {
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor }, now);
+  const beginAnew = () => {
+    run.counts = { ...run.counts, customers: 0, skipped: 0 };
+  };
+  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor, beginAnew }, now);
   for await (const { nodes, endCursor } of pages) {
-    await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadCustomers(shop, nodes)) });
+    const counts = await loader.loadCustomers(shop, nodes, run.counts.skipped);
+    await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
     const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
     onProgress({ counts: run.counts, stage: run.stage, done });
   }
@@ -116,15 +127,19 @@ async function loadContracts(
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
-  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor }, now);
-  for await (const { endCursor, ...page } of pages) {
-    const { nodes } = page;
-    await save({ cursor: endCursor, counts: addCounts(run.counts, await loader.loadContracts(shop, page, eventsOf)) });
+  const beginAnew = () => {
+    run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
+  };
+  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor, beginAnew }, now);
+  const work = ({ nodes, requestedAt }: ReadPage<ContractWithAttempts>) =>
+    loader.loadContracts(shop, { nodes, requestedAt }, eventsOf);
+  await workOnTwo(pages, work, async ({ nodes, endCursor }, counts) => {
+    await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
     // Else the engine collects so late that a load of 20,000 contracts takes 206 MiB instead of 153, in the same time.
     Bun.gc(true);
     oldestMs ??= Date.parse(nodes[0]?.createdAt ?? "");
     const lastMs = Date.parse(nodes.at(-1)?.createdAt ?? "");
     const done = newestAt === undefined ? undefined : (lastMs - oldestMs) / (Date.parse(newestAt) - oldestMs);
     onProgress({ counts: run.counts, stage: run.stage, done });
-  }
+  });
 }

@@ -14,7 +14,10 @@ import { addCounts } from "./progress.ts";
 
 /** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
 export interface Loader {
-  loadCustomers(shop: Shop, nodes: readonly CustomerNode[]): Promise<Partial<SyncCounts>>;
+  /** @param skipped how many the run has skipped before. Only the first few are logged one by one. */
+  loadCustomers(shop: Shop, nodes: readonly CustomerNode[], skipped: number): Promise<Partial<SyncCounts>>;
+  /** Logs how many customers a run has skipped without a line of their own. */
+  endCustomers(shop: Shop, skipped: number): void;
   /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
   loadContracts(
     shop: Shop,
@@ -27,6 +30,8 @@ export interface Loader {
   contractsOfOrder(shop: Shop, orderGid: string): Promise<{ contracts: string[]; counts: Partial<SyncCounts> }>;
 }
 
+type LoadedPage = ReturnType<ContractMirror["loadPage"]>;
+
 interface Dependencies {
   contracts: ContractMirror;
   inbox: Pick<InboxStore, "receive">;
@@ -34,10 +39,13 @@ interface Dependencies {
   log: Log;
 }
 
+/** How many customers are logged one by one that a run skips. One cause can spoil all customers of a shop. */
+const MAX_CUSTOMER_WARNINGS = 5;
+
 export function createLoader({ contracts, inbox, now, log }: Dependencies): Loader {
   /** Puts a contract or an order into the inbox, where it is retried, counted and listed. */
   async function skip(shop: Shop, of: ChangeHint["of"], gid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
-    const fields = { shop: shop.domain, id: gid, error: messageOf(thrown) };
+    const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
     const what = of === "contract" ? "a contract" : "an order";
     log.warn(`${what} of the platform cannot be mirrored now; the inbox will retry it`, fields);
     const webhook = { ...changeWebhook(of, gid), webhookId: null, triggeredAt: now() };
@@ -45,23 +53,44 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
     return { skipped: 1 };
   }
 
+  /** One contract without a part that it must have can fail its page. Then each half is loaded alone. */
+  async function loadPage(shop: Shop, page: ContractPage, eventsOf: (node: ContractNode) => EventScope): LoadedPage {
+    const { nodes } = page;
+    try {
+      return await contracts.loadPage(shop, page, eventsOf);
+    } catch (thrown) {
+      if (!(thrown instanceof TypeError)) throw thrown;
+      if (nodes.length === 1) return [{ status: "rejected", reason: thrown }];
+    }
+    const half = Math.ceil(nodes.length / 2);
+    const first = await loadPage(shop, { ...page, nodes: nodes.slice(0, half) }, eventsOf);
+    return [...first, ...(await loadPage(shop, { ...page, nodes: nodes.slice(half) }, eventsOf))];
+  }
+
   return {
-    async loadCustomers(shop, nodes) {
+    async loadCustomers(shop, nodes, skipped) {
       const records: CustomerRecord[] = [];
+      let badCount = 0;
       for (const node of nodes) {
         try {
           records.push(customerRecord(node));
         } catch (thrown) {
-          const fields = { shop: shop.domain, id: node.id, error: messageOf(thrown) };
+          const fields = { shop: shop.domain, id: node.id, error: reasonOf(thrown) };
+          badCount += 1;
+          if (skipped + badCount > MAX_CUSTOMER_WARNINGS) continue;
           log.warn("a customer of the platform cannot be mirrored", fields);
         }
       }
-      const counts = { customers: records.length, skipped: nodes.length - records.length };
-      return { ...counts, ...(await contracts.submit(shop, records)) };
+      return { customers: records.length, skipped: badCount, ...(await contracts.submit(shop, records)) };
+    },
+
+    endCustomers(shop, skipped) {
+      const more = skipped - MAX_CUSTOMER_WARNINGS;
+      if (more > 0) log.warn("more customers of the platform cannot be mirrored", { shop: shop.domain, more });
     },
 
     async loadContracts(shop, page, eventsOf) {
-      const results = await contracts.loadPage(shop, page, eventsOf);
+      const results = await loadPage(shop, page, eventsOf);
       const { nodes } = page;
       const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
       const allFailed = nodes.length > 1 && failures.length === nodes.length;
@@ -95,6 +124,14 @@ export function createLoader({ contracts, inbox, now, log }: Dependencies): Load
       }
     },
   };
+}
+
+/** The platform's data is not checked part by part. One that is missing shows as an error of the language. */
+function reasonOf(thrown: unknown): string {
+  const message = messageOf(thrown);
+  return thrown instanceof TypeError
+    ? `a part of the platform's data is missing or of another kind (${message})`
+    : message;
 }
 
 /** Whether the cause is the data of one item, such as a missing part, and not the request or the database. */

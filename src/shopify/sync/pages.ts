@@ -12,6 +12,14 @@ export interface ReadPage<T> {
   requestedAt: number;
 }
 
+interface Start extends Partial<PageVariables> {
+  /** Called before all pages are read although some were read by a former run. */
+  beginAnew?: () => void;
+}
+
+/** The platform has no reason for as many empty pages in a row. Without an end, they would be read for ever. */
+const MAX_EMPTY_PAGES = 100;
+
 /**
  * Reads all pages of a connection. The next page is requested while the caller works on the current one.
  * @param field the connection in the data of the operation
@@ -24,25 +32,36 @@ export async function* readPages<T, F extends string>(
   shop: ShopAddress,
   operation: Operation<PageVariables, Record<F, Page<T>>>,
   field: F,
-  { after = null, query = null }: Partial<PageVariables>,
+  { after = null, query = null, beginAnew = () => {} }: Start,
   now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
   async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
     const requestedAt = now();
-    return { page: (await client.query(shop, operation, { after: cursor, query }))[field], requestedAt };
+    const page: Partial<Page<T>> | null | undefined = (await client.query(shop, operation, { after: cursor, query }))[
+      field
+    ];
+    const { nodes, pageInfo } = page ?? {};
+    if (!Array.isArray(nodes) || pageInfo === undefined) {
+      throw new PlatformError("refused", `the platform's answer has no list of ${field}`);
+    }
+    // The platform may null a node that it cannot read.
+    const objects = nodes.filter((node) => typeof node === "object" && node !== null);
+    return { page: { nodes: objects, pageInfo }, requestedAt };
   }
 
   let current = after;
 
   /** The cursor may be from another time, when the platform had other data. */
-  function beginAnew(thrown: unknown): ReturnType<typeof request> {
+  function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     current = null;
+    beginAnew();
     return request(null);
   }
 
   const passed = new Set<string>();
-  let pending: ReturnType<typeof request> | undefined = request(current).catch(beginAnew);
+  let emptyPages = 0;
+  let pending: ReturnType<typeof request> | undefined = request(current).catch(requestAll);
   while (pending !== undefined) {
     const { page, requestedAt }: Awaited<ReturnType<typeof request>> = await pending;
     const next = nextCursor(page, current);
@@ -50,11 +69,47 @@ export async function* readPages<T, F extends string>(
       throw new PlatformError("refused", "the platform's pages go round in a circle");
     }
     passed.add(next ?? "");
+    emptyPages = page.nodes.length === 0 ? emptyPages + 1 : 0;
+    if (emptyPages > MAX_EMPTY_PAGES) throw new PlatformError("refused", "the platform's empty pages do not end");
     pending = next === undefined ? undefined : request(next);
     // The next round awaits it. If the caller fails before that, nobody handles its rejection.
     pending?.catch(() => undefined);
-    // The platform may null a node that it cannot read.
-    yield { nodes: page.nodes.filter((node) => node !== null), endCursor: page.pageInfo.endCursor, requestedAt };
+    yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
+  }
+}
+
+/**
+ * Works on two pages at a time, and finishes them one after another, in their order.
+ * @param work runs beside that of the page before
+ * @param finish begins when the work on the page is done and the page before is finished
+ * @throws what these throw, after everything that was begun has ended
+ */
+export async function workOnTwo<P, R>(
+  pages: AsyncIterable<P>,
+  work: (page: P) => Promise<R>,
+  finish: (page: P, result: R) => Promise<void>,
+): Promise<void> {
+  let hasFailed = false;
+  async function workAfter(before: Promise<void>, page: P): Promise<void> {
+    const result = await work(page);
+    await before;
+    await finish(page, result);
+  }
+
+  let last = Promise.resolve();
+  try {
+    for await (const page of pages) {
+      if (hasFailed) break;
+      const before = last;
+      last = workAfter(before, page);
+      last.catch(() => {
+        hasFailed = true;
+      });
+      await before;
+    }
+    await last;
+  } finally {
+    await Promise.allSettled([last]);
   }
 }

@@ -59,7 +59,20 @@ export async function reconcile(
   // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
+  if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
   return run.counts;
+}
+
+/**
+ * Gives a load by a clock that was ahead the start of the reconciliation that made up for it. Otherwise its own would
+ * count once that time comes, and hide the gap since the last reconciliation.
+ */
+async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
+  const load = await syncs.lastComplete(shop.id, "full");
+  if (load?.startedAt == null || load.startedAt <= now || startedAt > now) return;
+  // It gets a new start when it is complete.
+  if ((await syncs.unfinished(shop.id, "full")) !== undefined) return;
+  await syncs.complete(shop.id, "full", startedAt, load.changed, Math.min(load.endedAt, now));
 }
 
 /**
@@ -96,29 +109,35 @@ async function runStages(
   ): Promise<void> {
     if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
     if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
-    const pages = readPages(client, shop, operation, field, { query, after: run.cursor }, now);
+    const beginAnew = () => {
+      run.counts = { ...run.counts, [stage]: 0 };
+    };
+    const pages = readPages(client, shop, operation, field, { query, after: run.cursor, beginAnew }, now);
     for await (const { nodes, endCursor } of pages) {
       run.counts = addCounts(run.counts, await read(nodes));
       run.cursor = endCursor;
       await save();
       onProgress({ counts: run.counts, stage, done: undefined });
     }
+    if (stage === "customers") loader.endCustomers(shop, run.counts.skipped);
   }
 
   /** Reads the contracts that changed, all at the same time: then they share queries. */
   async function follow(changes: ReadonlyMap<string, ChangeHint>): Promise<SyncCounts> {
-    const results = await Promise.all([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
+    const results = await allDone([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
     return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
   }
 
-  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) => loader.loadCustomers(shop, nodes));
+  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) =>
+    loader.loadCustomers(shop, nodes, run.counts.skipped),
+  );
   await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
     const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
     return { ...(await follow(new Map(changes))), subscriptions: nodes.length };
   });
   await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
     const changes = new Map<string, ChangeHint>();
-    const found = await Promise.all(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
+    const found = await allDone(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
     for (const [index, { id, updatedAt }] of nodes.entries()) {
       for (const contract of found[index]?.contracts ?? []) {
         const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
@@ -130,6 +149,12 @@ async function runStages(
     return addCounts(counts, await follow(changes));
   });
   await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => follow(lastEnds(nodes)));
+}
+
+/** Waits for all readings, also if one fails: none may write to the mirror after its run has ended. */
+async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(readings);
+  return Promise.all(readings);
 }
 
 /** The last end of an attempt of each contract. The attempt that began last may not be the last to end. */

@@ -90,7 +90,7 @@ async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<bool
   const full = await syncs.lastComplete(shopId, "full");
   if (full === undefined) return false;
   const changes = await syncs.lastComplete(shopId, "changes");
-  const lastStartedAt = Math.max(full.startedAt ?? 0, changes?.startedAt ?? 0);
-  // A time in the future predates a clock change; treat it as overdue.
-  return now() - lastStartedAt >= INTERVAL_MS || lastStartedAt > now();
+  // A time in the future predates a clock change, and says nothing.
+  const starts = [full, changes].map((run) => run?.startedAt ?? 0).filter((at) => at <= now());
+  return now() - Math.max(0, ...starts) >= INTERVAL_MS;
 }

@@ -56,7 +56,7 @@ export function createSynchronizer(dependencies: Dependencies): Synchronizer {
   const { installations, syncs, inbox, now, clock, log } = dependencies;
   const loader = createLoader({ contracts, inbox, now, log });
   const firstLoader = createLoader({ contracts: loadedContracts, inbox, now, log });
-  const operations = createBulkOperations({ client: loadClient, sleep: files.sleep, clock });
+  const operations = createBulkOperations({ client: loadClient, sleep: files.sleep, clock, log });
   const readResult = createResultReader(operations, files);
   const bulkParts = createBulkParts({
     client: loadClient,

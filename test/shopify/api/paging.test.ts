@@ -32,6 +32,16 @@ test("a cursor that does not move is refused on later pages too", async () => {
   await expect(stuck).rejects.toThrow("has no cursor of its own");
 });
 
+test("empty pages that do not end are refused", async () => {
+  let n = 0;
+  const endless = allNodes(page([], "0"), async () => {
+    n += 1;
+    return page([], String(n));
+  });
+  await expect(endless).rejects.toThrow("the platform's list of an object does not end");
+  expect(n).toBe(2_000);
+});
+
 test("a list that does not end is refused, before it fills the memory", async () => {
   let n = 0;
   const endless = allNodes(page([0], "0"), async () => {

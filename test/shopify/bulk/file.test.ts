@@ -102,6 +102,12 @@ describe("a file", () => {
     expect(waits.length).toBeGreaterThan(6);
   });
 
+  test("is read to the end that its host names, if the platform says a smaller size", async () => {
+    const part = (begin: number, id: number) => () =>
+      new Response(`{"id":${id}}\n`, { status: 206, headers: { "Content-Range": `bytes ${begin}-17/18` } });
+    expect((await read(answering(part(0, 1), part(9, 2)), 0, { byteCount: 9 })).ids).toEqual([1, 2]);
+  });
+
   test("on a slow host is read, however long it takes; a host that sends nothing is left", async () => {
     const { files, url } = await host(LINES.slice(0, 100).join("\n"));
     files.behaviour.bytesPerSecond = 20_000;
@@ -175,6 +181,12 @@ describe("a file is given up", () => {
         { byteCount: 100 },
       ),
     ).rejects.toThrow(BulkFailure);
+  });
+
+  test("of which its host has less than the platform says, and says that nothing is left", async () => {
+    const { url, size } = await host();
+    await expect(read(url, 0, { byteCount: size + 1 })).rejects.toThrow("broke off");
+    await expect(read(url, size, { byteCount: size + 1 })).rejects.toThrow(BulkFailure);
   });
 
   test("after six tries, with growing waits", async () => {

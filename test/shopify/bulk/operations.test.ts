@@ -1,12 +1,16 @@
 import { expect, test } from "bun:test";
+import { createLog } from "../../../src/log.ts";
 import type { GraphqlClient } from "../../../src/shopify/api/graphql-client.ts";
+import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
 import { createBulkOperations } from "../../../src/shopify/bulk/operations.ts";
 
 const SHOP = { id: 1, domain: "alpha.myshopify.com" };
 const NODE = { id: "gid://shopify/BulkOperation/1", errorCode: null, fileSize: null, url: null };
 
-/** Operations whose looks give these states, the last one for ever. The clock moves only while they sleep. */
-function watched(states: { status: string; rootObjectCount: string }[]) {
+/** Operations whose looks give these states or errors, the last one for ever. The clock moves only while they sleep. */
+function watched(states: ({ status: string; rootObjectCount: string } | PlatformError)[]) {
+  const logged: string[] = [];
+  const log = createLog("warn", { write: (text) => logged.push(text) }, () => 0);
   const asked: string[] = [];
   const waits: number[] = [];
   let nowMs = 0;
@@ -15,6 +19,7 @@ function watched(states: { status: string; rootObjectCount: string }[]) {
       asked.push(name);
       if (name === "CancelBulkOperation") return { bulkOperationCancel: { bulkOperation: null } };
       const state = states.length > 1 ? states.shift() : states[0];
+      if (state instanceof PlatformError) throw state;
       return { bulkOperation: state === undefined ? null : { ...NODE, ...state } };
     },
   } as unknown as GraphqlClient;
@@ -22,7 +27,8 @@ function watched(states: { status: string; rootObjectCount: string }[]) {
     waits.push(waitMs);
     nowMs += waitMs;
   };
-  return { operations: createBulkOperations({ client, sleep, clock: () => nowMs }), asked, waits, now: () => nowMs };
+  const operations = createBulkOperations({ client, sleep, clock: () => nowMs, log });
+  return { operations, asked, waits, logged, now: () => nowMs };
 }
 
 const running = (count: number) => ({ status: "RUNNING", rootObjectCount: String(count) });
@@ -50,6 +56,33 @@ test("a bulk operation that goes on slowly is waited for", async () => {
   const { operations, now } = watched([...states, { ...running(10), status: "COMPLETED" }]);
   await operations.wait(SHOP, NODE.id, () => {});
   expect(now()).toBeGreaterThan(8 * 3_600_000);
+});
+
+const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503", { status: 503 });
+const DAY_MS = 24 * 3_600_000;
+
+test("an operation is waited for while the platform cannot be reached, and that does not count as standing still", async () => {
+  const outage = Array.from({ length: 600 }, () => DOWN);
+  const { operations, asked, logged, now } = watched([
+    running(1),
+    ...outage,
+    running(1),
+    ...outage,
+    { ...running(1), status: "COMPLETED" },
+  ]);
+  await operations.wait(SHOP, NODE.id, () => {});
+  expect(now()).toBeGreaterThan(9 * 3_600_000);
+  expect(asked).not.toContain("CancelBulkOperation");
+  expect(logged.filter((line) => line.includes("is waited for") && line.includes("HTTP 503"))).toHaveLength(2);
+});
+
+test("an operation is waited for no longer than the platform lets it run, and not if the platform refuses", async () => {
+  const { operations, now } = watched([DOWN]);
+  await expect(operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("HTTP 503");
+  expect(Math.floor(now() / DAY_MS)).toBe(10);
+  const refused = watched([new PlatformError("refused", "no such field")]);
+  await expect(refused.operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("no such field");
+  expect(refused.waits).toEqual([]);
 });
 
 test("an operation that the platform has no more is no result", async () => {

@@ -180,6 +180,18 @@ test("a person who is redacted after the file was made stays redacted", async ()
   expect(mirrored).toMatchObject({ email: null, firstName: null, lastName: null });
 });
 
+test("a load waits for its bulk operations while the platform cannot be reached", async () => {
+  const all = await largeShop();
+  // Each look is repeated four times at once.
+  seemLarge(all, ({ operation, n }) =>
+    operation === "BulkOperation" && (n <= 15 || (n > 20 && n <= 40)) ? { status: 503 } : undefined,
+  );
+  expect(await load(all)).toMatchObject({ customers: 260, subscriptions: 260, orders: 520 });
+  expect(warnings(all)).toEqual([]);
+  expect(operations(all).filter((name) => /^(AllCustomers|Nodes)$/.test(name))).toEqual([]);
+  await expectLoaded(all);
+});
+
 describe("what bulk operations cannot give is read by pages", () => {
   const cases: [what: string, set: (all: ConnectedShop) => void, parts: number, reason: string][] = [
     ["a refused query", ({ remote }) => remote.setBulk({ refuses: ["Order"] }), 1, "cannot contain Order"],
@@ -258,10 +270,11 @@ describe("a load that is interrupted", () => {
     const { syncs } = all.test.app.store;
     let stopAt = 1;
     let requests = 0;
-    seemLarge(all, () => {
+    seemLarge(all, ({ operation }) => {
       requests += 1;
-      // The answer is lost with the program: what was begun stays begun.
-      return requests >= stopAt ? "lost" : undefined;
+      if (requests < stopAt) return undefined;
+      // The answer is lost with the program: what was begun stays begun. A look would be repeated for days.
+      return operation === "BulkOperation" ? { status: 404 } : "lost";
     });
     let runs = 0;
     for (let isDone = false; !isDone; runs += 1) {
@@ -367,6 +380,16 @@ describe("a load that is interrupted", () => {
     await load(all, true);
     await expectLoaded(all);
   });
+});
+
+test("a load whose orders another load has removed says so", async () => {
+  const all = await largeShop();
+  all.test.app.store.orderStages.add = async () => false;
+  await load(all);
+  expect(warnings(all)).toEqual([]);
+  const said = all.test.logged.filter((line) => line.includes("another load of the shop runs"));
+  expect(said).toHaveLength(1);
+  await expectLoaded(all);
 });
 
 test("two loads at once are harmless", async () => {

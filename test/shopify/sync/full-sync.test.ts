@@ -181,7 +181,8 @@ describe("a load of a whole shop", () => {
 
 test("a page that is older than the reading for a platform webhook hides no change", async () => {
   const all = await connected();
-  all.remote.seed({ contracts: 250, linesEach: 1 });
+  // The contract is on the third page. The first two are worked on at the same time.
+  all.remote.seed({ contracts: 500, linesEach: 1 });
   const contract = createContract(all.remote);
   all.remote.failAttempt(all.remote.startAttempt(contract, 1));
   all.remote.outgoing.length = 0;
@@ -191,7 +192,7 @@ test("a page that is older than the reading for a platform webhook hides no chan
     operation.startsWith("CycleLookup") && n === 1 ? { until: first.promise } : undefined;
   const requestedAt = all.test.clock.ms;
   const loading = load(all);
-  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 2);
+  await eventually(() => operations(all).filter((name) => name === "AllContracts").length === 3);
   await eventually(() => operations(all).some((name) => name.startsWith("CycleLookup")));
   all.test.clock.ms += HOUR_MS;
   all.remote.cancel(contract);
@@ -203,6 +204,61 @@ test("a page that is older than the reading for a platform webhook hides no chan
   // What the page did not show is read again, whoever finds it.
   const reads = await all.test.app.store.mirror.contractReads(all.shop.shop, [contract]);
   expect(reads.get(contract)).toMatchObject({ beganAt: requestedAt });
+});
+
+describe("two pages of contracts are worked on at a time", () => {
+  /** A load whose first page waits while the second one is written, and then may fail. */
+  async function withSlowPage({ fails }: { fails: boolean }) {
+    const all = await connected();
+    all.remote.seed({ contracts: 600, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    const slow = Promise.withResolvers<void>();
+    const [waiting, failing] = [120, 240].map((index) => all.remote.ids("contract")[index]);
+    all.platform.fault = ({ operation, variables }) => {
+      const ids = Object.values(variables);
+      if (!operation.startsWith("CycleLookup")) return undefined;
+      if (ids.includes(waiting)) return { until: slow.promise };
+      return fails && ids.includes(failing) ? { status: 503 } : undefined;
+    };
+    const loading = load(all);
+    await eventually(async () => (await all.shop.all("subscriptions")).length === 250);
+    const unfinished = () => all.test.app.store.syncs.unfinished(all.shop.shop.id, "full");
+    return { ...all, slow, loading, unfinished };
+  }
+
+  test("and are noted as read in their order", async () => {
+    const all = await withSlowPage({ fails: false });
+    expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
+    expect(operations(all).filter((name) => name === "AllContracts")).toHaveLength(3);
+    all.slow.resolve();
+    expect(await all.loading).toMatchObject({ subscriptions: 600 });
+  });
+
+  test("and the second one is read again if the first one fails", async () => {
+    const all = await withSlowPage({ fails: true });
+    all.slow.resolve();
+    await expect(all.loading).rejects.toThrow("HTTP 503");
+    expect(await all.unfinished()).toMatchObject({ cursor: null, counts: { subscriptions: 0 } });
+    all.platform.fault = () => undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+    expect(await all.shop.all("subscriptions")).toHaveLength(600);
+  });
+
+  test("and the first one is noted if the second one fails", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 600, renewals: 0 });
+    all.test.clock.ms += HOUR_MS;
+    const second = all.remote.ids("contract")[300];
+    all.platform.fault = ({ operation, n, variables }) => {
+      if (operation.startsWith("CycleLookup") && Object.values(variables).includes(second)) return { status: 503 };
+      return operation.startsWith("CycleLookup") && n === 1 ? { delay: 200 } : undefined;
+    };
+    await expect(load(all)).rejects.toThrow("HTTP 503");
+    const { cursor, counts } = (await all.test.app.store.syncs.unfinished(all.shop.shop.id, "full")) ?? {};
+    expect([typeof cursor, counts?.subscriptions]).toEqual(["string", 250]);
+    all.platform.fault = () => undefined;
+    expect(await load(all)).toMatchObject({ subscriptions: 600 });
+  });
 });
 
 describe("data that cannot be mirrored", () => {
@@ -235,6 +291,21 @@ describe("data that cannot be mirrored", () => {
       all.test.logged.filter((line) => line.includes("a customer of the platform cannot be mirrored")),
     ).toHaveLength(1);
     expect(await all.shop.all("customers")).toMatchObject([{ shopifyId: "gid://shopify/Customer/8" }]);
+  });
+
+  test("is logged for the first customers one by one, and then as a number", async () => {
+    const all = await connected();
+    const id = (n: number) => `gid://shopify/Customer/${n}`;
+    all.platform.fault = ({ operation, n }) => {
+      if (operation !== "AllCustomers") return undefined;
+      const nodes = Array.from({ length: 20 }, (_, index) => ({ id: id(100 * n + index), updatedAt: null }));
+      const pageInfo = { hasNextPage: n < 3, endCursor: String(n) };
+      return { status: 200, body: JSON.stringify({ data: { customers: { pageInfo, nodes } } }) };
+    };
+    expect(await load(all)).toMatchObject({ customers: 0, skipped: 60 });
+    const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
+    expect(warnings).toHaveLength(6);
+    expect(JSON.parse(warnings[5] ?? "")).toMatchObject({ more: 55 });
   });
 
   test("ends the sync if the platform refuses all of several contracts", async () => {
@@ -339,6 +410,13 @@ describe("a page that the platform cannot mean", () => {
     expect(await load(all)).toMatchObject({ customers: 0 });
   });
 
+  test.each([null, {}, { nodes: null }, { nodes: [] }])("without its list, like %j, is refused", async (customers) => {
+    const all = await connected();
+    const body = JSON.stringify({ data: { customers } });
+    all.platform.fault = ({ operation }) => (operation === "AllCustomers" ? { status: 200, body } : undefined);
+    await expect(load(all)).rejects.toThrow("the platform's answer has no list of customers");
+  });
+
   test("whose cursors go round in a circle ends the load", async () => {
     const all = await connected();
     all.platform.fault = ({ operation, n }) =>
@@ -350,10 +428,10 @@ describe("a page that the platform cannot mean", () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 0 });
     const run = { startedAt: 0, events: false, stage: "customers" as const, cursor: "no cursor of the platform" };
-    const counts = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
+    const counts = { customers: 250, subscriptions: 0, orders: 0, changed: 7, events: 0, skipped: 1 };
     await all.test.app.store.syncs.save(all.shop.shop.id, "full", { ...run, counts });
     all.test.clock.ms += HOUR_MS;
-    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3 });
+    expect(await load(all)).toMatchObject({ customers: 3, subscriptions: 3, skipped: 0 });
     all.platform.invalid.length = 0;
   });
 });

@@ -131,6 +131,20 @@ describe("reconciling", () => {
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
+  test("leaves no gap when the time of a load by a clock that was ahead comes", async () => {
+    const all = await loaded();
+    all.test.clock.ms += 2 * HOUR_MS;
+    await load(all);
+    all.test.clock.step(-2 * HOUR_MS);
+    await reconcile(all);
+    all.test.clock.ms += HOUR_MS;
+    all.remote.pause(all.contract);
+    all.remote.outgoing.length = 0;
+    all.test.clock.ms += HOUR_MS + 1;
+    await reconcile(all);
+    expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
+  });
+
   test("from a given time leaves no gap behind the hourly runs", async () => {
     const all = await loaded();
     all.test.clock.ms += 24 * HOUR_MS;
@@ -204,10 +218,30 @@ describe("reconciling", () => {
       if (isRefused) refusals += 1;
       return isRefused ? { status: 200, body } : undefined;
     };
-    await reconcile(all);
+    expect(await reconcile(all)).toMatchObject({ subscriptions: 260 });
     const statuses = (await all.shop.all("subscriptions")).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set(["PAUSED"]));
     expect(refusals).toBe(1);
+  });
+
+  test("that fails for one contract ends after the readings of all others", async () => {
+    const all = await connected();
+    all.remote.seed({ contracts: 2, renewals: 1 });
+    all.test.clock.ms += HOUR_MS;
+    await load(all);
+    all.test.clock.ms += HOUR_MS;
+    const [failing, slow] = all.remote.ids("contract");
+    for (const gid of all.remote.ids("contract")) all.remote.pause(gid);
+    await reconcile(all);
+    all.test.clock.ms += HOUR_MS;
+    for (const gid of all.remote.ids("contract")) all.remote.activate(gid);
+    all.platform.fault = ({ operation, variables }) => {
+      if (operation !== "BillingCycles") return undefined;
+      return variables["id"] === failing ? { status: 503 } : { delay: 300 };
+    };
+    await expect(reconcile(all)).rejects.toThrow("HTTP 503");
+    const mirrored = (await all.shop.all("subscriptions")).find(({ shopifyId }) => shopifyId === slow);
+    expect(mirrored).toMatchObject({ status: "ACTIVE" });
   });
 
   test("fails if the platform is down, so that the next run begins at the same time", async () => {

@@ -51,6 +51,19 @@ test("a run in the future, from before a clock change, is overdue", async () => 
   expect(await lastRun(all)).toBeDefined();
 });
 
+test("a load by a clock that was ahead does not make a shop due all the time until then", async () => {
+  const all = await loaded();
+  all.test.clock.step(-72 * HOUR_MS);
+  await all.runOnce();
+  const begun = await lastRun(all);
+  all.test.clock.ms += HOUR_MS - 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toEqual(begun);
+  all.test.clock.ms += 1;
+  await all.runOnce();
+  expect(await lastRun(all)).toMatchObject({ startedAt: all.test.clock.ms });
+});
+
 test("a failed run is repeated after five minutes", async () => {
   const all = await loaded();
   all.test.clock.ms += HOUR_MS;
