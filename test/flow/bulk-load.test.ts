@@ -43,7 +43,9 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
     await exited;
   }
   const counts = await program.json(["sync"]);
-  expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, orders: 2 * CONTRACTS, skipped: 0 });
+  expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
+  // A page that was written when the load was killed is read again, but not its charged orders.
+  expect(readRows(program.data, "orders")).toHaveLength(2 * CONTRACTS);
   expect(unfinished(program)).toBeUndefined();
   expect(readRows(program.data, "staged_orders")).toEqual([]);
   const { operations } = await platform.spent();

@@ -51,12 +51,17 @@ export class Program {
 
   /** Starts a command without waiting for its end. */
   start(args: string[]): { pid: number; exited: Promise<number>; stderr: ReadableStream<Uint8Array> } {
-    const { pid, exited, stderr } = Bun.spawn([...PROGRAM, ...args], {
+    const child = Bun.spawn([...PROGRAM, ...args], {
       ...this.spawnOptions(),
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",
     });
+    afterTest(async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+    });
+    const { pid, exited, stderr } = child;
     return { pid, exited, stderr };
   }
 
