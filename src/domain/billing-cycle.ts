@@ -32,7 +32,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
-  const ended = attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b));
+  const ended = upToCharge(attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b)));
   const charge = ended.find(isCharge);
   const knownAttempts = before?.platformAttempts ?? 0;
   const charged = before?.charged === true || charge !== undefined;
@@ -136,6 +136,12 @@ function isDecline(attempt: BillingAttempt): attempt is Decline {
 
 function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
+}
+
+/** What comes after the charge changes nothing: the platform declines to charge an order twice. */
+function upToCharge(ended: readonly BillingAttempt[]): readonly BillingAttempt[] {
+  const index = ended.findIndex(isCharge);
+  return index === -1 ? ended : ended.slice(0, index + 1);
 }
 
 function endOf({ startedAt, endedAt }: BillingAttempt): number {

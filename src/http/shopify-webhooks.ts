@@ -4,7 +4,7 @@ import { decodeUtf8 } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, readWebhook, routeOf } from "../shopify/inbox/payload.ts";
-import { burstMsOf } from "../shopify/inbox/topics.ts";
+import { burstMsOf, isUrgent } from "../shopify/inbox/topics.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/shops.ts";
 import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
@@ -73,6 +73,7 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
         body: text,
         triggeredAt,
         waitMs: burstMsOf(topic),
+        isUrgent: isUrgent(topic),
       });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });

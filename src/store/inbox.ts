@@ -12,6 +12,8 @@ export interface Receipt {
   triggeredAt: number;
   /** How long it waits for others about its subject, milliseconds; 0 (the default) makes it due at once. */
   waitMs?: number;
+  /** Whether it goes before all that wait in its queue and are not urgent, however long they have waited. */
+  isUrgent?: boolean;
 }
 
 /** The waiting items of one shop, in two queues: those that need the platform and those that don't. */
@@ -60,7 +62,7 @@ export interface InboxStore {
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
   /** Queues with something due, by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
-  /** The oldest due items of a queue. */
+  /** The due items of a queue: urgent ones first, then those that have been due for the longest time. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
    * Makes due what waits for a time that is too late: a clock that was ahead planned it. It works in steps.

@@ -45,6 +45,14 @@ describe("an order made of a cycle's attempts", () => {
       ],
       { status: "RECOVERED" },
     ],
+    [
+      "a decline after the charge",
+      [
+        ["charged", 1],
+        ["a", 2],
+      ],
+      { status: "PAID", shopifyId: gid.order(1), totalCents: 1900 },
+    ],
   ])("%s", (_name, attempts, expected) => {
     const mirror = MapMirror.of(subscription(1), billingCycle(1, 1, attempts));
     expect(mirror.theOrder(1, 1)).toMatchObject({ ...expected, billedAt: "2026-02-01T00:00:00.000Z" });
@@ -66,6 +74,18 @@ describe("an order made of a cycle's attempts", () => {
 
   test("a cycle in which nothing happened is no order", () => {
     expect(MapMirror.of(subscription(1)).apply(billingCycle(1, 1, [])).rows).toEqual([]);
+  });
+
+  test("a decline after the charge counts as no attempt, and queues no event", () => {
+    const mirror = MapMirror.of(subscription(1));
+    const attempts: Attempts = [
+      ["charged", 1],
+      ["a", 2],
+    ];
+    const { events } = mirror.apply(billingCycle(1, 1, attempts));
+    expect(events.map(({ topic }) => topic)).not.toContain("order.failed");
+    expect(mirror.theOrderRow(1, 1)).toMatchObject({ attemptCount: 1, declined: false });
+    expect(mirror.apply(billingCycle(1, 1, attempts)).rows).toEqual([]);
   });
 
   test("a charged order stays charged, whatever an older record says", () => {

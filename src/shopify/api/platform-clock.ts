@@ -40,7 +40,9 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     now: () => now() - aheadMs,
     mark() {
       const at = now();
-      return () => at - aheadMs;
+      const believed = at - aheadMs;
+      // Our clock may be set right meanwhile. Then `at` is in the future.
+      return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),
   };

@@ -90,6 +90,10 @@ function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): 
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
   }
+  // A proxy, or an answer that was cut off. A refusal is JSON.
+  if (status === 200 && body === undefined) {
+    return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
+  }
   const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
   return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, isNew), { status, isTrouble: true });
 }

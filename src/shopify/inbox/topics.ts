@@ -108,7 +108,12 @@ const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_bi
 /** How long a platform webhook waits for others about its subject, milliseconds. */
 export function burstMsOf(topic: string): number {
   const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
-  return use === undefined || URGENT_TOPICS.includes(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+  return use === undefined || isUrgent(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+}
+
+/** Whether a platform webhook goes before all others of its shop. In a billing night thousands may wait for points. */
+export function isUrgent(topic: string): boolean {
+  return URGENT_TOPICS.includes(topic);
 }
 
 /** How urgent the platform webhooks about a subject are: as the most urgent of them. */

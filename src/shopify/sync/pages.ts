@@ -36,10 +36,12 @@ export async function* readPages<T, F extends string>(
   now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
   async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
-    const requestedAt = now();
+    const askedAt = now();
     const page: Partial<Page<T>> | null | undefined = (await client.query(shop, operation, { after: cursor, query }))[
       field
     ];
+    // Our clock may be ahead, and be known to be only by the answer.
+    const requestedAt = Math.min(askedAt, now());
     const { nodes, pageInfo } = page ?? {};
     if (!Array.isArray(nodes) || pageInfo === undefined) {
       throw new PlatformError("refused", `the platform's answer has no list of ${field}`);

@@ -6,6 +6,8 @@ import { removingShopIds, shopCheck, shopIds } from "./shop-ids.ts";
 
 /** Ids that are forgotten in one transaction, so that nobody waits long for it. */
 const IDS_PER_STEP = 1_000;
+/** When urgent items are due: before all others. */
+const URGENT_AT = 0;
 /** Items that are brought forward in one transaction. */
 const ITEMS_PER_STEP = 200;
 
@@ -82,11 +84,12 @@ export function inboxStore(db: Database): InboxStore {
   }
 
   function take(
-    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, waitMs = 0 }: Receipt,
+    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, waitMs = 0, isUrgent = false }: Receipt,
     now: number,
   ): boolean {
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
-    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, now + waitMs);
+    const dueAt = isUrgent ? URGENT_AT : now + waitMs;
+    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAt);
     return true;
   }
 
@@ -150,7 +153,7 @@ export function inboxStore(db: Database): InboxStore {
       return db
         .query<InboxEntry, { shopId: number; limit: number }>(
           `SELECT number, topic, subject, status, attempts, error,
-             received_at AS receivedAt, next_attempt_at AS nextAttemptAt
+             received_at AS receivedAt, max(next_attempt_at, received_at) AS nextAttemptAt
            FROM inbox WHERE shop_id = $shopId ${ofStatus} ORDER BY number DESC LIMIT $limit`,
         )
         .all({ shopId, limit });

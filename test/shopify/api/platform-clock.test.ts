@@ -56,6 +56,18 @@ test("a clock that was ahead and was set right counts as right after the next an
   expect(clock.now()).toBe(state.ms);
 });
 
+test.each([
+  ["that was known to be ahead", 1],
+  ["whose error was not known", 0],
+])("a clock %s and is set right between a mark and its use gives no time in the future", async (_title, answers) => {
+  const { clock, state, ask } = clocks(3_600_000);
+  for (let count = 0; count < answers; count++) await ask(10);
+  const mark = clock.mark();
+  state.aheadMs = 0;
+  await ask(10);
+  expect(mark()).toBeLessThanOrEqual(state.ms);
+});
+
 test("an answer without a time that can be read changes nothing", async () => {
   const { clock, state, ask } = clocks(5_000);
   state.date = "yesterday";

@@ -297,6 +297,12 @@ describe("the platform's answer to a request for a token", () => {
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 
+  test("is a temporary failure if it is not JSON: then it is not the platform's own", async () => {
+    const endpoint = await endpointWith({ status: 200, body: "the shop is being moved" });
+    const message = "the platform's answer to a request for a token is not JSON";
+    await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject({ reason: "unavailable", message });
+  });
+
   test.each([429, 500, 503])("is a temporary failure with HTTP %d", async (status) => {
     const endpoint = await endpointWith({ status, body: {} });
     const message = `the platform answered HTTP ${status} to a request for a token`;
