@@ -29,6 +29,10 @@ const INBOX_ATTEMPTS = 11;
 /** Longer than the longest wait between two of those attempts. */
 const SET_FORWARD_MS = 9 * 3_600_000;
 const PATIENCE_MS = 60_000;
+/** The operations that read a contract, in all versions. */
+const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
+/** So many orders that a load reads them with a bulk operation, whatever the shop really has. */
+const MANY_ORDERS = JSON.stringify({ data: { ordersCount: { count: 10_000 } } });
 /** Records. A body that is stored part by part, so that there is time to kill the program. */
 const LARGE_BODY = 4_000;
 
@@ -70,8 +74,11 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
   await program.run(["sync", ALPHA]);
   await program.run(["sync", ALPHA, "--since", "1h"]);
-  // The interrupted run and the connection's trouble stay in the database.
-  platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 401 } : undefined);
+  // The interrupted run, the orders that it staged and the connection's trouble stay in the database.
+  platform.fault = ({ operation }) => {
+    if (operation === "OrdersCount") return { status: 200, body: MANY_ORDERS };
+    return operation === "AllContracts" ? { status: 401 } : undefined;
+  };
   await program.fail(["sync", BETA]);
   platform.fault = () => undefined;
 
@@ -163,7 +170,7 @@ async function serveAndEnd({ program, platform, receiver }: World, remembered: R
 /** Sends a platform webhook that can never be processed, and waits for its last attempt. */
 async function failInInbox({ program, platform, clock }: World): Promise<void> {
   const alpha = platform.shop(ALPHA);
-  platform.fault = ({ operation }) => (operation === "ContractWithCycles" ? { status: 500 } : undefined);
+  platform.fault = ({ operation }) => (CONTRACT_READS.includes(operation) ? { status: 500 } : undefined);
   alpha.activate(alpha.ids("contract")[2] ?? "");
   let server = await program.serve(QUICK);
   await sendAll({ platform }, alpha, server);
@@ -182,7 +189,7 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   const server = await program.serve();
   receiver.answer = () => new Response(null, { status: 503 });
   platform.fault = ({ operation }) =>
-    operation === "FlowTrigger" || operation === "ContractWithCycles" ? { status: 502 } : undefined;
+    operation === "FlowTrigger" || CONTRACT_READS.includes(operation) ? { status: 502 } : undefined;
   await intake(server, remembered, ALPHA, news(101));
   remembered.taken.push(await intake(server, remembered, ALPHA, occurrences(101)));
   const alpha = platform.shop(ALPHA);
