@@ -1,16 +1,13 @@
-import { createDataRequestReminder } from "./actions/data-request-reminder.ts";
-import { createShopRemover } from "./actions/shop-removal.ts";
+import { version } from "../package.json";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
-import { createConnector } from "./delivery/connector.ts";
-import { createDeliverer } from "./delivery/deliverer.ts";
-import { createSender, type Sender } from "./delivery/sender.ts";
+import type { Sender } from "./delivery/sender.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
+import { createClients } from "./http/client-network.ts";
 import { createIntakeHandler } from "./http/intake.ts";
-import { createLargeBodies } from "./http/large-body.ts";
 import { createLargePages } from "./http/large-page.ts";
 import { createListHandler } from "./http/list.ts";
 import { createReadiness } from "./http/readiness.ts";
@@ -19,37 +16,17 @@ import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
 import { createJobs } from "./jobs.ts";
-import { createDescriptorReserve, type DescriptorReserve } from "./lib/descriptor-reserve.ts";
-import { createLoadGauge, type LoadGauge } from "./lib/load-gauge.ts";
+import { createDescriptorReserve } from "./lib/descriptor-reserve.ts";
 import { createReaderQueue } from "./lib/reader-queue.ts";
 import { reservedFetch } from "./lib/reserved-fetch.ts";
-import type { Sleep } from "./lib/sleep.ts";
-import { createSlices } from "./lib/slices.ts";
-import type { Log } from "./log.ts";
-import { createBodyWriter } from "./mirror/body-writer.ts";
-import { createRecordWriter, type RecordWriter } from "./mirror/record-writer.ts";
-import { createInboxWriter } from "./shopify/inbox/inbox-writer.ts";
-import { createInboxProcessor, type InboxProcessor } from "./shopify/inbox/processor.ts";
+import { createSteadyTime } from "./lib/steady-time.ts";
+import type { InboxProcessor } from "./shopify/inbox/processor.ts";
 import { createVerifier } from "./shopify/inbox/verify.ts";
-import { openPlatform, type Platform } from "./shopify/open-platform.ts";
-import { createReconciler, type Reconciler } from "./shopify/sync/reconciler.ts";
-import { createWorkflowStarter } from "./shopify/workflow.ts";
-import type { Claim } from "./store/deliveries.ts";
+import type { Platform } from "./shopify/open-platform.ts";
+import type { Reconciler } from "./shopify/sync/reconciler.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
-
-/** Clock, randomness, network and log. Tests pass fakes. */
-export interface Dependencies {
-  /** Epoch milliseconds, for what is stored and shown. Somebody can set this clock. */
-  now: () => number;
-  /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
-  clock: () => number;
-  random: (bytes: number) => Uint8Array;
-  fetch: typeof fetch;
-  resolve: Resolve;
-  sleep: Sleep;
-  log: Log;
-}
+import { type Dependencies, type Opened, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
 
 export interface App {
   store: Store;
@@ -65,8 +42,6 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
-const SPARE_DESCRIPTORS = 32;
 /** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
@@ -91,9 +66,11 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     masterKeyFile: config.masterKeyFile,
     busyTimeoutMs: 2_000,
     random,
+    server: config.database === null ? null : { ...config.database, now: dependencies.now, sleep: dependencies.sleep },
   });
   const opened = { ...dependencies, fetch, resolve, config, store, reserve };
-  const work = openWork(opened);
+  const membership = openMembership(opened, () => work.wakeAll());
+  const work = openWork({ ...opened, membership });
   const http = openHttp(opened, work);
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
@@ -117,82 +94,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   };
 }
 
-/** What every part is made of. */
-interface Opened extends Dependencies {
-  config: Config;
-  store: Store;
-  reserve: DescriptorReserve;
-}
-
 type Work = ReturnType<typeof openWork>;
 type Http = ReturnType<typeof openHttp>;
-
-/** Everything that writes and sends, without HTTP. */
-function openWork(opened: Opened) {
-  const { config, store, now, clock, sleep, log } = opened;
-  const { mirror, inbox, shops, connections, syncs } = store;
-  const gauge = createLoadGauge(clock);
-  const slices = createSlices();
-  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake());
-  const remover = createShopRemover({ shops, sleep, log });
-  const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
-  const platform = openPlatform(config, store, recordWriter, { ...opened, onRemovalBegun: () => remover.wake() });
-  const bodyWriter = createBodyWriter({
-    mirror,
-    bodies: store.intakeBodies,
-    slices,
-    now,
-    sleep,
-    log,
-    onQueued: () => sender.wake(),
-  });
-  const sender: Sender = openSender(opened, platform, gauge);
-  const { client, handler, synchronizer } = platform;
-  const processor = createInboxProcessor({
-    inbox,
-    shops,
-    handle: (shop, items) => handler.handle(shop, items),
-    isSlow: client.isSlow,
-    now,
-    clock,
-    sleep,
-    log,
-  });
-  const inboxWriter = createInboxWriter(inbox, now, () => processor.wake());
-  const reconciler = createReconciler({ shops, connections, syncs, synchronizer, now: platform.now, clock, log });
-  const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
-  return {
-    gauge,
-    recordWriter,
-    remover,
-    dataRequestReminder,
-    platform,
-    bodyWriter,
-    sender,
-    processor,
-    inboxWriter,
-    reconciler,
-    largeBodies,
-  };
-}
-
-function openSender(opened: Opened, { client }: Platform, gauge: LoadGauge): Sender {
-  const { config, store, reserve, resolve, now, sleep, log } = opened;
-  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
-  const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
-  const deliver = createDeliverer(
-    store.webhooks,
-    { resolve, allow: config.egressAllow, timeoutMs },
-    createConnector({ reserve }),
-    startWorkflow,
-  );
-  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
-  if (concurrency < config.deliveryConcurrency)
-    log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
-  const attempt = (claim: Claim) => gauge.during(deliver(claim));
-  const { deliveries } = store;
-  return createSender({ deliveries, attempt, now, sleep, log }, { concurrency, perShop, timeoutMs, waitsMs });
-}
 
 /** The routes and the server, which does not listen yet. */
 function openHttp({ config, store, random, resolve, now, clock, log }: Opened, work: Work) {
@@ -205,6 +108,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verify = createVerifier(config.platformSecretFile);
+  const steadyTime = createSteadyTime(now, clock);
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, authenticator, readers, largePages),
     intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
@@ -213,7 +117,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
       store,
       bodies,
       now,
-      clock,
+      steadyTime,
       random,
       resolve,
       allow: config.egressAllow,
@@ -223,7 +127,13 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
     }),
     notReady: () => readiness.reason(),
   });
-  return { server: createHttpApp(routes, log), authenticator, readiness, wrongKeys };
+  return {
+    server: createHttpApp(routes, createClients(config.trustedProxies), log),
+    authenticator,
+    readiness,
+    wrongKeys,
+    steadyTime,
+  };
 }
 
 /** Starts and stops everything, each part before what it uses. */
@@ -259,6 +169,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
     await Promise.all([work.largeBodies.stop(), work.bodyWriter.stop()]);
     await work.recordWriter.drain();
     await sent;
+    await work.membership.leave();
     await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
     reserve.stop();
@@ -278,8 +189,10 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
         });
       }
       reserve.start();
-      for (const each of jobs) each.resume();
       address = httpAddress(config.host, server.server?.port);
+      store.nodes?.describe({ address: config.publicUrl ?? address, version });
+      await work.membership.beat();
+      for (const each of jobs) each.resume();
       await noteAddress(address);
       return address;
     },
@@ -288,9 +201,4 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
       return stopped;
     },
   };
-}
-
-/** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
-function concurrencyWithin(wanted: number, reserved: number): number {
-  return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type EgressAllow, parseEgressAllow } from "./domain/endpoint.ts";
+import type { EgressAllow } from "./domain/endpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
+import { type Networks, parseNetworks } from "./lib/networks.ts";
 import { parseDuration } from "./lib/time.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
@@ -14,7 +15,11 @@ export interface Config {
   port: number;
   /** Address of the program for people, used in links to the settings page: scheme, host and port; null if not set. */
   publicUrl: string | null;
+  /** Networks of proxies that tell the client's address, beside those on this machine. */
+  trustedProxies: Networks;
   masterKeyFile: string;
+  /** A PostgreSQL database; null for SQLite in the data folder. */
+  database: DatabaseConfig | null;
   /** Base address of the platform, with `{shop}` where a shop's domain goes. */
   platformUrl: string;
   platformClientId: string | null;
@@ -31,6 +36,13 @@ export interface Config {
   deliveryPerShop: number;
   egressAllow: EgressAllow;
   logLevel: LogLevel;
+}
+
+export interface DatabaseConfig {
+  /** May hold a password. */
+  url: string;
+  /** libpq's password file, for an address without a password; null if not set. */
+  passwordFile: string | null;
 }
 
 export interface Flags {
@@ -53,7 +65,9 @@ export function readConfig(flags: Flags, env: Environment): Config {
     host: readHost(flags, env),
     port: readPort(flags, env),
     publicUrl: readPublicUrl(env["SDS_PUBLIC_URL"]),
+    trustedProxies: readNetworks("SDS_TRUSTED_PROXIES", env["SDS_TRUSTED_PROXIES"] ?? ""),
     masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
+    database: readDatabase(env),
     platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
     platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
     platformSecretFile: readSecretFile(env),
@@ -63,7 +77,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     deliveryTimeoutMs: readDuration("SDS_DELIVERY_TIMEOUT", env["SDS_DELIVERY_TIMEOUT"] ?? "10s"),
     deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
-    egressAllow: readEgressAllow(env["SDS_EGRESS_ALLOW"] ?? ""),
+    egressAllow: readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? ""),
     logLevel: readLogLevel(env),
   });
 }
@@ -104,6 +118,28 @@ function readPublicUrl(text: string | undefined): string | null {
   );
 }
 
+function readDatabase(env: Environment): DatabaseConfig | null {
+  const url = readDatabaseUrl(env);
+  return url === null ? null : { url, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+}
+
+/** The engine checks the address. Messages do not repeat it, because it may hold a password. */
+function readDatabaseUrl(env: Environment): string | null {
+  const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
+  const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
+  if (url !== undefined && file !== undefined)
+    throw new SdsError("invalid", "set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
+  if (file === undefined) return url ?? null;
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (thrown) {
+    throw new SdsError("invalid", `SDS_DATABASE_URL_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  if (text === "") throw new SdsError("invalid", `SDS_DATABASE_URL_FILE ${file} is empty`);
+  return text;
+}
+
 const MAX_DURATION_MS = 86_400_000;
 
 function readDuration(name: string, text: string): number {
@@ -120,15 +156,13 @@ function readCount(name: string, text: string): number {
   throw new SdsError("invalid", `${name} is "${text}": it must be a whole number from 1 to 99999`);
 }
 
-function readEgressAllow(text: string): EgressAllow {
+function readNetworks(name: string, text: string): Networks {
   try {
-    return parseEgressAllow(text);
+    return parseNetworks(text);
   } catch (thrown) {
-    throw new SdsError(
-      "invalid",
-      `SDS_EGRESS_ALLOW is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`,
-      { cause: thrown },
-    );
+    throw new SdsError("invalid", `${name} is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, {
+      cause: thrown,
+    });
   }
 }
 

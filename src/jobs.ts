@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import type { DataRequestReminder } from "./actions/data-request-reminder.ts";
 import type { ShopRemover } from "./actions/shop-removal.ts";
+import type { Membership } from "./cluster/membership.ts";
 import type { Sender } from "./delivery/sender.ts";
 import { ANSWERED_RETENTION_DAYS } from "./domain/data-request.ts";
 import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
@@ -9,6 +10,7 @@ import type { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import type { Readiness } from "./http/readiness.ts";
 import type { WrongKeyLog } from "./http/wrong-key-log.ts";
 import type { Log } from "./log.ts";
+import type { BodyWriter } from "./mirror/body-writer.ts";
 import type { InboxProcessor } from "./shopify/inbox/processor.ts";
 import type { Reconciler } from "./shopify/sync/reconciler.ts";
 import type { Store } from "./store/store.ts";
@@ -22,16 +24,20 @@ const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * 24 * 3_600_000;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 
 interface Dependencies {
-  store: Pick<Store, "checkpoint" | "dataRequests" | "deliveries" | "inbox">;
+  store: Pick<Store, "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "settingsPage">;
   sender: Pick<Sender, "wake">;
   processor: Pick<InboxProcessor, "wake">;
   remover: Pick<ShopRemover, "wake">;
+  bodyWriter: Pick<BodyWriter, "wake">;
   reconciler: Pick<Reconciler, "begin">;
   authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
   readiness: Pick<Readiness, "reason">;
   wrongKeys: Pick<WrongKeyLog, "report">;
   dataRequestReminder: DataRequestReminder;
+  membership: Pick<Membership, "beat" | "leads">;
   now: () => number;
+  /** The time of the counts of wrong sign-in tokens. */
+  steadyTime: () => number;
   log: Log;
 }
 
@@ -41,7 +47,11 @@ interface Dependencies {
  */
 export function createJobs(dependencies: Dependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { dataRequestReminder } = dependencies;
+  const { dataRequestReminder, membership, bodyWriter, steadyTime } = dependencies;
+  /** For what one node does for all. */
+  const leading = (run: () => Promise<void>) => async () => {
+    if (membership.leads) await run();
+  };
   const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
   const answeredBefore = () => now() - ANSWERED_RETENTION_MS;
   const jobs: [pattern: string, name: string, run: () => Promise<void>][] = [
@@ -49,14 +59,29 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
     ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
     ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
+    [
+      "35 * * * * *",
+      "remove sessions of the settings page that have ended",
+      leading(() => store.settingsPage.removeExpired(now(), steadyTime())),
+    ],
+    ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
+    ["*/5 * * * * *", "apply what a node that stopped left of large bodies", async () => bodyWriter.wake()],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
-    ["0 10 * * * *", "remove old deliveries", () => store.deliveries.prune(now() - DELIVERED_RETENTION_MS)],
-    ["0 0 * * * *", "forget the ids of old platform webhooks", () => store.inbox.forgetReceipts(receiptsBefore())],
-    ["45 */10 * * * *", "warn of customers who wait for their data", () => dataRequestReminder.remind()],
-    ["0 5 * * * *", "forget answered requests for data", () => store.dataRequests.forgetAnswered(answeredBefore())],
+    ["0 10 * * * *", "remove old deliveries", leading(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
+    [
+      "0 0 * * * *",
+      "forget the ids of old platform webhooks",
+      leading(() => store.inbox.forgetReceipts(receiptsBefore())),
+    ],
+    ["45 */10 * * * *", "warn of customers who wait for their data", leading(() => dataRequestReminder.remind())],
+    [
+      "0 5 * * * *",
+      "forget answered requests for data",
+      leading(() => store.dataRequests.forgetAnswered(answeredBefore())),
+    ],
   ];
   return jobs.map(([pattern, name, run]) => {
     const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { httpAddress, readConfig } from "../src/config.ts";
+import type { Networks } from "../src/lib/networks.ts";
 import { temporaryFolder } from "./support/app.ts";
 
 function fileWith(text: string): string {
@@ -17,7 +18,9 @@ test("without flags and environment, the documented defaults hold", () => {
     host: "127.0.0.1",
     port: 8080,
     publicUrl: null,
+    trustedProxies: [],
     masterKeyFile: resolve("data/master.key"),
+    database: null,
     platformUrl: "https://{shop}",
     platformClientId: null,
     platformSecretFile: null,
@@ -70,6 +73,7 @@ test("addresses, files and the log level are read", () => {
       SDS_PLATFORM_CLIENT_ID: "client",
       SDS_PLATFORM_SECRET_FILE: secretFile,
       SDS_EGRESS_ALLOW: "10.0.0.0/8, ::1/128",
+      SDS_TRUSTED_PROXIES: "10.0.0.7/32,fd00::/8",
       SDS_LOG: "debug",
     },
   );
@@ -81,7 +85,9 @@ test("addresses, files and the log level are read", () => {
     platformSecretFile: secretFile,
     logLevel: "debug",
   });
-  expect(config.egressAllow.map(([network, bits]) => `${network}/${bits}`)).toEqual(["10.0.0.0/8", "::1/128"]);
+  const cidrs = (networks: Networks) => networks.map(([network, bits]) => `${network}/${bits}`);
+  expect(cidrs(config.egressAllow)).toEqual(["10.0.0.0/8", "::1/128"]);
+  expect(cidrs(config.trustedProxies)).toEqual(["10.0.0.7/32", "fd00::/8"]);
 });
 
 test.each<[Record<string, string>, string]>([
@@ -98,6 +104,8 @@ test.each<[Record<string, string>, string]>([
   [{ SDS_DELIVERY_CONCURRENCY: "100000" }, 'SDS_DELIVERY_CONCURRENCY is "100000"'],
   [{ SDS_DELIVERY_PER_SHOP: "many" }, 'SDS_DELIVERY_PER_SHOP is "many"'],
   [{ SDS_EGRESS_ALLOW: "10.0.0.0" }, 'SDS_EGRESS_ALLOW is "10.0.0.0"'],
+  [{ SDS_TRUSTED_PROXIES: "10.0.0.1" }, 'SDS_TRUSTED_PROXIES is "10.0.0.1": it must be CIDRs'],
+  [{ SDS_TRUSTED_PROXIES: "lb.example.com" }, "SDS_TRUSTED_PROXIES is"],
   [{ SDS_LOG: "loud" }, 'SDS_LOG is "loud"'],
   [{ SDS_PLATFORM_URL: "https://{shop}?a" }, "SDS_PLATFORM_URL must be"],
   [{ SDS_PLATFORM_URL: "ftp://{shop}" }, "SDS_PLATFORM_URL must be"],

@@ -13,6 +13,7 @@ const FLOORS: Record<string, number> = {
   domain: 1,
   store: 2,
   mirror: 3,
+  cluster: 3,
   shopify: 4,
   delivery: 4,
   actions: 5,
@@ -20,7 +21,14 @@ const FLOORS: Record<string, number> = {
   cli: 7,
 };
 /** Files beside the folders, each as if it were a folder of its own. */
-const FILES: Record<string, number> = { "log.ts": 0, "config.ts": 2, "jobs.ts": 6.4, "app.ts": 6.5, "main.ts": 8 };
+const FILES: Record<string, number> = {
+  "log.ts": 0,
+  "config.ts": 2,
+  "work.ts": 6.4,
+  "jobs.ts": 6.4,
+  "app.ts": 6.5,
+  "main.ts": 8,
+};
 
 interface SourceFile {
   path: string;

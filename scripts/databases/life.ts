@@ -44,6 +44,7 @@ export async function live(world: World): Promise<Remembered> {
   await world.program.run(["webhook", "rotate-secret", "--shop", ALPHA]);
   await serveAndFail(world, remembered);
   await serveAndCrash(world, remembered);
+  await leaveForm(world, remembered);
   await leaveBody(world, remembered);
   await leaveWaiting(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
@@ -237,6 +238,23 @@ async function leaveBody({ program }: World, remembered: Remembered): Promise<vo
   await server.stop("SIGKILL");
   await sent;
   if (complete.get() !== null) throw new Error("the body was stored whole before the program was killed: try again");
+}
+
+/**
+ * Stops the program before the page that shows a new key, and soon after a wrong sign-in link.
+ */
+async function leaveForm({ program }: World, { sessionCookie }: Remembered): Promise<void> {
+  const server = await program.serve();
+  const headers = { Cookie: sessionCookie };
+  await fetch(`${server.url}/admin/sign-in?token=${"A".repeat(43)}`);
+  const page = await (await fetch(`${server.url}/admin/keys`, { headers })).text();
+  const [csrf = "", once = ""] = ["csrf", "once"].map(
+    (name) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1],
+  );
+  const body = new URLSearchParams({ csrf, once, label: "Never shown" });
+  const posted = await fetch(`${server.url}/admin/keys`, { method: "POST", headers, body, redirect: "manual" });
+  if (posted.status !== 303) throw new Error(`the form of a new key was answered with ${posted.status}`);
+  await server.stop();
 }
 
 /** Queues events while `serve` does not run. */

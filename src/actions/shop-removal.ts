@@ -1,3 +1,4 @@
+import type { Membership } from "../cluster/membership.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import type { Sleep } from "../lib/sleep.ts";
@@ -18,6 +19,7 @@ export interface ShopRemover {
 
 interface Dependencies {
   shops: Pick<Removal, "removing" | "removeSome">;
+  membership: Pick<Membership, "owns">;
   sleep: Sleep;
   log: Log;
 }
@@ -27,7 +29,7 @@ interface Dependencies {
  * process only delays it: the mark stays in the database, and every turn looks for it. A shop whose step fails does not
  * hold up the others: the turn goes on with them, and fails at its end.
  */
-export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemover {
+export function createShopRemover({ shops, membership, sleep, log }: Dependencies): ShopRemover {
   const loop = createTurnLoop({
     turn,
     sleep,
@@ -38,7 +40,7 @@ export function createShopRemover({ shops, sleep, log }: Dependencies): ShopRemo
   });
 
   async function turn(): Promise<void> {
-    let left = await shops.removing();
+    let left = (await shops.removing()).filter(({ id }) => membership.owns(id));
     const errors: unknown[] = [];
     while (left.length > 0) {
       const unfinished: ShopRef[] = [];

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { printable } from "../log.ts";
 import { backupStore } from "../store/open-store.ts";
-import { configOf } from "./context.ts";
+import { configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { example, JSON_OPTION } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
@@ -20,7 +20,7 @@ export function addBackupCommand(program: Command): void {
 async function backup(file: string, { json }: { json?: boolean }, command: Command): Promise<void> {
   if (file.trim() === "" || file === "-")
     throw new SdsError("invalid", "name the file to write, for instance sds.backup");
-  const { data: folder, masterKeyFile } = configOf(command);
+  const { data: folder, masterKeyFile } = configOfFolder(command);
   const startedAt = performance.now();
   const { bytes } = await backupStore({ folder, file, masterKeyFile, random: randomBytes, now: Date.now() });
   const seconds = Math.round(performance.now() - startedAt) / 1000;

@@ -4,7 +4,7 @@ import { SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
-import { randomBytes } from "./dependencies.ts";
+import { randomBytes, sleep } from "./dependencies.ts";
 
 /** Milliseconds. A command may wait for `serve`, or for another command, to finish its write. */
 const BUSY_TIMEOUT_MS = 30_000;
@@ -15,6 +15,20 @@ export function configOf(command: Command): Config {
 }
 
 /**
+ * The same for a command on the files of the data folder.
+ * @throws SdsError `invalid` where the database is on a server
+ */
+export function configOfFolder(command: Command): Config {
+  const config = configOf(command);
+  if (config.database === null) return config;
+  throw new SdsError(
+    "invalid",
+    "SDS_DATABASE_URL names a PostgreSQL server: back it up and restore it with its own tools, such as pg_dump " +
+      "(docs/scaling.md, Backup)",
+  );
+}
+
+/**
  * The commands that make a data folder; so do `serve`, `demo` and `restore`. Any other command on a folder without data
  * is refused: it would hide a wrong --data.
  */
@@ -22,7 +36,7 @@ const MAKES_DATA = ["shop add", "shop connect", "import"];
 
 /** Opens the store for one command, and closes it afterwards. @throws SdsError `not_found` for a folder without data */
 export async function withStore<T>(command: Command, run: (store: Store) => Promise<T>): Promise<T> {
-  const { data, masterKeyFile } = configOf(command);
+  const { data, masterKeyFile, database } = configOf(command);
   const mustExist = !MAKES_DATA.includes(nameOf(command));
   const store = await openStore({
     folder: data,
@@ -31,6 +45,7 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
     random: randomBytes,
     mustExist,
     upgradeAlone: true,
+    server: database === null ? null : { ...database, now: Date.now, sleep },
   });
   try {
     return await run(store);

@@ -17,6 +17,7 @@ import { tell } from "./print.ts";
 import { addRestoreCommand } from "./restore.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
+import { addStatusCommand } from "./status.ts";
 import { addSyncCommand } from "./sync.ts";
 import { addVersionCommand } from "./version.ts";
 import { addWebhookCommands } from "./webhook.ts";
@@ -67,6 +68,7 @@ function buildProgram(): Command {
   addPlatformCommands(program);
   addBackupCommand(program);
   addRestoreCommand(program);
+  addStatusCommand(program);
   addVersionCommand(program);
   return program;
 }

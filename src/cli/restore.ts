@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { checkBackup, restoreStore } from "../store/open-store.ts";
 import { confirm } from "./confirm.ts";
-import { configOf } from "./context.ts";
+import { configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { example, JSON_OPTION } from "./options.ts";
 import { printJson, tell } from "./print.ts";
@@ -22,7 +22,7 @@ export function addRestoreCommand(program: Command): void {
 }
 
 async function restore(file: string, { yes = false, json }: Options, command: Command): Promise<void> {
-  const { data: folder, masterKeyFile } = configOf(command);
+  const { data: folder, masterKeyFile } = configOfFolder(command);
   checkBackup({ folder, file });
   await confirm(`this replaces the database in ${folder} by ${file}`, yes);
   const request = { folder, file, masterKeyFile, random: randomBytes, now: Date.now() };

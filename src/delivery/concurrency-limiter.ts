@@ -16,6 +16,8 @@ export interface ConcurrencyLimiter {
    * @returns the number of slots by shop; a shop without a slot is missing
    */
   share(due: readonly DueShop[]): Map<number, number>;
+  /** The most slots that a shop may have at its pace now, in all processes together. */
+  limitOf(due: DueShop): number;
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
@@ -139,6 +141,9 @@ export function createConcurrencyLimiter(total: number, perShop: number, now: ()
       const limit = Math.min(left - keptForFirst, slowLimit - taken.slow, BEGIN_TOGETHER - untried);
       heldBack = untried + shareInTurn("slow", due.slow, 1, limit, shares) === BEGIN_TOGETHER;
       return shares;
+    },
+    limitOf({ shopId, kind }) {
+      return paces.of(shopId, kind, now()) === "quick" ? perShop : 1;
     },
     take(shopId, kind, url) {
       paces.begin(shopId, kind, url);

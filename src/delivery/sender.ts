@@ -1,3 +1,4 @@
+import type { Membership } from "../cluster/membership.ts";
 import { messageOf } from "../domain/error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Sleep } from "../lib/sleep.ts";
@@ -22,6 +23,7 @@ export interface SenderSettings {
 interface Dependencies {
   deliveries: Pick<DeliveryStore, "dueShops" | "turn" | "paces" | "bringForward">;
   attempt: (claim: Claim) => Promise<AttemptOutcome>;
+  membership: Pick<Membership, "owns">;
   now: () => number;
   sleep: Sleep;
   log: Log;
@@ -52,7 +54,8 @@ const QUIET_ROUNDS = 3;
  * It keeps a result that it cannot record, and records it with the next turn. If the process ends before that, the
  * delivery is attempted again after its lease; the lost attempt does not count.
  */
-export function createSender({ deliveries, attempt, now, sleep, log }: Dependencies, settings: SenderSettings): Sender {
+export function createSender(dependencies: Dependencies, settings: SenderSettings): Sender {
+  const { deliveries, attempt, membership, now, sleep, log } = dependencies;
   const limiter = createConcurrencyLimiter(settings.concurrency, settings.perShop, () => performance.now());
   const logFailure = createFailureLog(log, settings.waitsMs);
   /** The deliveries that are being attempted, by id. */
@@ -108,10 +111,12 @@ export function createSender({ deliveries, attempt, now, sleep, log }: Dependenc
     const at = now();
     await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
-    const shares = limiter.share(due);
+    const shares = limiter.share(due.filter(({ shopId }) => membership.owns(shopId)));
     if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [] };
     const leaseEndsAt = at + settings.timeoutMs + LEASE_MARGIN_MS;
-    return deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs);
+    // What another process attempts counts too: for a while, two may believe that a shop is theirs.
+    const limits = new Map(due.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
+    return deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs, limits);
   }
 
   /** Before the first turn, and whenever the clock was set back. */

@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { isWithin, type Networks } from "../lib/networks.ts";
 
 /**
  * Which endpoints are allowed, checked in two steps: the URL, and the addresses of its name (docs/webhooks.md,
@@ -6,17 +7,7 @@ import ipaddr from "ipaddr.js";
  */
 
 /** Networks that are allowed although their addresses are not global, for tests and private networks. */
-export type EgressAllow = readonly Cidr[];
-type Cidr = [ipaddr.IPv4 | ipaddr.IPv6, number];
-
-/** Reads CIDRs, separated by commas. @throws Error for any other text */
-export function parseEgressAllow(text: string): EgressAllow {
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
-    .map((part) => ipaddr.parseCIDR(part));
-}
+export type EgressAllow = Networks;
 
 export interface Endpoint {
   /** The parsed URL that was checked. Requests go to it, and it is never parsed from text again. */
@@ -65,7 +56,7 @@ function refusedName(host: string): string | undefined {
 /** Why nothing may be sent to this address; undefined if it is allowed. */
 export function refusedAddress(address: string, protocol: string, allow: EgressAllow): string | undefined {
   const parsed = ipaddr.parse(address);
-  if (allow.some((cidr) => parsed.kind() === cidr[0].kind() && parsed.match(cidr))) return undefined;
+  if (isWithin(parsed, allow)) return undefined;
   if (protocol !== "https:") return "only https:// URLs are accepted";
   const range = parsed.range();
   const global =

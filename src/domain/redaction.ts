@@ -26,7 +26,7 @@ export interface StoredText {
  * What a text in each place contains if it is about a person: one of these. Others contain them too, because the digits
  * of an id can be part of another number.
  */
-function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
+export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
   return {
     delivery: [customerId(domain, gid), quotedGid],

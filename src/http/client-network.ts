@@ -1,31 +1,77 @@
+import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { isWithin, type Networks, parseNetworks } from "../lib/networks.ts";
 
-const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
+/** Proxies on this machine. */
+const LOOPBACK = parseNetworks("127.0.0.0/8, ::1/128");
+/** An address as proxies write it: also in brackets, or with a port. */
+const BRACKETED = /^\[([^\]]*)\](?::\d*)?$/;
+const WITH_PORT = /^([\d.]+):\d*$/;
+/** IPv4 addresses written as IPv6 have so many bits in front. */
+const MAPPED_BITS = 96;
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** What requests say about their clients, as far as the proxies that say it are trusted. */
+export interface Clients {
+  /**
+   * The network by which the client of a request is counted: an IPv4 address is counted alone, an IPv6 address with all
+   * of its /64, because one host has countless addresses there.
+   * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
+   * @returns an empty text if no address is known
+   */
+  networkOf(request: Request, peer: string | undefined): string;
+  /** Whether the client's connection is https. */
+  isSecure(request: Request, peer: string | undefined): boolean;
+}
 
 /**
- * The network by which a client is counted: an IPv4 address is counted alone, an IPv6 address with all of its /64,
- * because one host has countless addresses there.
- * @returns an empty text if `address` is no IP address
+ * @param trustedProxies networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count, beside those on this
+ *   machine
  */
-function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return "";
-  const parsed = ipaddr.process(address);
-  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
-  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+export function createClients(trustedProxies: Networks): Clients {
+  const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
+  const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);
+  /** A request without a socket comes from this process itself. */
+  const isTrustedPeer = (peer: string | undefined) => peer === undefined || isTrusted(parse(peer));
+
+  return {
+    networkOf({ headers }, peer) {
+      let client = peer === undefined ? undefined : parse(peer);
+      if (!isTrustedPeer(peer)) return networkOf(client);
+      // Each proxy adds its own client at the end. What stands before the first address that is no proxy of ours can be
+      // anything. Where a proxy has written something else, the client is counted as that proxy.
+      const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
+      for (const entry of entries.filter((each) => each !== "").reverse()) {
+        const address = parse(entry);
+        if (address === undefined) break;
+        client = address;
+        if (!isTrusted(address)) break;
+      }
+      return networkOf(client);
+    },
+
+    isSecure({ headers, url }, peer) {
+      const forwarded = headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
+      return url.startsWith("https:") || (isTrustedPeer(peer) && forwarded === "https");
+    },
+  };
+}
+
+/** @returns undefined for what is no address; the IPv4 address for one that is written as IPv6 */
+function parse(text: string): Address | undefined {
+  const bare = BRACKETED.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text;
+  return isIP(bare) === 0 ? undefined : ipaddr.process(bare);
+}
+
+function unmapped([network, bits]: Networks[number]): Networks[number] {
+  const isMapped = network instanceof ipaddr.IPv6 && network.isIPv4MappedAddress() && bits >= MAPPED_BITS;
+  return isMapped ? [network.toIPv4Address(), bits - MAPPED_BITS] : [network, bits];
+}
+
+function networkOf(address: Address | undefined): string {
+  if (address === undefined) return "";
+  if (!(address instanceof ipaddr.IPv6)) return address.toString();
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(":")}::/64`;
-}
-
-/**
- * The network by which the client of a request is counted. Behind a reverse proxy on this machine it is that of the
- * address which the proxy added to X-Forwarded-For: the last one, because a client can write anything before it.
- * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
- */
-export function clientNetworkOf({ headers }: Request, peer: string | undefined): string {
-  const forwarded = isLoopback(peer) ? headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined;
-  return networkOf(forwarded !== undefined && ipaddr.isValid(forwarded) ? forwarded : (peer ?? ""));
-}
-
-/** Whether a peer is this machine. A request without a socket comes from this process itself. */
-export function isLoopback(peer: string | undefined): boolean {
-  return peer === undefined || LOOPBACK.test(peer);
 }

@@ -2,10 +2,10 @@
 export interface RouteContext {
   /** The part of the path at `:id`; empty in a path without it. */
   id: string;
-  /** The address at the other end of the socket; undefined for a request that this process makes itself. */
-  peer: () => string | undefined;
-  /** The network by which the client is counted, also behind a reverse proxy on this machine. */
+  /** The network by which the client is counted, also behind proxies that are trusted. */
   client: () => string;
+  /** Whether the client's connection is https, also behind such proxies. */
+  isSecure: () => boolean;
   /**
    * Keeps the connection open for an answer that takes longer than a silent connection may last, until it is disposed:
    * before the answer is sent. undefined for a request that this process makes itself.

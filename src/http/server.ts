@@ -1,7 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import type { Log } from "../log.ts";
-import { clientNetworkOf } from "./client-network.ts";
+import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
@@ -17,7 +17,7 @@ const IDLE_TIMEOUT_S = 30;
  * path: Bun resolves dots in it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders`
  * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  */
-export function createHttpApp(table: readonly Route[], log: Log) {
+export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const find = createRouteFinder(table);
   /** What Bun knows requests made by `withHost` by. */
   const originals = new WeakMap<Request, Request>();
@@ -82,8 +82,8 @@ export function createHttpApp(table: readonly Route[], log: Log) {
           const peer = () => server?.requestIP(original)?.address;
           return handler(request, {
             id,
-            peer,
-            client: () => clientNetworkOf(request, peer()),
+            client: () => clients.networkOf(request, peer()),
+            isSecure: () => clients.isSecure(request, peer()),
             keepOpen: () => (server === null ? undefined : keepOpen(server, original)),
           });
         },

@@ -18,6 +18,8 @@ const MAX_CHARACTERS = 256 * 1024;
 const TARGET_MS = 8;
 /** How long a start waits for what an earlier run left. A body of 5 MiB takes some seconds. */
 const RESUME_WAIT_MS = 10_000;
+/** How often a small post looks for bodies that another process applies. */
+const LOOK_MS = 50;
 /** How long a small post waits for the large bodies of its shop. */
 const SHOP_WAIT_MS = 10_000;
 
@@ -45,6 +47,8 @@ export interface BodyWriter {
    * @returns whether none is left
    */
   waitForBodies(shop: ShopRef): Promise<boolean>;
+  /** Looks for bodies to apply, such as those of a node that stopped. */
+  wake(): void;
   /** Ends after the commit that runs. The rest is applied after the next start. May be called twice. */
   stop(): Promise<void>;
 }
@@ -154,13 +158,15 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     },
 
     async waitForBodies({ id }) {
-      if (senders.endsOf(id).length === 0) return true;
+      if (senders.endsOf(id).length === 0 && !(await bodies.isWaiting(id))) return true;
       const end = new AbortController();
       const isLate = sleep(SHOP_WAIT_MS, AbortSignal.any([stop.signal, end.signal])).then(() => true);
       try {
         for (let ends = senders.endsOf(id); ends.length > 0; ends = senders.endsOf(id)) {
           if (await Promise.race([Promise.allSettled(ends).then(() => false), isLate])) return false;
         }
+        while (!stop.signal.aborted && (await bodies.isWaiting(id)))
+          if (await Promise.race([sleep(LOOK_MS, end.signal).then(() => false), isLate])) return false;
         return !stop.signal.aborted;
       } finally {
         end.abort();
@@ -168,6 +174,8 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     },
 
     isBehind: ({ id }) => earlier.isBehind(id),
+
+    wake: loop.wake,
 
     async stop() {
       stop.abort();

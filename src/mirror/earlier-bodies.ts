@@ -36,6 +36,8 @@ export function createEarlierBodies(): EarlierBodies {
     note(oldest) {
       // Once all are applied, what is complete is of this run, or of another program that runs now.
       if (behind?.size === 0) return;
+      // What is stored from now on is not earlier, also where another node stores it.
+      firstOwn = Math.min(firstOwn, Math.max(0, ...oldest.map(({ number }) => number)) + 1);
       behind = new Set(oldest.filter(({ number }) => number < firstOwn).map(({ shop }) => shop.id));
       if (behind.size === 0) resolve();
     },

@@ -7,13 +7,13 @@ export const MAX_GAP = 12;
 const FIRST_READ = 16;
 
 /** The orders that a contract may have in some cycles, by internal id. */
-export interface CycleRange {
+interface CycleRange {
   ids: Map<string, number>;
   end: number;
 }
 
 /** Internal ids of a contract's orders in the cycles from `start`; cycle 0 is the checkout. */
-export function orderIdsOf(
+function orderIdsOf(
   domain: string,
   contractGid: string,
   start: number,
@@ -27,6 +27,25 @@ export function orderIdsOf(
 }
 
 /** Whether cycles from `end` can have orders, after those found so far. */
-export function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean {
+function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean {
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
+}
+
+/**
+ * All orders of a contract, by cycle.
+ * @param load gives those of the orders with these ids that exist
+ */
+export async function contractOrders(
+  domain: string,
+  contractGid: string,
+  load: (ids: string[]) => Order[] | Promise<Order[]>,
+): Promise<Map<number, Order>> {
+  const orders = new Map<number, Order>();
+  let end = 0;
+  do {
+    const range = orderIdsOf(domain, contractGid, end);
+    for (const order of await load([...range.ids.keys()])) orders.set(order.cycleNumber, order);
+    end = range.end;
+  } while (mayHaveOrders(orders, end));
+  return orders;
 }

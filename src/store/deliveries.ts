@@ -107,6 +107,8 @@ export interface DeliveryStore {
    * @param shares how many deliveries to claim for each shop, at most. All that are claimed for a shop have the kind of
    *   the one that is due longest.
    * @param waits see `afterAttempt`
+   * @param limits how many deliveries of a shop may be under a lease at once, in all processes together. A shop that is
+   *   missing has no such limit. An engine that one machine uses leaves this to the shares.
    */
   turn(
     ended: readonly AttemptResult[],
@@ -114,6 +116,7 @@ export interface DeliveryStore {
     now: number,
     leaseUntil: number,
     waits: readonly number[],
+    limits?: ReadonlyMap<number, number>,
   ): Promise<Turn>;
   /** Newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
@@ -121,6 +124,8 @@ export interface DeliveryStore {
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries by hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
+  /** How many wait for their first attempt, and for another one. */
+  countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
   /** How many are dead, of those queued since a time, of one kind or both. */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
   /**

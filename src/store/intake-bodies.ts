@@ -20,10 +20,25 @@ export interface IntakeBodyStore {
   canBegin(shopId: number): Promise<boolean>;
   /** @param parts how many parts it must have. @returns false if it was removed in between; then nothing is applied */
   complete(shopId: number, number: number, parts: number): Promise<boolean>;
+  /** Whether a complete body of the shop waits to be applied, in whichever process. */
+  isWaiting(shopId: number): Promise<boolean>;
   /** Of each shop the complete body that is applied first. */
   oldestOfEachShop(): Promise<IntakeBody[]>;
   /** Removes a body with what is left of it, in steps. From the first one on nothing of it is applied. */
   remove(shopId: number, number: number): Promise<void>;
-  /** Removes the bodies that a stopped program did not complete, or did not remove to their end. */
+  /** Removes the bodies that a program which has stopped did not complete, or did not remove to their end. */
   removeIncomplete(): Promise<void>;
+}
+
+/** The parts that one commit applies: the first, and more as far as the limits allow. */
+export function firstParts<T extends { records: string }>(
+  parts: readonly T[],
+  limits: { parts: number; characters: number },
+): readonly T[] {
+  let characters = 0;
+  const end = parts.findIndex(({ records }, index) => {
+    characters += records.length;
+    return index === limits.parts || (index > 0 && characters > limits.characters);
+  });
+  return end === -1 ? parts : parts.slice(0, end);
 }

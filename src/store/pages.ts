@@ -6,7 +6,7 @@ export const MAX_PAGE_ROWS = 250;
 /** The most bytes of a page's rows together with their commas, unless a single row is larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-interface RowPage {
+export interface RowPage {
   /**
    * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller, who may
    * overwrite the rest.

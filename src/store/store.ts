@@ -5,10 +5,12 @@ import type { InboxStore } from "./inbox.ts";
 import type { IntakeBodyStore } from "./intake-bodies.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
+import type { NodeStore } from "./nodes.ts";
 import type { OrderStageStore } from "./order-stages.ts";
 import type { PageStore } from "./pages.ts";
 import type { PersonStore } from "./people.ts";
 import type { SessionStore } from "./sessions.ts";
+import type { SettingsPageStore } from "./settings-page.ts";
 import type { ShopStore } from "./shops.ts";
 import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
@@ -33,6 +35,9 @@ export interface Store {
   people: PersonStore;
   dataRequests: DataRequestStore;
   sessions: SessionStore;
+  settingsPage: SettingsPageStore;
+  /** The nodes that share the database; null for an engine that belongs to one machine. */
+  nodes: NodeStore | null;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short, where the engine has one of its own. */

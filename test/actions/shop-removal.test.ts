@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { createShopRemover, removeShop } from "../../src/actions/shop-removal.ts";
+import { soleMember } from "../../src/cluster/membership.ts";
 import { createLog } from "../../src/log.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START, testApp } from "../support/app.ts";
@@ -25,6 +26,7 @@ async function shopsToRemove(...names: string[]) {
   const logged: string[] = [];
   const remover = (beforeStep: (index: number) => void = () => {}) => {
     const made = createShopRemover({
+      membership: soleMember(),
       shops: {
         removing: shops.removing,
         async removeSome(id) {

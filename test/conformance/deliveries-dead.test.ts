@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { nextTurn } from "../../src/lib/next-turn.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START } from "../support/app.ts";
@@ -71,6 +72,30 @@ for (const engine of engines()) {
       expect((await store.deliveries.list(shop.id, { limit: 10 })).map(({ id, status }) => [id, status])).toEqual([
         [deadAgain[0]?.id ?? "", "dead"],
       ]);
+    });
+  });
+
+  describe(`${engine.name}: dead deliveries that two processes retry at once`, () => {
+    test("are retried once each, and those that are attempted already keep their lease", async () => {
+      const { store, reopen, rows } = await engine.open();
+      const other = await reopen();
+      const shop = await shopWithEvents(store);
+      await queueRewards(store, shop, [...Array(900).keys()]);
+      await end(store, shop, "dead");
+      const claims: Claim[] = [];
+      let isRetrying = true;
+      const claiming = (async () => {
+        for (; isRetrying; await nextTurn()) claims.push(...(await claim(store, shop, { now: START + 1, share: 50 })));
+      })();
+      const counts = await Promise.all(
+        [store, other].map(({ deliveries }) => deliveries.retryDead(shop.id, 0, START + 1)),
+      );
+      isRetrying = false;
+      await claiming;
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(900);
+      claims.push(...(await claim(store, shop, { now: START + 1 })));
+      expect([claims.length, new Set(claims.map(({ id }) => id)).size]).toEqual([900, 900]);
+      expect((await rows("deliveries")).every(({ lease }) => lease !== null)).toBe(true);
     });
   });
 

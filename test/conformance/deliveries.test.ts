@@ -26,6 +26,7 @@ for (const engine of engines()) {
         expect(await listed({ status })).toEqual([`${status} trigger`, `${status} webhook`]);
       for (const status of newestFirst) expect(await listed({ status, limit: 1 })).toEqual([`${status} trigger`]);
       expect(await listed({ limit: 0 })).toEqual([]);
+      expect(await store.deliveries.countWaiting(shop.id)).toEqual({ pending: 2, retrying: 2 });
     });
 
     test("has all details of each delivery", async () => {

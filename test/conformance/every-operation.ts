@@ -139,6 +139,7 @@ async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<v
     await intakeBodies.add(shop.id, number, [JSON.stringify([customer(3)]), JSON.stringify([customer(4)])]);
     if (isComplete) await intakeBodies.complete(shop.id, number, 2);
     await intakeBodies.canBegin(shop.id);
+    await intakeBodies.isWaiting(shop.id);
     for (const body of await intakeBodies.oldestOfEachShop()) await mirror.applyIntakeParts(body, limits, START);
   }
   await intakeBodies.remove(shop.id, 1);
@@ -164,6 +165,7 @@ async function deliver(store: Store, shop: Shop): Promise<void> {
   }
   await deliveries.show(shop.id, first.id);
   await deliveries.retry(shop.id, first.id, START);
+  await deliveries.countWaiting(shop.id);
   await Promise.all([deliveries.countDead(shop.id, 0), deliveries.countDead(shop.id, 0, "webhook")]);
   await deliveries.retryDead(shop.id, 0, START);
   await deliveries.queueTest(shop, { topic: "order.charged", data: {} }, START);
@@ -197,6 +199,12 @@ async function signIn(store: Store, shop: Shop): Promise<void> {
   await sessions.addLink(shop.id, link, START, START + 1);
   await sessions.begin(link, session, START, START + 1);
   await sessions.find(session, START);
+  await store.settingsPage.useForm(session, hashToken("form"));
+  await store.settingsPage.putNotice(session, "/admin/keys", "notice", START + 1);
+  await store.settingsPage.takeNotices(session, "/admin/keys", START);
+  await store.settingsPage.countToken("192.0.2.1", START);
+  await store.settingsPage.takeBackToken("192.0.2.1", START);
+  await store.settingsPage.removeExpired(START, START);
   await sessions.end(session);
   await sessions.endAll(shop.id, START);
   await sessions.noteAddress("http://127.0.0.1:1");

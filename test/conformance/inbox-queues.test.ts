@@ -81,6 +81,47 @@ for (const engine of engines()) {
       expect(await store.inbox.count(shop.id)).toEqual({ waiting: 10, failed: 0 });
     });
 
+    test("by two processes at once, in another order, keeps each once", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const shops = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      for (let round = 0; round < 10; round += 1) {
+        const receipts = shops.flatMap((shop) =>
+          Array.from({ length: 20 }, (_, n) => receipt(shop, `w${round}-${n}`, { subject: `s${n}` })),
+        );
+        const [ours, theirs] = await Promise.all([
+          store.inbox.receive(receipts, START),
+          other.inbox.receive(receipts.toReversed(), START),
+        ]);
+        const isNew = receipts.map((_, n) => [ours?.[n], theirs?.[receipts.length - 1 - n]]);
+        expect(isNew.every(([a, b]) => a !== b)).toBe(true);
+      }
+      for (const shop of shops) {
+        const items = await store.inbox.list(shop.id, { limit: 1_000 });
+        expect(items).toHaveLength(200);
+        expect(new Set(items.map(({ number }) => number)).size).toBe(200);
+      }
+    });
+
+    test("numbers them in the order in which they are given", async () => {
+      const { store } = await engine.open();
+      const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      const ids = ["c", "a", "d", null, "b", "a", null];
+      await store.inbox.receive(
+        ids.flatMap((id, n) => [alpha, beta].map((shop) => receipt(shop, id, { subject: `s${n}` }))),
+        START,
+      );
+      for (const shop of [alpha, beta])
+        expect(subjectsOf(await store.inbox.list(shop.id, { limit: 9 })).toReversed()).toEqual([
+          "s0",
+          "s1",
+          "s2",
+          "s3",
+          "s4",
+          "s6",
+        ]);
+    });
+
     test("remembers their ids until they are forgotten, and when the last one came", async () => {
       const { store } = await engine.open();
       const [alpha, beta, idle] = [

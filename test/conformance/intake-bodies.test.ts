@@ -5,7 +5,7 @@ import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
-import { addShop, chooseAllEvents, commit, removeShop } from "./fixtures.ts";
+import { addShop, chooseAllEvents, commit, failures, removeShop } from "./fixtures.ts";
 
 const NO_LIMITS = { parts: 100, characters: 1e9 };
 const ADA = { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" };
@@ -64,6 +64,9 @@ for (const engine of engines()) {
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];
       const first = await addComplete(store, alpha, [customer(1)]);
       const open = await add(store, alpha, [customer(2)]);
+      expect(await store.intakeBodies.isWaiting(beta.id)).toBe(false);
+      await add(store, beta, [customer(2)]);
+      expect(await Promise.all([alpha, beta].map(({ id }) => store.intakeBodies.isWaiting(id)))).toEqual([true, false]);
       const last = await addComplete(store, beta, [customer(3)]);
       expect(await store.intakeBodies.oldestOfEachShop()).toEqual([first, last]);
       expect(await store.intakeBodies.complete(alpha.id, open, 2)).toBe(false);
@@ -83,6 +86,35 @@ for (const engine of engines()) {
       expect(await rows("intake_parts")).toHaveLength(1);
       await store.intakeBodies.remove(shop.id, body.number);
       expect([await rows("intake_parts"), await rows("intake_bodies")]).toEqual([[], []]);
+    });
+
+    test("that was removed gets no more parts, and cannot be completed", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      const number = await add(store, shop, [customer(1)]);
+      await store.intakeBodies.remove(shop.id, number);
+      expect(await failures([store.intakeBodies.add(shop.id, number, ["[]"])])).toMatchObject([
+        { name: "StoreError", reason: "conflict" },
+      ]);
+      expect(await store.intakeBodies.complete(shop.id, number, 1)).toBe(false);
+      await store.intakeBodies.remove(shop.id, number);
+      expect([await rows("intake_parts"), await rows("intake_bodies")]).toEqual([[], []]);
+    });
+
+    test("that one process removes while another adds to it and completes it leaves nothing", async () => {
+      const { store, reopen, rows } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      for (let round = 0; round < 10; round += 1) {
+        const number = await add(store, shop, ...Array.from({ length: 20 }, () => []));
+        await failures([
+          store.intakeBodies.add(shop.id, number, ["[]"]),
+          other.intakeBodies.remove(shop.id, number),
+          store.intakeBodies.complete(shop.id, number, 21),
+        ]);
+        expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
+        expect([await rows("intake_parts"), await rows("intake_bodies")]).toEqual([[], []]);
+      }
     });
 
     test("of a removed shop cannot begin, and one that waits goes with its shop", async () => {

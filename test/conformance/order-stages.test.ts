@@ -40,6 +40,32 @@ for (const engine of engines()) {
       ]);
     });
 
+    test("that are twice in one call are there as they came last", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const stage = (await store.orderStages.begin(shop.id)) ?? 0;
+      const lines = [line(1, 1, "1"), line(2, 1, "2"), line(1, 1, "3")];
+      await store.orderStages.add(shop.id, stage, [order(1, "1"), order(2), order(1, "2")], lines);
+      await store.orderStages.complete(shop.id, stage);
+      expect(await store.orderStages.find(shop.id, order(1).gid)).toEqual({ order: "2", lines: ["3"] });
+      expect(await store.orderStages.find(shop.id, order(2).gid)).toEqual({ order: "{}", lines: ["2"] });
+    });
+
+    test("that are added while another process removes their stage leave no row", async () => {
+      const { store, reopen, rows } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      for (let round = 0; round < 5; round += 1) {
+        const stage = (await store.orderStages.begin(shop.id)) ?? 0;
+        const adding = Array.from({ length: 8 }, (_, n) =>
+          store.orderStages.add(shop.id, stage, [order(n)], [line(n, 1), line(n, 2)]),
+        );
+        await Promise.all([...adding, other.orderStages.remove(shop.id)]);
+        for (const table of ["order_stages", "staged_orders", "staged_order_lines"] as const)
+          expect(await rows(table)).toEqual([]);
+      }
+    });
+
     test("are removed with their stage, and nothing can be added to it any more", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { Position } from "../../src/domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
+import { MAX_PAGE_BYTES } from "../../src/store/pages.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
 import { cleanUp } from "../support/cleanup.ts";
@@ -124,6 +125,32 @@ for (const engine of engines()) {
         const next = page?.end ? await store.pages.list(shop.id, "subscriptions", 250, page.end) : undefined;
         if (limit < texts.length)
           expect(Buffer.from(next?.rows ?? []).toString()).toBe(expected.slice(limit).join(","));
+      }
+    });
+
+    test("are 8 MiB at most, whatever the limit is, and give each row once", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      // About 250 KiB each, but for a small one here and there.
+      const title = "x".repeat(1_000);
+      const lines = (n: number) => Array.from({ length: n % 9 === 4 ? 1 : 210 }, () => ({ ...line, title }));
+      for (let n = 0; n < 50; n += 10) {
+        const ten = Array.from({ length: 10 }, (_, k) => subscription(n + k + 1, { lines: lines(n + k) }));
+        await commit(store, shop, ten);
+      }
+      const expected = Array.from({ length: 50 }, (_, n) => gid.contract(n + 1)).sort();
+      for (const limit of [250, 40, 34, 7]) {
+        const found: unknown[] = [];
+        let pages = 0;
+        for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+          const page = await store.pages.list(shop.id, "subscriptions", limit, after);
+          expect(page?.rows.byteLength).toBeLessThanOrEqual(MAX_PAGE_BYTES);
+          found.push(...parsePage(page?.rows ?? new Uint8Array()).map(({ shopifyId }) => shopifyId));
+          after = page?.end ?? null;
+          pages += 1;
+        }
+        expect(found.sort()).toEqual(expected);
+        expect(pages).toBe(limit === 7 ? 8 : 2);
       }
     });
 

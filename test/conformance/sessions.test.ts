@@ -106,6 +106,22 @@ for (const engine of engines()) {
       await store.sessions.end(SESSION);
     });
 
+    test("that begins while another process ends all of its shop does not stay open with its link used", async () => {
+      const { store, reopen, rows } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      const names = Array.from({ length: 8 }, (_, n) => `${n}`);
+      for (let round = 0; round < 5; round += 1) {
+        for (const name of names) await store.sessions.addLink(shop.id, hashToken(name), START, START + HOUR);
+        const [first, ...begun] = await Promise.all([
+          other.sessions.endAll(shop.id, START),
+          ...names.map((name) => store.sessions.begin(hashToken(name), hashToken(`s ${name}`), START, START + HOUR)),
+        ]);
+        expect(await rows("admin_sessions")).toEqual([]);
+        expect(first).toBe(begun.filter(Boolean).length);
+      }
+    });
+
     test("ends with all others of its shop and its unused links; the sessions that had not expired are counted", async () => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];

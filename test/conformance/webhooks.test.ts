@@ -26,6 +26,15 @@ for (const engine of engines()) {
       expect(await store.webhooks.settings(other.id)).toEqual({ url: null, topics: [] });
     });
 
+    test("that two processes change at the same time keep both changes", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const { id } = await addShop(store);
+      const topics = TOPIC_NAMES.slice(0, 3);
+      await Promise.all([store.webhooks.set(id, { url: URL }, START), other.webhooks.set(id, { topics }, START)]);
+      expect(await store.webhooks.settings(id)).toEqual({ url: URL, topics });
+    });
+
     test("that are cleared leave the secrets, which older deliveries need", async () => {
       const { store } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
@@ -81,6 +90,15 @@ for (const engine of engines()) {
       expect(await store.webhooks.secrets(other.id)).toHaveLength(1);
       const [missing] = await failures([store.webhooks.secretOf(other.id, 2)]);
       expect(missing).toMatchObject({ code: "failed", message: "the signing secret 2 of the shop is missing" });
+    });
+
+    test("that two processes rotate at the same time have a version each", async () => {
+      const { store, reopen, rows } = await engine.open();
+      const other = await reopen();
+      const { id } = await addShop(store);
+      await Promise.all([store, other, store, other, store].map((each) => each.webhooks.rotateSecret(id, START)));
+      expect((await rows("webhook_secrets")).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
+      expect(new Set(await store.webhooks.secrets(id)).size).toBe(5);
     });
 
     test("are made by a rotation too, where a shop has none", async () => {

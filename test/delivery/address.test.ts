@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { acceptEndpoint, checkEndpoint, type Resolve } from "../../src/delivery/address.ts";
-import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import { parseNetworks } from "../../src/lib/networks.ts";
 
 const PUBLIC: Resolve = async () => ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"];
 const NOWHERE: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
@@ -52,7 +52,7 @@ test.each<[string, string[], string]>([
 
 test("a private address is accepted if the operator allows its network", async () => {
   const resolve: Resolve = async () => ["10.0.0.1"];
-  const allow = parseEgressAllow("10.0.0.0/8");
+  const allow = parseNetworks("10.0.0.0/8");
   const url = "http://hooks.example.com:8080/";
   expect(await checkEndpoint(url, resolve, allow)).toMatchObject({ addresses: ["10.0.0.1"] });
   expect(await checkEndpoint(url, PUBLIC, allow)).toEqual({ refused: "only https:// URLs are accepted" });

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
 import { createConnector } from "../../src/delivery/connector.ts";
-import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import { parseNetworks } from "../../src/lib/networks.ts";
 import { afterTest } from "../support/cleanup.ts";
 
-export const LOOPBACK = parseEgressAllow("127.0.0.0/8");
+export const LOOPBACK = parseNetworks("127.0.0.0/8");
 export const TIMEOUT_MS = 400;
 export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
 const tls = join(import.meta.dir, "../support/tls");

@@ -27,6 +27,14 @@ test("a shop gets no more than its slots", () => {
   expect(shares(limiter, [1])).toEqual({ 1: 3 });
 });
 
+test("in all processes together, a shop may have one slot until its endpoint is quick", () => {
+  const { limiter } = limiterOf(40, 4);
+  makeQuick(limiter, 1);
+  makeSlow(limiter, 2);
+  expect(webhooks([1, 2, 3]).map(limiter.limitOf)).toEqual([4, 1, 1]);
+  expect(limiter.limitOf({ shopId: 1, kind: "trigger" })).toBe(1);
+});
+
 test("one shop alone may have all slots, if a shop may have so many", () => {
   const { limiter } = limiterOf(4, 4);
   makeQuick(limiter, 1);

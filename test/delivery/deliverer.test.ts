@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createConnector } from "../../src/delivery/connector.ts";
 import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
-import { parseEgressAllow } from "../../src/domain/endpoint.ts";
+import { parseNetworks } from "../../src/lib/networks.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
 import { START, testApp } from "../support/app.ts";
 import { Receiver } from "../support/receiver.ts";
@@ -27,7 +27,7 @@ async function delivering() {
     return secretOf(shopId, version);
   };
   const started: Claim[] = [];
-  const settings = { resolve: async () => [], allow: parseEgressAllow("127.0.0.0/8"), timeoutMs: 5_000 };
+  const settings = { resolve: async () => [], allow: parseNetworks("127.0.0.0/8"), timeoutMs: 5_000 };
   const deliver = createDeliverer(webhooks, settings, createConnector(), async (trigger) => {
     started.push(trigger);
     return { statusCode: 200, error: null, timedOut: false };

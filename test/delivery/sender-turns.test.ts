@@ -204,6 +204,21 @@ test("an attempt that fails by a fault of the program is made again after its le
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
+test("a turn is given how many attempts of a shop may run in all processes", async () => {
+  const { addShop, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+  const { turn } = deliveries;
+  const limits: unknown[] = [];
+  deliveries.turn = (...args) => {
+    limits.push(args[5]);
+    return turn(...args);
+  };
+  const shop = await addShop("a", 9);
+  await wake();
+  newAttempts()[0]?.end();
+  await settle();
+  expect([limits[0], limits[1]]).toEqual([new Map([[shop.id, 1]]), new Map([[shop.id, 4]])]);
+});
+
 test("a fault of the program tells nothing of the endpoint", async () => {
   const { addShop, wake, settle, newAttempts } = await sendingSlowly();
   await addShop("a", 9);

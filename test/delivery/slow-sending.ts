@@ -1,3 +1,4 @@
+import { soleMember } from "../../src/cluster/membership.ts";
 import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { createSender, type SenderSettings } from "../../src/delivery/sender.ts";
 import type { Shop } from "../../src/domain/shop.ts";
@@ -43,6 +44,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
         unended.add(attempt);
         return promise.finally(() => unended.delete(attempt));
       },
+      membership: soleMember(),
       now: clock.now,
       sleep: (_ms, signal) => {
         const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { parseEgressAllow, parseEndpoint, refusedAddress } from "../../src/domain/endpoint.ts";
+import { parseEndpoint, refusedAddress } from "../../src/domain/endpoint.ts";
+import { parseNetworks } from "../../src/lib/networks.ts";
 
-const none = parseEgressAllow("");
+const none = parseNetworks("");
 
 function verdict(url: string, allow = none): string {
   const parsed = parseEndpoint(url, allow);
@@ -119,7 +120,7 @@ describe("refused, with the reason", () => {
 });
 
 describe("SDS_EGRESS_ALLOW", () => {
-  const allow = parseEgressAllow("127.0.0.0/8, fd00::/8");
+  const allow = parseNetworks("127.0.0.0/8, fd00::/8");
 
   test("allows its addresses, and only for them also http", () => {
     expect(verdict("http://127.0.0.1:8080/", allow)).toBe("accepted");
@@ -137,6 +138,6 @@ describe("SDS_EGRESS_ALLOW", () => {
   });
 
   test.each(["x", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/8;1.1.1.1/8"])("%p is no list of CIDRs", (text) => {
-    expect(() => parseEgressAllow(text)).toThrow();
+    expect(() => parseNetworks(text)).toThrow();
   });
 });

@@ -1,5 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import type { Server } from "bun";
+import { createClients } from "../../src/http/client-network.ts";
 import type { RouteHandler } from "../../src/http/route.ts";
 import { createHttpApp } from "../../src/http/server.ts";
 import { createLog } from "../../src/log.ts";
@@ -10,7 +11,10 @@ test("a connection that was kept open for a long answer may not stay silent for 
     return new Response("done");
   };
   const log = createLog("error", { write: () => undefined }, Date.now);
-  const app = createHttpApp([{ path: "/long", methods: { GET: answer } }], log).listen({ port: 0, hostname: "::1" });
+  const app = createHttpApp([{ path: "/long", methods: { GET: answer } }], createClients([]), log).listen({
+    port: 0,
+    hostname: "::1",
+  });
   const server = app.server as Server<unknown>;
   const timeout = spyOn(server, "timeout");
   try {

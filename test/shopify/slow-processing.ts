@@ -1,3 +1,4 @@
+import { soleMember } from "../../src/cluster/membership.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { createLog } from "../../src/log.ts";
 import { PlatformError } from "../../src/shopify/api/platform-error.ts";
@@ -49,6 +50,7 @@ export async function processing() {
 
   let pause: PromiseWithResolvers<void> | undefined;
   const processor = createInboxProcessor({
+    membership: soleMember(),
     inbox,
     shops,
     handle,

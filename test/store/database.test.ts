@@ -97,6 +97,7 @@ test("all tables are STRICT, and those of the mirror are stored in the order in 
       .map(({ name }) => name)
       .sort(),
   ).toEqual([
+    "admin_notices",
     "connections",
     "deliveries",
     "inbox",
@@ -244,5 +245,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0005_names_and_counts.sql 301150cd589f55d5",
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
     "0007_reads_and_data_requests.sql c4f793f9ab954192",
+    "0008_settings_page.sql 69d0ea18ed5dc1ee",
   ]);
 });

@@ -35,11 +35,16 @@ const EXCEPTIONS: [part: RegExp, reason: string][] = [
 
 /** Notes which methods of the port are called. */
 function noting(store: Store, called: Set<string>): Store {
-  const parts = Object.entries(store).map(([name, part]) => [
+  const parts = presentParts(store).map(([name, part]) => [
     name,
     typeof part === "function" ? noted(name, part, called) : notingPart(name, part, called),
   ]);
   return Object.fromEntries(parts) as Store;
+}
+
+/** The parts of the port that the engine has. */
+function presentParts(store: Store): [string, Method | Record<string, Method>][] {
+  return Object.entries(store).filter(([, part]) => part !== null);
 }
 
 type Method = (...args: unknown[]) => unknown;
@@ -58,7 +63,7 @@ function noted(name: string, method: Method, called: Set<string>): Method {
 }
 
 function namesOf(store: Store): string[] {
-  return Object.entries(store).flatMap(([name, part]) =>
+  return presentParts(store).flatMap(([name, part]) =>
     typeof part === "function" ? [name] : Object.keys(part).map((method) => `${name}.${method}`),
   );
 }

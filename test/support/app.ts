@@ -72,7 +72,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
   const clock = new Clock();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
-  const app = await openApp(readConfig({ data: join(folder, "data"), port: "0" }, env), {
+  const app = await openApp(readConfig({ port: "0" }, { SDS_DATA: join(folder, "data"), ...env }), {
     now: clock.now,
     clock: clock.monotonic,
     random: randomBytes,

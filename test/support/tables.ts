@@ -4,8 +4,11 @@
  * JSON is the stored text.
  */
 const TABLES = {
+  admin_forms: { order: ["session", "form"], flags: [] },
   admin_links: { order: ["shop_id", "hash"], flags: [] },
+  admin_notices: { order: ["number"], flags: [] },
   admin_sessions: { order: ["shop_id", "hash"], flags: [] },
+  admin_wrong_tokens: { order: ["network"], flags: [] },
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },
@@ -32,8 +35,9 @@ const TABLES = {
 
 export type Table = keyof typeof TABLES;
 export const TABLE_NAMES = Object.keys(TABLES) as Table[];
-/** Tables with a row or more for each shop, and nothing that belongs to no shop. */
-export const SHOP_TABLES = TABLE_NAMES.filter((table) => table !== "shops" && table !== "meta");
+const WITHOUT_SHOP: Table[] = ["admin_forms", "admin_notices", "admin_wrong_tokens", "meta", "shops"];
+/** Tables with a row or more for each shop, each row with the shop's id. */
+export const SHOP_TABLES = TABLE_NAMES.filter((table) => !WITHOUT_SHOP.includes(table));
 
 export type Row = Record<string, unknown>;
 

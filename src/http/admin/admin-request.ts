@@ -11,8 +11,8 @@ export interface AdminDependencies {
   store: Store;
   bodies: BodyReader;
   now: () => number;
-  /** Milliseconds of a clock that only goes forward. */
-  clock: () => number;
+  /** Epoch milliseconds that nobody can set, for limits. */
+  steadyTime: () => number;
   random: (bytes: number) => Uint8Array;
   resolve: Resolve;
   allow: EgressAllow;

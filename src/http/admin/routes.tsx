@@ -1,9 +1,10 @@
 /** @jsxImportSource preact */
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
+import { hashToken } from "../../domain/session.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
-import { pathOf, queryOf, type Route, type RouteHandler } from "../route.ts";
+import { pathOf, queryOf, type Route, type RouteContext, type RouteHandler } from "../route.ts";
 import {
   type AdminDependencies,
   type Handler,
@@ -14,9 +15,7 @@ import {
 } from "./admin-request.ts";
 import { assetRoutes } from "./assets.ts";
 import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
-import { createFlashes } from "./flashes.ts";
 import { readForm } from "./form.ts";
-import { createFormNonces } from "./form-nonces.ts";
 import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
 import { respondPage, respondPart } from "./layout.tsx";
 import {
@@ -29,6 +28,7 @@ import {
   tryAgain,
   welcome,
 } from "./messages.tsx";
+import { createNotices } from "./notices.ts";
 import { showPlan } from "./plan.tsx";
 import { createSessions, type Session } from "./sessions.ts";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
@@ -65,15 +65,19 @@ const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
 
 /** The settings page. Each session is for one shop. It uses the same actions as the command line. */
 export function adminRoutes(dependencies: AdminDependencies): Route[] {
+  const { store } = dependencies;
   const sessions = createSessions(dependencies);
-  const flashes = createFlashes(dependencies.clock);
-  const formNonces = createFormNonces();
+  const notices = createNotices(dependencies);
 
-  async function signIn(request: Request, peer: string | undefined): Promise<Response> {
+  async function signIn(request: Request, context: RouteContext): Promise<Response> {
     // A browser that only prefetches the link must not use it up.
     if (request.headers.get("sec-purpose")?.includes("prefetch"))
       return new Response(null, { status: 503, headers: { "Cache-Control": "no-store" } });
-    const result = await sessions.signIn(request, new URLSearchParams(queryOf(request.url)).get("token") ?? "", peer);
+    const result = await sessions.signIn(
+      request,
+      new URLSearchParams(queryOf(request.url)).get("token") ?? "",
+      context,
+    );
     if ("cookie" in result) {
       dependencies.log.info("somebody signed in to the settings page", { shop: result.shop });
       return welcome(result.cookie);
@@ -111,7 +115,8 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
     const shop = posted ? (await sessions.find(request))?.shop : session.shop;
     if (shop === undefined) return signedOutPage();
     const once = form.get("once");
-    if (once !== null && !formNonces.take(session.id, once)) return respondRepeatedForm();
+    if (once !== null && !(await store.settingsPage.useForm(session.hash, hashToken(once))))
+      return respondRepeatedForm();
     const answered = await handler({ shop, csrf, id, form }, dependencies);
     if (posted)
       dependencies.log.info("a form of the settings page was posted", {
@@ -121,11 +126,11 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
       });
     if ("to" in answered) return seeOther(answered, session);
     if (request.headers.get("x-part") === "live" && answered.live !== undefined) return respondPart(answered.live);
-    return respondPage(answered, shop, csrf, posted ? [] : flashes.take(session.id, path));
+    return respondPage(answered, shop, csrf, posted ? [] : await notices.take(session, path));
   }
 
-  function seeOther({ to, notices = [] }: SeeOther, { id }: Session): Response {
-    flashes.put(id, to, notices);
+  async function seeOther({ to, notices: shown = [] }: SeeOther, session: Session): Promise<Response> {
+    await notices.put(session, to, shown);
     return new Response(null, {
       status: 303,
       headers: { Location: to, "Cache-Control": "no-store", "X-Request-Id": newRequestId() },
@@ -174,7 +179,7 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
     };
   const routes: Route[] = [
     { path: "/admin", methods: { GET: toSection } },
-    { path: "/admin/sign-in", methods: { GET: (request, { peer }) => signIn(request, peer()) } },
+    { path: "/admin/sign-in", methods: { GET: signIn } },
     { path: "/admin/sign-out", methods: { GET: toSection, POST: signedIn(signOut) } },
     ...Object.entries(PAGES).map(([path, { get, post }]): Route => {
       const methods = { GET: get === undefined ? toSection : page(get) };

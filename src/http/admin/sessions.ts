@@ -1,8 +1,7 @@
 import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../domain/session.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { clientNetworkOf, isLoopback } from "../client-network.ts";
+import type { RouteContext } from "../route.ts";
 import type { AdminDependencies } from "./admin-request.ts";
-import { createSignInLimiter } from "./sign-in-limiter.ts";
 
 const COOKIE = "sds_session";
 const ATTRIBUTES = "HttpOnly; SameSite=Strict; Path=/admin";
@@ -12,8 +11,6 @@ export interface Session {
   shop: Shop;
   csrf: string;
   hash: Uint8Array;
-  /** Tells sessions apart in memory. */
-  id: string;
 }
 
 /** The result of opening a sign-in link. */
@@ -23,8 +20,7 @@ type SignIn =
   | { refused: "limit"; wait: number; address: string };
 
 export interface Sessions {
-  /** @param peer the address at the other end of the socket; undefined for a request that this process makes itself */
-  signIn(request: Request, token: string, peer: string | undefined): Promise<SignIn>;
+  signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
   /** The session of the request's cookie, unless it has ended. */
   find(request: Request): Promise<Session | undefined>;
   /** @returns the cookie that removes the session's cookie */
@@ -32,38 +28,34 @@ export interface Sessions {
 }
 
 /** Opens, finds and ends sessions. No other part of the settings page knows tokens. */
-export function createSessions({ store, now, clock, random, publicUrl }: AdminDependencies): Sessions {
-  const limiter = createSignInLimiter(clock);
-
-  function isSecure(request: Request, peer: string | undefined): boolean {
-    const forwarded =
-      isLoopback(peer) && request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase() === "https";
-    return forwarded || request.url.startsWith("https:") || publicUrl?.startsWith("https:") === true;
-  }
+export function createSessions({ store, now, steadyTime, random, publicUrl }: AdminDependencies): Sessions {
+  const isPublicSecure = publicUrl?.startsWith("https:") === true;
 
   return {
-    async signIn(request, token, peer) {
-      const address = clientNetworkOf(request, peer);
-      const wait = limiter.waitSeconds(address);
-      if (wait !== undefined) return { refused: "limit", wait, address };
-      // Counts before the database answers, so that wrong tokens sent at the same time all count. A right token takes
-      // its count back.
-      const takeBack = limiter.count(address);
+    async signIn(request, token, client) {
+      const address = client.client();
+      // Counts before the database knows the token, so that wrong tokens sent at the same time all count. A right token
+      // takes its count back.
+      const at = steadyTime();
+      const waitMs = await store.settingsPage.countToken(address, at);
+      if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
+      // A count that stays is gone within a minute.
+      const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
       const began = await store.sessions
         .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
-        .catch((thrown: unknown) => {
+        .catch(async (thrown: unknown) => {
           // Nobody knows whether the token was wrong.
-          takeBack();
+          await takeBack();
           throw thrown;
         });
       if (!began) return { refused: "wrong", address };
-      takeBack();
+      await takeBack();
       const before = tokenOf(request);
       if (before !== undefined) await store.sessions.end(hashToken(before));
       const shop = (await store.sessions.find(hashToken(session), now()))?.domain ?? "";
-      const secure = isSecure(request, peer) ? "; Secure" : "";
+      const secure = isPublicSecure || client.isSecure() ? "; Secure" : "";
       return { shop, cookie: `${COOKIE}=${session}; ${ATTRIBUTES}; Max-Age=${SESSION_LIFE_MS / 1000}${secure}` };
     },
 
@@ -72,7 +64,7 @@ export function createSessions({ store, now, clock, random, publicUrl }: AdminDe
       if (token === undefined) return undefined;
       const hash = hashToken(token);
       const shop = await store.sessions.find(hash, now());
-      return shop === undefined ? undefined : { shop, csrf: csrfToken(token), hash, id: hash.toHex() };
+      return shop === undefined ? undefined : { shop, csrf: csrfToken(token), hash };
     },
 
     async signOut({ hash }) {

@@ -1,3 +1,4 @@
+import type { Membership } from "../../cluster/membership.ts";
 import { messageOf } from "../../domain/error.ts";
 import { REMOVAL_TOPIC, type Shop } from "../../domain/shop.ts";
 import { createRotation } from "../../lib/rotation.ts";
@@ -25,6 +26,7 @@ interface Dependencies {
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
   /** Whether the shop's platform answers slowly. */
   isSlow: (shopId: number) => boolean;
+  membership: Pick<Membership, "hold">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -47,7 +49,7 @@ export interface InboxProcessor {
  * one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
-  const { inbox, isSlow, now, clock, sleep, log } = dependencies;
+  const { inbox, isSlow, membership, now, clock, sleep, log } = dependencies;
   const capacity = createInboxCapacity(isSlow, clock);
   const rotation = createRotation();
   /** The subjects under way, each with its shop. */
@@ -88,14 +90,24 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   }
 
   async function startNext(queue: InboxQueue): Promise<boolean> {
-    const subject = capacity.allows(queue) ? await ahead.take(queue) : undefined;
-    if (subject === undefined) return false;
+    if (!capacity.allows(queue)) return false;
+    const letGo = membership.hold(queue.shopId);
+    if (letGo === undefined) return false;
+    const subject = await ahead.take(queue).catch((thrown: unknown) => {
+      letGo();
+      throw thrown;
+    });
+    if (subject === undefined) {
+      letGo();
+      return false;
+    }
     rotation.noteServed(queue.shopId);
     const key = keyOf(queue.shopId, subject);
     const end = capacity.start(queue);
     underWay.add(key);
     const work = process(queue, subject).finally(() => {
       end();
+      letGo();
       underWay.delete(key);
     });
     loop.track(work);

@@ -1,3 +1,4 @@
+import type { Membership } from "../../cluster/membership.ts";
 import { messageOf } from "../../domain/error.ts";
 import type { Log } from "../../log.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
@@ -20,6 +21,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "list">;
   syncs: Pick<SyncStore, "lastComplete">;
   synchronizer: Pick<Synchronizer, "reconcile">;
+  membership: Pick<Membership, "owns" | "hold">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -34,7 +36,7 @@ const RETRY_WAIT_MS = 5 * 60_000;
 const MAX_CONCURRENT_SHOPS = 8;
 
 export function createReconciler(dependencies: Dependencies): Reconciler {
-  const { shops, connections, synchronizer, clock, log } = dependencies;
+  const { shops, connections, synchronizer, membership, clock, log } = dependencies;
   /** After a failure: when, by `clock`, the next run of the shop may start. */
   const notBefore = new Map<number, number>();
   const underWay = new Map<number, Promise<void>>();
@@ -59,8 +61,13 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       for (const shopId of await connections.list()) {
         if (stopping || underWay.size >= MAX_CONCURRENT_SHOPS) return;
         if (underWay.has(shopId) || clock() < (notBefore.get(shopId) ?? Number.NEGATIVE_INFINITY)) continue;
-        if (!(await isDue(dependencies, shopId))) continue;
-        const running = run(shopId).finally(() => underWay.delete(shopId));
+        if (!membership.owns(shopId) || !(await isDue(dependencies, shopId))) continue;
+        const letGo = membership.hold(shopId);
+        if (letGo === undefined) continue;
+        const running = run(shopId).finally(() => {
+          letGo();
+          underWay.delete(shopId);
+        });
         underWay.set(shopId, running);
       }
     } catch (thrown) {

@@ -53,6 +53,9 @@ export function deliveryLog(
   const countDead = db.prepare<{ n: number }, [number, DeliveryKind, number]>(
     "SELECT count(*) AS n FROM deliveries WHERE status = 'dead' AND shop_id = ? AND kind = ? AND created_at >= ?",
   );
+  const countWaiting = db.prepare<{ status: "pending" | "retrying"; n: number }, [number]>(
+    `SELECT status, count(*) AS n FROM deliveries WHERE shop_id = +? AND claimable_at IS NOT NULL GROUP BY status`,
+  );
   const requeueDead = db.prepare(
     `UPDATE deliveries
      SET status = 'pending', round = 0, next_attempt_at = $now, claimable_at = $now, lease = NULL, ended_at = NULL
@@ -111,6 +114,11 @@ export function deliveryLog(
         requeue.run(status, round, nextAttemptAt, nextAttemptAt, shopId, before.number);
       }).immediate();
       return show(shopId, id);
+    },
+
+    async countWaiting(shopId) {
+      const counts = countWaiting.all(shopId).map(({ status, n }) => [status, n]);
+      return { pending: 0, retrying: 0, ...Object.fromEntries(counts) };
     },
 
     async countDead(shopId, since, kind) {

@@ -17,6 +17,9 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
      AND ? = (SELECT count(*) FROM intake_parts WHERE shop_id = intake_bodies.shop_id AND body = intake_bodies.number)`,
   );
   const isServed = shopCheck(db);
+  const waiting = db.prepare<unknown, [number]>(
+    "SELECT 1 FROM intake_bodies WHERE shop_id = +? AND complete = 1 LIMIT 1",
+  );
   const oldest = db.prepare<{ number: number; shopId: number; domain: string }, []>(
     `SELECT min(number) AS number, shop_id AS shopId, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
      WHERE complete = 1 AND removal_started_at IS NULL GROUP BY shop_id ORDER BY 1`,
@@ -56,6 +59,10 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
 
     async canBegin(shopId) {
       return isServed(shopId);
+    },
+
+    async isWaiting(shopId) {
+      return waiting.get(shopId) !== null;
     },
 
     async oldestOfEachShop() {

@@ -6,6 +6,7 @@ import admin from "./migrations/0004_admin.sql" with { type: "text" };
 import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type: "text" };
 import removalBodiesAndPace from "./migrations/0006_removal_bodies_and_pace.sql" with { type: "text" };
 import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql" with { type: "text" };
+import settingsPage from "./migrations/0008_settings_page.sql" with { type: "text" };
 
 /** A row's JSON as it is served, parsed. */
 export type StoredRow = Record<string, unknown>;
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: namesAndCounts },
   { sql: removalBodiesAndPace },
   { sql: readsAndDataRequests },
+  { sql: settingsPage },
 ];

@@ -4,36 +4,21 @@ import {
   type LoadedShop,
   planCommit,
   type ShopChanges,
-  type ShopState,
   type Submission,
 } from "../../domain/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
-import type { Topic } from "../../domain/event.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record-schemas.ts";
-import type { Order } from "../../domain/resources.ts";
-import type { Plan } from "../../domain/shop.ts";
-import type { TriggerHandle } from "../../domain/trigger.ts";
-import { mayHaveOrders, orderIdsOf } from "../contract-orders.ts";
+import { contractOrders } from "../contract-orders.ts";
+import { firstParts } from "../intake-bodies.ts";
 import type { MirrorStore, TextSearch } from "../mirror.ts";
+import { type StoredState, stateOf } from "../shop-state.ts";
+import { withSearches } from "../text-searches.ts";
 import { contractReads } from "./contract-reads.ts";
 import { dataRequestInserter } from "./data-requests.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
-
-interface StoredShop {
-  plan: Plan;
-  url: string | null;
-  topics: string | null;
-  triggers: string;
-  secretVersion: number | null;
-  isConnected: number;
-  changeCount: number;
-  customers: number;
-  subscriptions: number;
-  orders: number;
-}
 
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
   const rows = mirrorRows(db);
@@ -41,7 +26,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const reads = contractReads(db);
   const insertDelivery = deliveryInserter(db);
   const insertDataRequest = dataRequestInserter(db);
-  const shopState = db.prepare<StoredShop, [number]>(
+  const shopState = db.prepare<StoredState, [number]>(
     `SELECT plan, url, topics, triggers, change_count AS changeCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
        (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
@@ -102,26 +87,13 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     return committed;
   }
 
-  /** Searches for the redacted people for whom there is no search. The caller ends the searches. */
-  async function addMissing(submissions: readonly Submission[], searches: TextSearch[]): Promise<void> {
-    for (const { shop, redactedPeople } of keysOf(submissions)) {
-      const searched = searches.filter((search) => search.shop.id === shop.id).flatMap(({ people }) => [...people]);
-      const missing = redactedPeople.difference(new Set(searched));
-      if (missing.size > 0) searches.push(await texts.search(shop, missing));
-    }
-  }
-
   return {
     searchTexts: (shop, people) => texts.search(shop, people),
 
-    async applyRecords(submissions, now, given = []) {
-      const searches = [...given];
-      try {
-        await addMissing(submissions, searches);
+    applyRecords(submissions, now, given = []) {
+      return withSearches(submissions, given, texts.search, async (searches) => {
         return commit(() => apply(submissions, searches, now)).results;
-      } finally {
-        for (const search of searches.slice(given.length)) search.end();
-      }
+      });
     },
 
     async applyIntakeParts({ number, shop }, limits, now) {
@@ -160,46 +132,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     },
 
     async ordersOf(shop, contractGid) {
-      const orders = new Map<number, Order>();
-      let end = 0;
-      do {
-        const range = orderIdsOf(shop.domain, contractGid, end);
-        for (const order of rows.orders(shop.id, [...range.ids.keys()])) orders.set(order.cycleNumber, order);
-        end = range.end;
-      } while (mayHaveOrders(orders, end));
-      return orders;
+      return contractOrders(shop.domain, contractGid, (ids) => rows.orders(shop.id, ids));
     },
-  };
-}
-
-/** The parts that one commit applies: the first, and more as far as the limits allow. */
-function firstParts<T extends { records: string }>(parts: readonly T[], limits: { parts: number; characters: number }) {
-  let characters = 0;
-  const end = parts.findIndex(({ records }, index) => {
-    characters += records.length;
-    return index === limits.parts || (index > 0 && characters > limits.characters);
-  });
-  return end === -1 ? parts : parts.slice(0, end);
-}
-
-function stateOf({
-  plan,
-  url,
-  topics,
-  triggers,
-  secretVersion,
-  isConnected,
-  changeCount,
-  ...counts
-}: StoredShop): ShopState {
-  return {
-    plan,
-    url,
-    topics: topics === null ? [] : (JSON.parse(topics) as Topic[]),
-    secretVersion,
-    triggers: JSON.parse(triggers) as TriggerHandle[],
-    isConnected: isConnected === 1,
-    changeCount,
-    counts,
   };
 }

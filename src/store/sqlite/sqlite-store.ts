@@ -20,6 +20,7 @@ import { orderStageStore } from "./order-stages.ts";
 import { pageStore } from "./pages.ts";
 import { personStore } from "./people.ts";
 import { sessionStore } from "./sessions.ts";
+import { settingsPageStore } from "./settings-page.ts";
 import { shopStore } from "./shops.ts";
 import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
@@ -91,6 +92,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     people: protect(personStore(db)),
     dataRequests: protect(dataRequestStore(db)),
     sessions: protect(sessionStore(typed)),
+    settingsPage: protect(settingsPageStore(db, vault)),
+    nodes: null,
     ...protect({
       async check() {
         checkVersionStays(db);

@@ -1,0 +1,86 @@
+import { importSecret, signBody } from "../../src/domain/signature.ts";
+
+export interface ClusterShop {
+  domain: string;
+  key: string;
+  intakeSecret: string;
+}
+
+/** Most deliveries of one shop at once: the default of SDS_DELIVERY_PER_SHOP. */
+const PER_SHOP = 4;
+const LONGEST_ANSWER_MS = 60;
+
+/** Receives the webhooks of all shops, and notes what must never happen. */
+export function startWatchingReceiver() {
+  /** The ids of the deliveries that told of each record, by the record's mark. */
+  const ids = new Map<string, Set<string>>();
+  const underWay = new Map<string, Set<string>>();
+  const wrong: string[] = [];
+  let received = 0;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 255,
+    async fetch(request) {
+      const { id, shop, data } = (await request.json()) as { id: string; shop: string; data: { mark: string } };
+      const running = underWay.get(shop) ?? new Set();
+      underWay.set(shop, running);
+      if (running.has(id)) wrong.push(`${id} was under way twice`);
+      running.add(id);
+      if (running.size > PER_SHOP) wrong.push(`${shop} had ${running.size} deliveries at once`);
+      received += 1;
+      await Bun.sleep(Math.random() * LONGEST_ANSWER_MS);
+      running.delete(id);
+      if (Math.random() < 0.05) return new Response(null, { status: 503 });
+      ids.set(data.mark, (ids.get(data.mark) ?? new Set()).add(id));
+      return new Response();
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/`,
+    ids,
+    wrong,
+    received: () => received,
+    stop: () => server.stop(true),
+  };
+}
+
+/** Posts a record to one of the nodes. @returns whether it was acknowledged */
+export async function postReward(address: string, shop: ClusterShop, mark: string): Promise<boolean> {
+  const reward = {
+    type: "reward",
+    id: mark,
+    mark,
+    source: "loyalty",
+    customer: `gid://shopify/Customer/${(Number(mark) % 50) + 1}`,
+  };
+  const body = JSON.stringify(reward);
+  const signature = await signBody(await importSecret(shop.intakeSecret), Uint8Array.from(Buffer.from(body)));
+  const headers = { "X-Service-Shop": shop.domain, "X-Service-Signature": signature };
+  try {
+    const answer = await fetch(`${address}/intake`, {
+      method: "POST",
+      body,
+      headers,
+      signal: AbortSignal.timeout(15_000),
+    });
+    return answer.status === 202;
+  } catch {
+    return false;
+  }
+}
+
+/** How long a node took to answer a page. undefined if it did not answer with 200 */
+export async function timePage(address: string, { key }: ClusterShop): Promise<number | undefined> {
+  const began = performance.now();
+  try {
+    const answer = await fetch(`${address}/api/v1/customers?limit=5`, {
+      headers: { Authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(15_000),
+    });
+    await answer.text();
+    return answer.status === 200 ? performance.now() - began : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import { messageOf } from "../domain/error.ts";
+import { partitionOf, partitionsFor } from "../domain/partition.ts";
+import type { Log } from "../log.ts";
+import type { NodeStore } from "../store/nodes.ts";
+
+/** Which background work this process does: all of it, or, of several nodes on one database, its part. */
+export interface Membership {
+  /** Whether this node may begin work for a shop now. */
+  owns(shopId: number): boolean;
+  /** Whether this node does what concerns no single shop. */
+  readonly leads: boolean;
+  /**
+   * Begins work for a shop that no other node may do at the same time: its partition is not handed over before the end.
+   * @returns what ends it; undefined if this node may not begin it
+   */
+  hold(shopId: number): (() => void) | undefined;
+  /** Tells the other nodes that this one is alive, and takes and hands over partitions. Never rejects. */
+  beat(): Promise<void>;
+  /** Hands everything over. Work that is held must have ended. May be called twice. */
+  leave(): Promise<void>;
+}
+
+/** The partition whose node leads. */
+const LEADING_PARTITION = 0;
+/** How long a partition stays with a node that says nothing. */
+export const LEASE_MS = 8_000;
+/** A node stops this long before its lease ends, because what it began by then takes a while. */
+const MARGIN_MS = 2_000;
+
+/** The membership of a process that has the database to itself. */
+export function soleMember(): Membership {
+  return {
+    owns: () => true,
+    leads: true,
+    hold: () => () => {},
+    async beat() {},
+    async leave() {},
+  };
+}
+
+interface Dependencies {
+  nodes: Pick<NodeStore, "id" | "beat" | "lease" | "leave">;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+  /** Called when this node has got partitions: work may wait there. */
+  onGained: () => void;
+}
+
+/**
+ * One of several nodes on one database. Each beat, once a second, says which nodes are alive. From that, every node
+ * computes who should work for which partition. A node works for a partition only under a lease that the database gave
+ * it, so two never do, even while they disagree. A node that cannot reach the database stops before its leases end.
+ */
+export function createMember({ nodes, clock, log, onGained }: Dependencies): Membership {
+  /** Partitions under a lease of ours. */
+  let leased: ReadonlySet<number> = new Set();
+  /** Those that we should have. The others of `leased` are handed over when their work has ended. */
+  let wanted: ReadonlySet<number> = new Set();
+  let validUntil = Number.NEGATIVE_INFINITY;
+  /** How much work runs, by partition. */
+  const held = new Map<number, number>();
+  let isLeaving = false;
+  let beating: Promise<void> = Promise.resolve();
+  let peers = "";
+
+  const mayBegin = (partition: number) =>
+    !isLeaving && wanted.has(partition) && leased.has(partition) && clock() < validUntil;
+
+  async function exchange(): Promise<void> {
+    const beganAt = clock();
+    const alive = await nodes.beat();
+    noteNodes(alive);
+    wanted = partitionsFor(nodes.id, alive);
+    const busy = [...leased].filter((partition) => (held.get(partition) ?? 0) > 0);
+    const released = [...leased].filter((partition) => !wanted.has(partition) && !busy.includes(partition));
+    const before = leased;
+    leased = new Set(await nodes.lease([...wanted.union(new Set(busy))], released, LEASE_MS));
+    validUntil = beganAt + LEASE_MS - MARGIN_MS;
+    if (leased.difference(before).size > 0) onGained();
+  }
+
+  function noteNodes(alive: readonly string[]): void {
+    const now = alive.toSorted().join(" ");
+    if (now !== peers && peers !== "") log.info("the nodes of this database changed", { nodes: alive.length });
+    peers = now;
+  }
+
+  return {
+    owns: (shopId) => mayBegin(partitionOf(shopId)),
+    get leads() {
+      return mayBegin(LEADING_PARTITION);
+    },
+    hold(shopId) {
+      const partition = partitionOf(shopId);
+      if (!mayBegin(partition)) return undefined;
+      held.set(partition, (held.get(partition) ?? 0) + 1);
+      let isEnded = false;
+      return () => {
+        if (isEnded) return;
+        isEnded = true;
+        held.set(partition, (held.get(partition) ?? 1) - 1);
+      };
+    },
+    async beat() {
+      if (isLeaving) return;
+      beating = exchange().catch((thrown: unknown) => {
+        log.warn("cannot tell other nodes that this one is alive", { error: messageOf(thrown) });
+      });
+      await beating;
+    },
+    async leave() {
+      isLeaving = true;
+      // A beat that runs would note the node again.
+      await beating;
+      await nodes.leave().catch((thrown: unknown) => {
+        log.warn("cannot hand over the work: other nodes take it in a few seconds", { error: messageOf(thrown) });
+      });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** A node: a running `serve` on a database that several may share. */
+export interface NodeStatus {
+  id: string;
+  /** Where it listens. */
+  address: string;
+  version: string;
+  /** Epoch milliseconds of the database's clock. */
+  startedAt: number;
+  heartbeatAt: number;
+  isAlive: boolean;
+  /** How many shops it works for. */
+  shops: number;
+}
+
+/** Nodes and their work. Times are of the database's clock: the clocks of the nodes differ. */
+export interface NodeStore {
+  /** Of this process; another one at each start. */
+  readonly id: string;
+  /** Where this node listens, and its version: shown to operators. */
+  describe(node: { address: string; version: string }): void;
+  /** Notes that this node is alive. @returns the ids of all nodes that are, this one included */
+  beat(): Promise<string[]>;
+  /**
+   * Renews or takes the leases of partitions, and gives others back. A lease of another node is taken when it ended.
+   * @returns the partitions that this node has now
+   */
+  lease(wanted: readonly number[], released: readonly number[], leaseMs: number): Promise<number[]>;
+  /** Gives all leases back, and removes the node. */
+  leave(): Promise<void>;
+  /** All nodes, and how often partitions were handed over. */
+  status(): Promise<{ nodes: NodeStatus[]; handOvers: number }>;
+}

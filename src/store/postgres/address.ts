@@ -1,0 +1,152 @@
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import ipaddr from "ipaddr.js";
+import { messageOf, SdsError } from "../../domain/error.ts";
+
+/** Where a PostgreSQL server is, and how to sign in. */
+export interface ServerAddress {
+  host: string;
+  port: number;
+  /** The server's socket on this machine; null for a connection by TCP. */
+  socketPath: string | null;
+  user: string;
+  /** Empty where none is known: the server may not ask for one. */
+  password: string;
+  database: string;
+  /** null for a connection without TLS. With TLS the certificate must be valid for the host. */
+  tls: { rejectUnauthorized: true; serverName?: string; ca?: string } | null;
+}
+
+const DEFAULT_PORT = 5432;
+/** Parameters of an address, as libpq has them. */
+const PARAMETERS = ["sslmode", "sslrootcert", "host"];
+const EXAMPLE = "postgres://sds@db.example.com/sds";
+/** `sslrootcert`, as libpq has it: the authorities that the program trusts anyway. */
+const USUAL_AUTHORITIES = "system";
+
+/**
+ * Reads a database address. Messages never repeat it, because it may hold a password.
+ * @param passwordFile in the form of libpq's .pgpass; null if none is set. Used where the address has no password.
+ * @throws SdsError `invalid`
+ */
+export function parseServerAddress(text: string, passwordFile: string | null): ServerAddress {
+  // A URL with a user must have a host. The address of a socket has none.
+  const withoutHost = /^(postgres(?:ql)?:\/\/[^/?#@]*@)(?=[:/?]|$)/i;
+  const hasHost = !withoutHost.test(text.trim());
+  const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));
+  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol) || url.hash !== "")
+    throw invalid(`it must be like ${EXAMPLE}, and a password in it must have codes such as %2F for / ? # @ : and %`);
+  const parameters = parametersOf(url);
+  const host = hostOf(url);
+  const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
+  const user = decoded(url.username);
+  const database = decoded(url.pathname.slice(1)) || user;
+  if (user === "" || /[/\0]/.test(database + user))
+    throw invalid(`it must name a user and a database, as ${EXAMPLE} does`);
+  const folder = parameters.get("host") ?? null;
+  if (folder !== null && (!folder.startsWith("/") || hasHost))
+    throw invalid("its parameter host must be the folder of the server's socket, and then it has no other host");
+  const hosts = folder === null ? [host] : [folder, "localhost"];
+  const password = decoded(url.password) || passwordFrom(passwordFile, [hosts, [String(port)], [database], [user]]);
+  return {
+    host,
+    port,
+    socketPath: folder === null ? null : join(folder, `.s.PGSQL.${port}`),
+    user,
+    password,
+    database,
+    tls: folder === null ? tlsOf(parameters, host) : null,
+  };
+}
+
+/** Names of parameters are not repeated in messages: behind a ? there can be the rest of a password. */
+function parametersOf(url: URL): Map<string, string> {
+  const parameters = new Map(url.searchParams);
+  if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
+    throw invalid(`it has a parameter that sds does not know: known are ${PARAMETERS.join(", ")}`);
+  if (parameters.size < [...url.searchParams].length) throw invalid("it has a parameter twice");
+  return parameters;
+}
+
+function hostOf(url: URL): string {
+  const host = decoded(url.hostname).replace(/^\[|\]$/g, "");
+  if (isIP(host) === 0 && !/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?$/i.test(host))
+    throw invalid("its host must be one name or one IP address");
+  return host;
+}
+
+/** A database as messages name it: without user and password. */
+export function nameOf({ host, port, socketPath, database }: ServerAddress): string {
+  return socketPath === null
+    ? `postgres://${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`
+    : `the database ${database} at ${socketPath}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (thrown) {
+    throw invalid("it has a % that begins no code", thrown);
+  }
+}
+
+/**
+ * Only a checked certificate keeps somebody in between from reading everything, so nothing less is taken from another
+ * machine: `require`, as libpq has it, takes any certificate.
+ */
+function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tls"] {
+  const isLocal = isLoopback(host);
+  const mode = parameters.get("sslmode") ?? (isLocal ? "disable" : "verify-full");
+  if (mode === "disable" && isLocal) return null;
+  if (mode !== "verify-full")
+    throw invalid(
+      isLocal
+        ? 'its sslmode must be "disable" or "verify-full"'
+        : 'its sslmode must be "verify-full", because the server is on another machine',
+    );
+  const file = parameters.get("sslrootcert") ?? USUAL_AUTHORITIES;
+  // A name is checked against the certificate; an address has no name to ask for.
+  const named = isIP(host) === 0 ? { serverName: host } : {};
+  return { rejectUnauthorized: true, ...named, ...(file !== USUAL_AUTHORITIES && { ca: readCertificates(file) }) };
+}
+
+function isLoopback(host: string): boolean {
+  if (host === "localhost") return true;
+  return isIP(host) !== 0 && ipaddr.process(host).range() === "loopback";
+}
+
+function readCertificates(file: string): string {
+  try {
+    const text = readFileSync(file, "utf8");
+    if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  } catch (thrown) {
+    throw invalid(`its sslrootcert cannot be read: ${messageOf(thrown)}`, thrown);
+  }
+  throw invalid("its sslrootcert has no certificate in PEM");
+}
+
+/**
+ * The password of the first line that fits, "" where none does. See libpq, "The Password File".
+ * @param wanted what host, port, database and user may be in the file
+ */
+function passwordFrom(file: string | null, wanted: readonly (readonly string[])[]): string {
+  if (file === null) return "";
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (thrown) {
+    throw new SdsError("invalid", `PGPASSFILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  for (const line of text.split(/[\r\n]+/)) {
+    if (line.startsWith("#")) continue;
+    const fields = line.match(/(?:\\.|[^\\:])+/g)?.map((field) => field.replaceAll(/\\(.)/g, "$1")) ?? [];
+    const fits = wanted.every((values, index) => [...values, "*"].includes(fields[index] ?? ""));
+    if (fits && fields.length >= 5) return fields[4] ?? "";
+  }
+  return "";
+}
+
+function invalid(reason: string, cause?: unknown): SdsError {
+  return new SdsError("invalid", `the database address cannot be used: ${reason}`, { cause });
+}

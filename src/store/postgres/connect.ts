@@ -1,0 +1,61 @@
+import { SQL } from "bun";
+import type { ServerAddress } from "./address.ts";
+
+/** How connections to a server are made. */
+export interface ConnectionOptions {
+  address: ServerAddress;
+  /** How long the server may be silent; its own limits are shorter, so that it is the server that ends what is slow. */
+  deadlineMs: number;
+  /**
+   * Whether a pooler may give each transaction another connection of its own, or refuses settings of a connection. Then
+   * nothing is prepared, and each transaction sets its limits.
+   */
+  isPooled: boolean;
+}
+
+/** A node that was cut off in a transaction holds its locks for no longer than this. */
+const MAX_IDLE_MS = 4_000;
+/** The server ends connections to a node that is gone after a minute, instead of two hours. */
+const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
+
+/** The server's own limits, in milliseconds, by the names of its settings. */
+export function serverLimits(deadlineMs: number): Record<string, string> {
+  const lockMs = Math.ceil(deadlineMs * 0.4);
+  return {
+    statement_timeout: String(Math.ceil(deadlineMs * 0.8)),
+    lock_timeout: String(lockMs),
+    idle_in_transaction_session_timeout: String(Math.min(lockMs, MAX_IDLE_MS)),
+  };
+}
+
+/** A pool of the driver with one connection, which is made with the first statement. */
+export function connect({ address, deadlineMs, isPooled }: ConnectionOptions): SQL {
+  const { host, port, socketPath, user, password, database, tls } = address;
+  const settings = {
+    application_name: "sds",
+    // Compiling a statement takes a second, and begins where the planner expects too many rows of a new database.
+    jit: "off",
+    ...serverLimits(deadlineMs),
+    ...(socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(deadlineMs) }),
+  };
+  return new SQL({
+    adapter: "postgres",
+    ...(socketPath === null ? { hostname: host, port } : { path: socketPath }),
+    username: user,
+    password,
+    database,
+    tls: tls ?? false,
+    max: 1,
+    idleTimeout: 0,
+    connectionTimeout: deadlineMs / 2 / 1_000,
+    prepare: !isPooled,
+    // A pooler refuses what it does not know.
+    ...(!isPooled && { connection: settings }),
+  } as SQL.Options);
+}
+
+/** Begins a transaction. Behind a pooler it sets the limits, which end with the transaction. */
+export function beginText(deadlineMs: number): string {
+  const limits = Object.entries(serverLimits(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
+  return ["BEGIN", ...limits].join("; ");
+}

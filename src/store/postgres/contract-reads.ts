@@ -1,0 +1,65 @@
+import type { ContractRead } from "../../domain/commit.ts";
+import { afterRead, type StoredRead } from "../contract-reads.ts";
+import type { Queries } from "./database.ts";
+
+interface StoredRow {
+  contract: string;
+  beganAt: number;
+  orders: string;
+}
+
+/** What is stored of the readings of contracts, by gid. */
+export async function contractReads(
+  queries: Queries,
+  shopId: number,
+  contractGids: readonly string[],
+): Promise<Map<string, StoredRead>> {
+  if (contractGids.length === 0) return new Map();
+  const rows = await queries.all<StoredRow>(
+    `SELECT contract, began_at::float8 AS "beganAt", orders FROM contract_reads
+     WHERE shop_id = $1::bigint AND contract = ANY($2::text[])`,
+    [shopId, contractGids],
+  );
+  return new Map(
+    rows.map(({ contract, beganAt, orders }) => [
+      contract,
+      { beganAt, orders: JSON.parse(orders) as Record<string, number> },
+    ]),
+  );
+}
+
+/** Notes readings in their order, in the transaction of the records that they gave. @param before what was stored */
+export async function noteReads(
+  tx: Queries,
+  shopId: number,
+  reads: readonly ContractRead[],
+  before: ReadonlyMap<string, StoredRead>,
+): Promise<void> {
+  if (reads.length === 0) return;
+  const after = new Map<string, StoredRead>();
+  for (const read of reads)
+    after.set(read.contract, afterRead(read, after.get(read.contract) ?? before.get(read.contract)));
+  await tx.run(
+    `INSERT INTO contract_reads (shop_id, contract, began_at, orders)
+     SELECT $1::bigint, * FROM unnest($2::text[], $3::bigint[], $4::text[])
+     ON CONFLICT (shop_id, contract) DO UPDATE SET began_at = excluded.began_at, orders = excluded.orders`,
+    [
+      shopId,
+      [...after.keys()],
+      Array.from(after.values(), ({ beganAt }) => beganAt),
+      Array.from(after.values(), ({ orders }) => JSON.stringify(orders)),
+    ],
+  );
+}
+
+/** The gids of the contracts that have an order with this gid. */
+export async function contractsOfOrder(queries: Queries, shopId: number, orderGid: string): Promise<string[]> {
+  const rows = await queries.all<{ json: string }>(
+    `SELECT json FROM subscriptions WHERE shop_id = $1::bigint AND id IN (
+       SELECT substring(json FROM '"contractId":"(sub_[a-z2-7]{24})"') FROM orders
+       WHERE shop_id = $1::bigint AND gid = $2::text
+     )`,
+    [shopId, orderGid],
+  );
+  return rows.map(({ json }) => (JSON.parse(json) as { shopifyId: string }).shopifyId);
+}

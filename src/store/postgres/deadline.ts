@@ -1,0 +1,47 @@
+import type { Slots } from "../../lib/slots.ts";
+import { StoreError } from "../store-error.ts";
+
+/** How long one may wait for an answer. */
+export interface Deadline {
+  /** Rejects with StoreError `lost` when the time is over. */
+  passed: Promise<never>;
+  isPassed(): boolean;
+  /** An answer came: the time begins again. */
+  extend(): void;
+  clear(): void;
+}
+
+export function createDeadline(deadlineMs: number, onPassed: () => void): Deadline {
+  const { promise, reject } = Promise.withResolvers<never>();
+  // Who does not wait for it has no use for the error.
+  promise.catch(() => undefined);
+  let isPassed = false;
+  const timer = setTimeout(() => {
+    isPassed = true;
+    reject(new StoreError("lost", new Error(`the database did not answer within ${deadlineMs / 1_000} s`)));
+    onPassed();
+  }, deadlineMs);
+  return {
+    passed: promise,
+    isPassed: () => isPassed,
+    extend() {
+      if (!isPassed) timer.refresh();
+    },
+    clear: () => clearTimeout(timer),
+  };
+}
+
+/** Runs work in a slot. @throws StoreError `busy` if none is free within the time */
+export async function withinWait<T>(slots: Slots, waitMs: number, work: () => Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  let isTooLate = false;
+  const timer = setTimeout(() => {
+    isTooLate = true;
+    reject(new StoreError("busy", new Error("all connections to the database are in use")));
+  }, waitMs);
+  const inSlot = slots.run(async () => {
+    clearTimeout(timer);
+    return isTooLate ? promise : work();
+  });
+  return Promise.race([inSlot, promise]);
+}

@@ -1,0 +1,121 @@
+import { randomId } from "../../domain/ids.ts";
+import type { DeliveryStore, DueShop, EndpointPace } from "../deliveries.ts";
+import { type Database, together } from "./database.ts";
+import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
+import { deliveryLog } from "./delivery-log.ts";
+import { keepPaces, recordResults } from "./delivery-results.ts";
+
+/** Deliveries that one transaction looks at after a clock change, so that nobody waits long for it. */
+const ROWS_PER_STEP = 200;
+
+/** The first planned delivery of each shop: one index seek for each, however many are planned. */
+const FIRST_PLANNED = `WITH RECURSIVE planned AS (
+  (
+    SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > 0 AND claimable_at IS NOT NULL
+    ORDER BY shop_id, claimable_at, number LIMIT 1
+  )
+  UNION ALL
+  SELECT next.shop_id, next.kind, next.claimable_at FROM planned CROSS JOIN LATERAL (
+    SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > planned.shop_id AND claimable_at IS NOT NULL
+    ORDER BY shop_id, claimable_at, number LIMIT 1
+  ) AS next
+) SELECT * FROM planned`;
+
+/** The place of a delivery in the order in which a shop's deliveries are planned. */
+interface Place {
+  at: number;
+  number: number;
+}
+
+/** What a step of bringing forward looked at; without `at` and `number` there was nothing. */
+interface Step extends Place {
+  planned: number;
+  brought: number;
+}
+
+export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
+  return {
+    ...deliveryLog(db, random),
+
+    async dueShops(now) {
+      return db.all<DueShop>(
+        `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS first_planned
+         JOIN shops ON shops.id = shop_id
+         WHERE claimable_at <= $1::bigint AND removal_started_at IS NULL ORDER BY shop_id`,
+        [now],
+      );
+    },
+
+    async paces() {
+      return db.all<EndpointPace>(
+        `SELECT shop_id::float8 AS "shopId", url, pace, timed_out_at::float8 AS "timedOutAt" FROM webhook_endpoints
+         WHERE pace IS NOT NULL AND url IS NOT NULL`,
+      );
+    },
+
+    async bringForward(latest, now) {
+      let brought = 0;
+      const shops = await db.all<{ id: number }>(`SELECT shop_id::float8 AS id FROM (${FIRST_PLANNED}) AS planned`);
+      for (const { id } of shops) {
+        let last: Place | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
+        while (last !== undefined) {
+          const step: Step | undefined = await bringSomeForward(db, id, last, latest, now);
+          brought += step?.brought ?? 0;
+          last = step?.planned === ROWS_PER_STEP ? step : undefined;
+        }
+      }
+      return brought;
+    },
+
+    async turn(ended, shares, now, leaseUntil, waits, limits = new Map()) {
+      const asked = [...shares].map(([shopId, share]) => ({
+        shopId,
+        share,
+        limit: limits.get(shopId) ?? null,
+        lease: randomId("", random),
+      }));
+      return db.transaction(async (tx) => {
+        const [domains, recorded] = await together([
+          lockQueues(
+            tx,
+            asked.map(({ shopId }) => shopId),
+          ),
+          recordResults(tx, ended, waits),
+        ]);
+        const [claimed] = await together([
+          claimDeliveries(tx, domains, asked, now, leaseUntil),
+          keepPaces(tx, recorded),
+        ]);
+        return { recorded, claimed };
+      });
+    },
+  };
+}
+
+/** Makes due what of a shop's next planned deliveries is planned too late. */
+function bringSomeForward(
+  db: Database,
+  shopId: number,
+  { at, number }: Place,
+  latest: number,
+  now: number,
+): Promise<Step | undefined> {
+  // What is new was queued, or retried by hand, and not claimed since then. The update looks again at what another
+  // process may have changed since the statement began.
+  return db.get<Step>(
+    `WITH planned AS (
+       SELECT number, claimable_at FROM deliveries
+       WHERE shop_id = $1::bigint AND claimable_at IS NOT NULL AND (claimable_at, number) > ($2::bigint, $3::bigint)
+       ORDER BY claimable_at, number LIMIT ${ROWS_PER_STEP}
+     ), brought AS (
+       UPDATE deliveries SET next_attempt_at = least(next_attempt_at, $5::bigint), claimable_at = $5::bigint
+       WHERE shop_id = $1::bigint AND number = ANY(ARRAY(SELECT number FROM planned)) AND claimable_at > $5::bigint
+         AND (claimable_at > $4::bigint OR (status = 'pending' AND lease IS NULL))
+       RETURNING number
+     )
+     SELECT planned.claimable_at::float8 AS at, planned.number::float8 AS number,
+       (SELECT count(*) FROM planned)::float8 AS planned, (SELECT count(*) FROM brought)::float8 AS brought
+     FROM planned ORDER BY planned.claimable_at DESC, planned.number DESC LIMIT 1`,
+    [shopId, at, number, latest, now],
+  );
+}

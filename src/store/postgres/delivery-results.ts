@@ -1,0 +1,82 @@
+import { afterAttempt } from "../../domain/delivery.ts";
+import type { AttemptResult, EndpointPace } from "../deliveries.ts";
+import type { Queries } from "./database.ts";
+
+/**
+ * Records attempts that ended, where their lease still holds.
+ * @returns those that were recorded: of the others another process took over the lease
+ */
+export async function recordResults(
+  tx: Queries,
+  ended: readonly AttemptResult[],
+  waits: readonly number[],
+): Promise<AttemptResult[]> {
+  if (ended.length === 0) return [];
+  // Under its lease nothing else changes a delivery, so it is as it was claimed.
+  const after = ended.map(({ claim, outcome, startedAt, duration }) => {
+    const state = afterAttempt(claim, outcome, startedAt, waits);
+    return { ...state, endedAt: state.nextAttemptAt === null ? startedAt + duration : null };
+  });
+  const recorded = await tx.all<{ place: number }>(
+    `WITH ended AS (
+       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
+         $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[]) WITH ORDINALITY
+       AS ended (shop_id, number, lease, status, attempts, round, next_attempt_at, status_code, error, ended_at,
+         started_at, duration, place)
+     ), recorded AS (
+       UPDATE deliveries SET status = ended.status, attempts = ended.attempts, round = ended.round,
+         next_attempt_at = ended.next_attempt_at, claimable_at = ended.next_attempt_at, lease = NULL,
+         last_status_code = ended.status_code, error = ended.error, ended_at = ended.ended_at
+       FROM ended
+       WHERE deliveries.shop_id = ended.shop_id AND deliveries.number = ended.number AND deliveries.lease = ended.lease
+       RETURNING ended.*
+     ), added AS (
+       INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
+       SELECT shop_id, number, attempts, started_at, duration, status_code, error FROM recorded
+     )
+     SELECT place::float8 AS place FROM recorded`,
+    [
+      ended.map(({ claim }) => claim.shopId),
+      ended.map(({ claim }) => claim.number),
+      ended.map(({ claim }) => claim.lease),
+      after.map(({ status }) => status),
+      after.map(({ attempts }) => attempts),
+      after.map(({ round }) => round),
+      after.map(({ nextAttemptAt }) => nextAttemptAt),
+      ended.map(({ outcome }) => outcome.statusCode),
+      ended.map(({ outcome }) => outcome.error),
+      after.map(({ endedAt }) => endedAt),
+      ended.map(({ startedAt }) => startedAt),
+      ended.map(({ duration }) => duration),
+    ],
+  );
+  const places = new Set(recorded.map(({ place }) => place));
+  return ended.filter((_, index) => places.has(index + 1));
+}
+
+/** Stores what is known of the endpoints now, while they have the URL that was tried. */
+export async function keepPaces(tx: Queries, recorded: readonly AttemptResult[]): Promise<void> {
+  const paces = new Map<string, EndpointPace>();
+  for (const { claim, pace } of recorded) {
+    if (pace === undefined || claim.url === null) continue;
+    const { shopId, url } = claim;
+    const key = `${shopId} ${url}`;
+    // The last timeout stays, even if a later attempt had none.
+    paces.set(key, { shopId, url, pace: pace.pace, timedOutAt: pace.timedOutAt ?? paces.get(key)?.timedOutAt ?? null });
+  }
+  if (paces.size === 0) return;
+  const known = [...paces.values()];
+  await tx.run(
+    `UPDATE webhook_endpoints
+     SET pace = known.pace, timed_out_at = coalesce(known.timed_out_at, webhook_endpoints.timed_out_at)
+     FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS known (shop_id, url, pace, timed_out_at)
+     WHERE webhook_endpoints.shop_id = known.shop_id AND webhook_endpoints.url = known.url
+       AND (webhook_endpoints.pace IS DISTINCT FROM known.pace OR known.timed_out_at IS NOT NULL)`,
+    [
+      known.map(({ shopId }) => shopId),
+      known.map(({ url }) => url),
+      known.map(({ pace }) => pace),
+      known.map(({ timedOutAt }) => timedOutAt),
+    ],
+  );
+}

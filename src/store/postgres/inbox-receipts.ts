@@ -1,0 +1,66 @@
+import type { Receipt } from "../inbox.ts";
+import type { Database } from "./database.ts";
+
+/**
+ * Keeps platform webhooks that were not received before, numbered in their order. It is one statement, so that it costs
+ * one round trip. It locks the shops as `lockServed` does, so it waits for a removal that begins, and then finds its
+ * mark.
+ * @returns for each whether it is new
+ */
+export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {
+  const first = withoutRepetitions(receipts);
+  if (first.length === 0) return [];
+  const taken = await db.all<{ place: number }>(
+    `WITH served AS MATERIALIZED (
+       SELECT id FROM shops WHERE id = ANY($1::bigint[]) AND removal_started_at IS NULL ORDER BY id FOR KEY SHARE
+     ), given AS MATERIALIZED (
+       SELECT given.* FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::boolean[],
+         $8::text[], $9::bigint[], $10::bigint[])
+         AS given (place, shop_id, webhook_id, topic, subject, needs_platform, body, triggered_at, due_at)
+       JOIN served ON served.id = given.shop_id
+     ), remembered AS (
+       INSERT INTO platform_webhooks (shop_id, id, received_at)
+       SELECT shop_id, webhook_id, $11::bigint FROM given WHERE webhook_id IS NOT NULL ORDER BY shop_id, webhook_id
+       ON CONFLICT DO NOTHING RETURNING shop_id, id
+     ), taken AS MATERIALIZED (
+       SELECT given.* FROM given LEFT JOIN remembered
+         ON remembered.shop_id = given.shop_id AND remembered.id = given.webhook_id
+       WHERE given.webhook_id IS NULL OR remembered.id IS NOT NULL
+     ), added AS (
+       INSERT INTO inbox
+         (shop_id, topic, subject, needs_platform, body, triggered_at, received_at, status, next_attempt_at)
+       SELECT shop_id, topic, subject, needs_platform, body, triggered_at, $11::bigint, 'waiting', due_at
+       FROM taken ORDER BY place
+     )
+     SELECT place::float8 AS place FROM taken`,
+    [
+      [...new Set(first.map(({ receipt }) => receipt.shopId))],
+      first.map(({ place }) => place),
+      first.map(({ receipt }) => receipt.shopId),
+      first.map(({ receipt }) => receipt.webhookId),
+      first.map(({ receipt }) => receipt.topic),
+      first.map(({ receipt }) => receipt.subject),
+      first.map(({ receipt }) => receipt.needsPlatform),
+      first.map(({ receipt }) => receipt.body),
+      first.map(({ receipt }) => receipt.triggeredAt),
+      first.map(({ receipt }) => now + (receipt.waitMs ?? 0)),
+      now,
+    ],
+  );
+  const places = new Set(taken.map(({ place }) => place));
+  return receipts.map((_, place) => places.has(place));
+}
+
+/** The receipts with their places, without those that repeat one before them. */
+function withoutRepetitions(receipts: readonly Receipt[]): { receipt: Receipt; place: number }[] {
+  const seen = new Set<string>();
+  return receipts
+    .map((receipt, place) => ({ receipt, place }))
+    .filter(({ receipt: { shopId, webhookId } }) => {
+      if (webhookId === null) return true;
+      const key = `${shopId} ${webhookId}`;
+      const isNew = !seen.has(key);
+      seen.add(key);
+      return isNew;
+    });
+}

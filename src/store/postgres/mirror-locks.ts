@@ -1,0 +1,61 @@
+import type { ShopChanges } from "../../domain/commit.ts";
+import type { StoredState } from "../shop-state.ts";
+import { type Queries, together } from "./database.ts";
+
+type Settings = Omit<StoredState, "changeCount" | "customers" | "subscriptions" | "orders">;
+type Counts = Pick<StoredState, "changeCount" | "customers" | "subscriptions" | "orders">;
+
+/**
+ * Locks shops for a change of their mirrors until the transaction ends: their counters first, then their rows, each by
+ * ascending id. So one commit of a shop follows the other, their change numbers are in the order of the commits, and no
+ * removal begins. A removal locks the other way round, but a shop that is being removed is not locked here. Everything
+ * is sent before this returns.
+ * @returns their states; without those that are not there or are being removed
+ */
+export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
+  const [counts, settings] = await together([
+    tx.all<Counts & { id: number }>(
+      `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount", customer_count::float8 AS customers,
+         subscription_count::float8 AS subscriptions, order_count::float8 AS orders
+       FROM shop_changes WHERE shop_id = ANY($1::bigint[]) ORDER BY shop_id FOR NO KEY UPDATE`,
+      [ids],
+    ),
+    tx.all<Settings & { id: number }>(
+      `SELECT shops.id::float8 AS id, plan, url, topics, triggers,
+         (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id)::float8 AS "secretVersion",
+         EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS "isConnected"
+       FROM shops LEFT JOIN LATERAL (
+         SELECT url, topics FROM webhook_endpoints WHERE shop_id = shops.id LIMIT 1
+       ) AS endpoints ON true
+       WHERE shops.id = ANY($1::bigint[]) AND removal_started_at IS NULL ORDER BY shops.id FOR KEY SHARE OF shops`,
+      [ids],
+    ),
+  ]);
+  const countsOf = new Map(counts.map(({ id, ...each }) => [id, each]));
+  return new Map(
+    settings.flatMap(({ id, ...each }) => {
+      const own = countsOf.get(id);
+      return own === undefined ? [] : [[id, { ...each, ...own }] as const];
+    }),
+  );
+}
+
+/** Writes the new counters of shops whose rows changed. */
+export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
+  if (changes.length === 0) return;
+  // The rows are there, because they are locked. They are found one by one this way, by their key.
+  await tx.run(
+    `INSERT INTO shop_changes (shop_id, change_count, customer_count, subscription_count, order_count)
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+     ON CONFLICT (shop_id) DO UPDATE SET change_count = excluded.change_count,
+       customer_count = excluded.customer_count, subscription_count = excluded.subscription_count,
+       order_count = excluded.order_count`,
+    [
+      changes.map(({ shop }) => shop.id),
+      changes.map(({ changeCount }) => changeCount),
+      changes.map(({ counts }) => counts.customers),
+      changes.map(({ counts }) => counts.subscriptions),
+      changes.map(({ counts }) => counts.orders),
+    ],
+  );
+}

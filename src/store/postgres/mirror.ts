@@ -1,0 +1,186 @@
+import {
+  type CommitPlan,
+  type LoadedShop,
+  planCommit,
+  type ShopChanges,
+  type Submission,
+} from "../../domain/commit.ts";
+import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
+import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record-schemas.ts";
+import type { StoredText } from "../../domain/redaction.ts";
+import type { Order, Subscription } from "../../domain/resources.ts";
+import { contractOrders } from "../contract-orders.ts";
+import type { StoredRead } from "../contract-reads.ts";
+import { firstParts } from "../intake-bodies.ts";
+import type { MirrorStore, TextSearch } from "../mirror.ts";
+import { stateOf } from "../shop-state.ts";
+import { withSearches } from "../text-searches.ts";
+import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
+import { insertDataRequests } from "./data-request-inserter.ts";
+import { type Database, type Queries, together } from "./database.ts";
+import { insertDeliveries } from "./delivery-inserter.ts";
+import { lockShops, writeCounts } from "./mirror-locks.ts";
+import { loadRows, writeRows } from "./rows.ts";
+import { textSearches } from "./text-search.ts";
+import { writeTexts } from "./texts.ts";
+
+interface Loaded {
+  shops: Map<number, LoadedShop>;
+  /** What is stored of the contracts that were read, by shop. */
+  reads: Map<number, Map<string, StoredRead>>;
+}
+
+export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
+  const texts = textSearches(db);
+
+  async function apply(
+    tx: Queries,
+    submissions: readonly Submission[],
+    searches: readonly TextSearch[],
+    now: number,
+  ): Promise<CommitPlan> {
+    const { shops, reads } = await load(tx, submissions, (keys) => texts.read(tx, keys, searches));
+    const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
+    await write(tx, plan.changes, reads, now);
+    return plan;
+  }
+
+  return {
+    searchTexts: texts.search,
+
+    async applyRecords(submissions, now, given = []) {
+      if (submissions.length === 0) return [];
+      return withSearches(submissions, given, texts.search, (searches) =>
+        db.transaction(async (tx) => (await apply(tx, submissions, searches, now)).results),
+      );
+    },
+
+    async applyIntakeParts({ number, shop }, limits, now) {
+      return db.transaction(async (tx) => {
+        const [locked, next] = await together([
+          lockShops(tx, [shop.id]),
+          tx.all<{ number: number; records: string }>(
+            `SELECT number::float8 AS number, records FROM intake_parts
+             WHERE shop_id = $1::bigint AND body = $2::bigint AND EXISTS (
+               SELECT FROM intake_bodies WHERE shop_id = $1::bigint AND intake_bodies.number = $2::bigint AND complete
+             ) ORDER BY intake_parts.number LIMIT $3::bigint`,
+            [shop.id, number, limits.parts + 1],
+          ),
+        ]);
+        // The body goes with its shop.
+        if (!locked.has(shop.id)) return undefined;
+        const parts = firstParts(next, limits);
+        const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
+        // A body has no redactions.
+        const result = parts.length === 0 ? undefined : (await apply(tx, [{ shop, records }], [], now)).results[0];
+        // What was refused stays. The caller has to remove it.
+        if (result !== undefined && "refused" in result) return result;
+        await together([
+          tx.run("DELETE FROM intake_parts WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [
+            shop.id,
+            parts.map((part) => part.number),
+          ]),
+          tx.run(
+            "DELETE FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint AND complete AND $3::boolean",
+            [shop.id, number, parts.length === next.length],
+          ),
+        ]);
+        return result;
+      });
+    },
+
+    async knownContracts(shop, contractGids) {
+      const gids = new Map(contractGids.map((gid) => [subscriptionId(shop.domain, gid), gid]));
+      const found = await db.all<{ id: string }>(
+        "SELECT id FROM subscriptions WHERE shop_id = $1::bigint AND id = ANY($2::text[])",
+        [shop.id, [...gids.keys()]],
+      );
+      return new Set(found.map(({ id }) => gids.get(id) ?? ""));
+    },
+
+    async contractOf(shop, contractGid) {
+      const found = await db.get<{ json: string; customer: string }>(
+        `SELECT subscriptions.json, customers.json AS customer FROM subscriptions
+         JOIN customers ON customers.shop_id = subscriptions.shop_id
+         AND customers.id = substring(subscriptions.json FROM '"customerId":"(cus_[a-z2-7]{24})"')
+         WHERE subscriptions.shop_id = $1::bigint AND subscriptions.id = $2::text`,
+        [shop.id, subscriptionId(shop.domain, contractGid)],
+      );
+      if (found === undefined) return undefined;
+      const { shopifyId } = JSON.parse(found.customer) as { shopifyId: string };
+      return { subscription: JSON.parse(found.json) as Subscription, customerGid: shopifyId };
+    },
+
+    contractReads: (shop, contractGids) => contractReads(db, shop.id, contractGids),
+
+    contractsOfOrder: (shop, orderGid) => contractsOfOrder(db, shop.id, orderGid),
+
+    async ordersOf(shop, contractGid) {
+      return contractOrders(shop.domain, contractGid, async (ids) => {
+        const rows = await db.all<{ json: string }>(
+          "SELECT json FROM orders WHERE shop_id = $1::bigint AND id = ANY($2::text[])",
+          [shop.id, ids],
+        );
+        return rows.map(({ json }) => JSON.parse(json) as Order);
+      });
+    },
+  };
+}
+
+/**
+ * Locks the shops of the submissions and loads what they need. It is all sent at once; only the customers of loaded
+ * contracts follow. The result lacks shops that were removed, or whose removal began, since the caller looked them up.
+ */
+async function load(
+  tx: Queries,
+  submissions: readonly Submission[],
+  textsOf: (keys: CommitKeys) => Promise<StoredText[]>,
+): Promise<Loaded> {
+  const keys = keysOf(submissions);
+  const ids = keys.map(({ shop }) => shop.id);
+  const [states, rows, texts, reads] = await together([
+    lockShops(tx, ids),
+    loadRows(tx, keys),
+    together(keys.map(textsOf)),
+    together(ids.map((id) => contractReads(tx, id, contractsRead(submissions, id)))),
+  ]);
+  const shops = new Map<number, LoadedShop>();
+  for (const [index, shopKeys] of keys.entries()) {
+    const { id } = shopKeys.shop;
+    const [state, loaded] = [states.get(id), rows.get(id)];
+    if (state === undefined || loaded === undefined) continue;
+    loaded.texts = texts[index] ?? [];
+    shops.set(id, { keys: shopKeys, state: stateOf(state), rows: loaded });
+  }
+  return { shops, reads: new Map(ids.map((id, index) => [id, reads[index] ?? new Map()])) };
+}
+
+function contractsRead(submissions: readonly Submission[], shopId: number): string[] {
+  const reads = submissions.flatMap((each) => (each.shop.id === shopId ? (each.reads ?? []) : []));
+  return [...new Set(reads.map(({ contract }) => contract))];
+}
+
+/** Sends everything at once. */
+async function write(tx: Queries, changes: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
+  const rows = changes.flatMap(({ shop, rows }) => rows.map((each) => ({ shopId: shop.id, ...each })));
+  await together([
+    writeRows(tx, rows),
+    writeCounts(
+      tx,
+      changes.filter((each) => each.rows.length > 0),
+    ),
+    ...changes.flatMap(({ shop: { id }, ...change }) => [
+      insertDeliveries(tx, id, change.deliveries, now),
+      removeFromInbox(tx, id, change.inboxNumbers),
+      noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
+      insertDataRequests(tx, id, change.dataRequests),
+      writeTexts(tx, id, change.texts),
+    ]),
+  ]);
+}
+
+async function removeFromInbox(tx: Queries, shopId: number, numbers: readonly number[]): Promise<void> {
+  if (numbers.length === 0) return;
+  await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [shopId, numbers]);
+}

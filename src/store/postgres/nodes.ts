@@ -1,0 +1,75 @@
+import { PARTITIONS } from "../../domain/partition.ts";
+import type { NodeStatus, NodeStore } from "../nodes.ts";
+import type { Database } from "./database.ts";
+
+/** The database's clock: milliseconds since 1970. */
+export const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/** A node that said nothing for so long counts as dead. */
+export const ALIVE_MS = 5_000;
+/** So long a dead node is listed. */
+const REMEMBERED_MS = 24 * 3_600_000;
+
+/** @param id of this node */
+export function nodeStore(db: Database, id: string): NodeStore {
+  let described = { address: "", version: "" };
+
+  return {
+    id,
+
+    describe(node) {
+      described = node;
+    },
+
+    async beat() {
+      const alive = await db.all<{ id: string }>(
+        `WITH own AS (
+           INSERT INTO nodes (id, address, version, started_at, heartbeat_at)
+           VALUES ($1::text, $2::text, $3::text, ${DATABASE_NOW}, ${DATABASE_NOW})
+           ON CONFLICT (id) DO UPDATE
+             SET heartbeat_at = excluded.heartbeat_at, address = excluded.address, version = excluded.version
+         ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $5::bigint)
+         SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $4::bigint AND id <> $1::text`,
+        [id, described.address, described.version, ALIVE_MS, REMEMBERED_MS],
+      );
+      // The statement does not see its own insert.
+      return [id, ...alive.map((node) => node.id)];
+    },
+
+    async lease(wanted, released, leaseMs) {
+      if (released.length > 0)
+        await db.run("UPDATE work_leases SET until = 0 WHERE node = $1::text AND partition = ANY($2::bigint[])", [
+          id,
+          released,
+        ]);
+      if (wanted.length === 0) return [];
+      const leased = await db.all<{ partition: number }>(
+        `INSERT INTO work_leases AS lease (partition, node, until)
+         SELECT wanted, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS wanted ORDER BY wanted
+         ON CONFLICT (partition) DO UPDATE SET node = excluded.node, until = excluded.until,
+           hand_overs = lease.hand_overs + CASE WHEN lease.node = excluded.node THEN 0 ELSE 1 END
+         WHERE lease.node = excluded.node OR lease.until < ${DATABASE_NOW}
+         RETURNING partition::float8 AS partition`,
+        [id, wanted, leaseMs],
+      );
+      return leased.map(({ partition }) => partition);
+    },
+
+    async leave() {
+      await db.run("UPDATE work_leases SET until = 0 WHERE node = $1::text", [id]);
+      await db.run("DELETE FROM nodes WHERE id = $1::text", [id]);
+    },
+
+    async status() {
+      const nodes = await db.all<NodeStatus>(
+        `SELECT nodes.id, address, version, started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
+           heartbeat_at > ${DATABASE_NOW} - $1::bigint AS "isAlive",
+           (SELECT count(*) FROM shops JOIN work_leases ON partition = shops.id % $2::bigint
+            WHERE node = nodes.id AND until > ${DATABASE_NOW} AND removal_started_at IS NULL)::float8 AS shops
+         FROM nodes ORDER BY started_at, nodes.id`,
+        [ALIVE_MS, PARTITIONS],
+      );
+      const total = await db.get<{ n: number }>("SELECT coalesce(sum(hand_overs), 0)::float8 AS n FROM work_leases");
+      return { nodes, handOvers: total?.n ?? 0 };
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { SdsError } from "../../domain/error.ts";
+import { randomId } from "../../domain/ids.ts";
+import type { Store } from "../store.ts";
+import { openVault, type Vault } from "../vault.ts";
+import { nameOf, type ServerAddress } from "./address.ts";
+import { connectionStore } from "./connections.ts";
+import { dataRequestStore } from "./data-requests.ts";
+import { type Database, openConnections } from "./database.ts";
+import { deliveryStore } from "./deliveries.ts";
+import { inboxStore } from "./inbox.ts";
+import { intakeBodyStore } from "./intake-bodies.ts";
+import { keyStore } from "./keys.ts";
+import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { mirrorStore } from "./mirror.ts";
+import { nodeStore } from "./nodes.ts";
+import { orderStageStore } from "./order-stages.ts";
+import { pageStore } from "./pages.ts";
+import { personStore } from "./people.ts";
+import { checkServer } from "./server-check.ts";
+import { sessionStore } from "./sessions.ts";
+import { settingsPageStore } from "./settings-page.ts";
+import { shopStore } from "./shops.ts";
+import { startError } from "./start-errors.ts";
+import { syncStore } from "./syncs.ts";
+import { webhookStore } from "./webhooks.ts";
+
+export interface PostgresOptions {
+  address: ServerAddress;
+  masterKeyFile: string;
+  random: (bytes: number) => Uint8Array;
+  /** Epoch milliseconds. The server's clock must be near. */
+  now: () => number;
+  sleep: (ms: number) => Promise<void>;
+  /** How long the server may be silent. */
+  deadlineMs?: number;
+  /** Whether a database without data is refused; else it gets the tables. */
+  mustExist?: boolean;
+}
+
+const CONNECTIONS = 10;
+const DEADLINE_MS = 10_000;
+const WAIT_MS = 5_000;
+const UPGRADE_DEADLINE_MS = 3_600_000;
+
+/**
+ * The engine for several machines: a PostgreSQL server, 15 or later.
+ * @throws SdsError `failed` with what is wrong with the server, the database or the master key; `not_found` if the
+ *   database must have data and has none
+ */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  try {
+    return await openUsable(options);
+  } catch (thrown) {
+    throw startError(thrown, options.address);
+  }
+}
+
+async function openUsable(options: PostgresOptions): Promise<Store> {
+  const { address, masterKeyFile, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
+  const name = nameOf(address);
+  const { isPooled } = await checkServer(address, deadlineMs, now);
+  const shared = { address, isPooled, waitMs: WAIT_MS, sleep };
+  const db = openConnections({ ...shared, connections: CONNECTIONS, deadlineMs });
+  try {
+    const version = await checkVersion(db, name);
+    if (mustExist && version === 0) throw noData(name);
+    if (version < MIGRATIONS.length) {
+      const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
+      await migrate(upgrade, name).finally(() => upgrade.close());
+    }
+    return storeOf(db, await openOwnVault(db, masterKeyFile, random), options);
+  } catch (thrown) {
+    await db.close();
+    throw thrown;
+  }
+}
+
+function noData(name: string): SdsError {
+  return new SdsError(
+    "not_found",
+    `there is no data in ${name}: name another database, or add a shop with \`sds shop add alpha.myshopify.com\``,
+  );
+}
+
+/** Opens the vault with the key that the database names; a new database names the key that it finds or makes. */
+async function openOwnVault(db: Database, file: string, random: PostgresOptions["random"]): Promise<Vault> {
+  const expected = await readMeta(db, "master_key");
+  const vault = await openVault(file, expected, random);
+  if (expected !== undefined) return vault;
+  await db.run("INSERT INTO meta (name, value) VALUES ('master_key', $1::text) ON CONFLICT DO NOTHING", [
+    vault.fingerprint,
+  ]);
+  const named = await readMeta(db, "master_key");
+  // Another process may have named another key in the meantime.
+  return named === vault.fingerprint ? vault : openVault(file, named, random);
+}
+
+function storeOf(db: Database, vault: Vault, { random }: PostgresOptions): Store {
+  const node = randomId("node_", random);
+  return {
+    shops: shopStore(db, vault, random),
+    keys: keyStore(db),
+    mirror: mirrorStore(db, random),
+    intakeBodies: intakeBodyStore(db, node),
+    webhooks: webhookStore(db, vault, random),
+    deliveries: deliveryStore(db, random),
+    pages: pageStore(db),
+    connections: connectionStore(db, vault),
+    inbox: inboxStore(db),
+    syncs: syncStore(db),
+    orderStages: orderStageStore(db),
+    people: personStore(db),
+    dataRequests: dataRequestStore(db),
+    sessions: sessionStore(db),
+    settingsPage: settingsPageStore(db, vault),
+    nodes: nodeStore(db, node),
+    async check() {
+      await checkVersionStays(db);
+      await db.run(
+        `INSERT INTO meta (name, value) VALUES ('write_check', '0')
+         ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
+      );
+    },
+    async checkpoint() {
+      // The server looks after its own log.
+    },
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,171 @@
+import type { CommitKeys } from "../../domain/commit-keys.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/snapshot.ts";
+import type { OccurrenceType, Row } from "../../domain/state.ts";
+import {
+  customerRow,
+  MIRROR_COLUMNS,
+  type MirrorTable,
+  type MirrorValue,
+  orderRow,
+  type StoredCustomer,
+  type StoredOrder,
+  type StoredSubscription,
+  subscriptionRow,
+  writtenRow,
+} from "../mirrored-rows.ts";
+import { type Queries, together } from "./database.ts";
+import { joinedTexts, splitTexts } from "./text-lists.ts";
+
+/** A row to write, and the number of the write. */
+export interface NumberedRow {
+  shopId: number;
+  row: Row;
+  changeNumber: number;
+}
+
+/** Rows are found one by one, by their keys. With a join the server may read the whole table where it is new to it. */
+const FOUND = {
+  customers: lookUp("customers", "json, profile_as_of::float8, consent_as_of::float8"),
+  subscriptions: lookUp(
+    "subscriptions",
+    `json, revision, churn_type, cycles_given, renewals::float8, last_order_at::float8, last_order_status`,
+  ),
+  orders: lookUp(
+    "orders",
+    `json, attempt_count::float8, reason, next_retry_at::float8, retries_exhausted, declined, charged,
+     platform_attempts::float8`,
+  ),
+};
+const FOUND_OCCURRENCES = `SELECT place::int4 AS place
+  FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (shop_id, type, id, place)
+  CROSS JOIN LATERAL (
+    SELECT 1 FROM occurrences
+    WHERE occurrences.shop_id = wanted.shop_id AND occurrences.type = wanted.type AND occurrences.id = wanted.id LIMIT 1
+  ) AS found`;
+
+const UPSERTS = {
+  customers: upsert("customers"),
+  subscriptions: upsert("subscriptions"),
+  orders: upsert("orders"),
+  occurrences: upsert("occurrences"),
+};
+
+/**
+ * Loads all that a commit needs of its shops, except texts, in two steps: the customers of loaded contracts follow. All
+ * statements of the first step are sent before this returns.
+ * @returns by shop id
+ */
+export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
+  const loaded = new Map(keys.map(({ shop }) => [shop.id, noRows()]));
+  await together([
+    load(tx, "subscriptions", loaded, keys, ({ subscriptions }) => subscriptions),
+    load(tx, "orders", loaded, keys, ({ orders }) => orders),
+    load(tx, "customers", loaded, keys, ({ customers }) => customers),
+    loadOccurrences(tx, loaded, keys),
+  ]);
+  const missing = new Map([...loaded].map(([shopId, rows]) => [shopId, missingCustomers(rows)]));
+  await load(tx, "customers", loaded, keys, ({ shop }) => missing.get(shop.id) ?? []);
+  return loaded;
+}
+
+/** Inserts rows, or replaces the rows with their ids. */
+export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Promise<void> {
+  const byTable = new Map<MirrorTable, MirrorValue[][]>();
+  for (const { shopId, row, changeNumber } of rows) {
+    const { table, values } = writtenRow(row);
+    const gid = row.kind === "order" ? [row.resource.shopifyId] : [];
+    const columns = byTable.get(table) ?? columnsOf(table).map(() => []);
+    byTable.set(table, columns);
+    for (const [index, value] of [shopId, changeNumber, ...values, ...gid].entries()) columns[index]?.push(value);
+  }
+  await together(
+    [...byTable].map(([table, columns]) => {
+      const names = columnsOf(table);
+      const arrays = columns.map((column, index) =>
+        names[index] === "json" ? joinedTexts(column as string[]) : column,
+      );
+      return tx.run(UPSERTS[table], arrays);
+    }),
+  );
+}
+
+/** Loads the rows of a table with these ids. Of those that are not there it notes that. */
+async function load(
+  tx: Queries,
+  table: keyof typeof FOUND,
+  loaded: ReadonlyMap<number, LoadedRows>,
+  keys: readonly CommitKeys[],
+  idsOf: (keys: CommitKeys) => Iterable<string>,
+): Promise<void> {
+  const shopIds: number[] = [];
+  const ids: string[] = [];
+  for (const each of keys) {
+    for (const id of idsOf(each)) {
+      shopIds.push(each.shop.id);
+      ids.push(id);
+      loaded.get(each.shop.id)?.[table].set(id, null);
+    }
+  }
+  if (ids.length === 0) return;
+  const found = await tx.all<{ place: number }>(FOUND[table], [shopIds, ids]);
+  for (const { place, ...stored } of found) {
+    const rows = loaded.get(shopIds[place - 1] ?? 0);
+    const id = ids[place - 1] ?? "";
+    if (table === "customers") rows?.customers.set(id, customerRow(stored as StoredCustomer));
+    else if (table === "subscriptions") rows?.subscriptions.set(id, subscriptionRow(stored as StoredSubscription));
+    else rows?.orders.set(id, orderRow(stored as StoredOrder));
+  }
+}
+
+async function loadOccurrences(
+  tx: Queries,
+  loaded: ReadonlyMap<number, LoadedRows>,
+  keys: readonly CommitKeys[],
+): Promise<void> {
+  const types: OccurrenceType[] = ["reward", "cancel_flow"];
+  const wanted = keys.flatMap(({ shop, occurrences }) =>
+    types.flatMap((type) => Array.from(occurrences[type], (id) => ({ shopId: shop.id, type, id }))),
+  );
+  if (wanted.length === 0) return;
+  const found = await tx.all<{ place: number }>(FOUND_OCCURRENCES, [
+    wanted.map(({ shopId }) => shopId),
+    wanted.map(({ type }) => type),
+    wanted.map(({ id }) => id),
+  ]);
+  const places = new Set(found.map(({ place }) => place));
+  for (const [index, { shopId, type, id }] of wanted.entries())
+    loaded.get(shopId)?.occurrences.set(occurrenceKey(type, id), places.has(index + 1));
+}
+
+function lookUp(table: "customers" | "subscriptions" | "orders", columns: string): string {
+  return `SELECT place::int4 AS place, found.*
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS wanted (shop_id, id, place)
+    CROSS JOIN LATERAL (
+      SELECT ${columns} FROM ${table} WHERE ${table}.shop_id = wanted.shop_id AND ${table}.id = wanted.id LIMIT 1
+    ) AS found`;
+}
+
+/** The shop, the number of the change, then the columns of MIRROR_COLUMNS. Orders are found by the platform's gid too. */
+function columnsOf(table: MirrorTable): string[] {
+  const { key, values } = MIRROR_COLUMNS[table];
+  return ["shop_id", "change_number", ...key, ...values, ...(table === "orders" ? ["gid"] : [])];
+}
+
+/** Takes an array for each column. */
+function upsert(table: MirrorTable): string {
+  const columns = columnsOf(table);
+  const arrays = columns.map((column, index) =>
+    column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
+  );
+  // The sort date is not part of the key here, and never changes.
+  const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
+  const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
+  return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})
+    ON CONFLICT (${unique}) DO UPDATE SET ${changed.map((column) => `${column} = excluded.${column}`)}`;
+}
+
+function typeOf(column: string): string {
+  if (["cycles_given", "retries_exhausted", "declined", "charged"].includes(column)) return "boolean";
+  const texts = ["id", "type", "gid", "revision", "churn_type", "last_order_status", "reason"];
+  return texts.includes(column) ? "text" : "bigint";
+}

@@ -1,0 +1,115 @@
+import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
+import type { ShopStore } from "../shops.ts";
+import type { Database, Queries } from "./database.ts";
+
+/** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
+const EMPTIED_AT_ONCE = [
+  "admin_links",
+  "admin_sessions",
+  "api_keys",
+  "webhook_endpoints",
+  "connections",
+  "syncs",
+  "order_stages",
+  "data_requests",
+];
+
+/** Tables that can hold millions of rows of a shop. */
+const LARGE_TABLES: LargeTable[] = [
+  { name: "intake_parts", key: "number", text: "records" },
+  { name: "intake_bodies", key: "number", text: "''" },
+  { name: "attempts", key: "delivery, number", text: "coalesce(error, '')" },
+  { name: "deliveries", key: "number", text: "body" },
+  { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
+  { name: "staged_orders", key: "stage, gid", text: "json" },
+  { name: "orders", key: "id", text: "json" },
+  { name: "subscriptions", key: "id", text: "json" },
+  { name: "customers", key: "id", text: "json" },
+  { name: "occurrences", key: "type, id", text: "json" },
+  { name: "contract_reads", key: "contract", text: "orders" },
+  { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
+  {
+    name: "platform_webhooks",
+    key: "id",
+    text: "id",
+    // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
+    keptRows: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = $1::bigint AND topic = '${REMOVAL_TOPIC}')`,
+  },
+];
+
+interface LargeTable {
+  name: string;
+  /** The primary key beside `shop_id`. */
+  key: string;
+  /** The longest column. */
+  text: string;
+  /** The rows that stay until the shop's own row goes: they are the request for the removal. None if it is left out. */
+  keptRows?: string;
+}
+
+/** A condition that no row meets. */
+const NO_ROWS = "false";
+/** One step stops at the first of these limits. */
+const ROWS_PER_STEP = 100;
+const BYTES_PER_STEP = 512 * 1024;
+
+/** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
+export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
+  return {
+    async beginRemoval(domain, now) {
+      return db.transaction(async (tx) => {
+        // It waits for whoever has locked the shop to add something, and makes later ones wait for the mark.
+        const shop = await tx.get<ShopRef & { isRemoving: boolean }>(
+          `SELECT id::float8 AS id, domain, removal_started_at IS NOT NULL AS "isRemoving" FROM shops
+           WHERE domain = $1::text FOR UPDATE`,
+          [domain],
+        );
+        if (shop === undefined) return undefined;
+        const { id, isRemoving } = shop;
+        if (!isRemoving) {
+          await tx.run("UPDATE shops SET removal_started_at = $2::bigint WHERE id = $1::bigint", [id, now]);
+          for (const table of EMPTIED_AT_ONCE) await tx.run(`DELETE FROM ${table} WHERE shop_id = $1::bigint`, [id]);
+        }
+        return { id, domain };
+      });
+    },
+
+    async removing() {
+      return db.all<ShopRef>(
+        `SELECT id::float8 AS id, domain FROM shops WHERE removal_started_at IS NOT NULL
+         ORDER BY removal_started_at, shops.id`,
+      );
+    },
+
+    async removeSome(shopId) {
+      return db.transaction(async (tx) => {
+        const isMarked = await tx.get(
+          "SELECT 1 AS one FROM shops WHERE id = $1::bigint AND removal_started_at IS NOT NULL FOR UPDATE",
+          [shopId],
+        );
+        if (isMarked === undefined) return false;
+        for (const table of LARGE_TABLES) if ((await removeStep(tx, table, shopId)) > 0) return true;
+        // The request for the removal and its id. The foreign keys remove the rest.
+        await tx.run("DELETE FROM platform_webhooks WHERE shop_id = $1::bigint", [shopId]);
+        await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint", [shopId]);
+        await tx.run("DELETE FROM shops WHERE id = $1::bigint", [shopId]);
+        return false;
+      });
+    },
+  };
+}
+
+/** Removes some of a shop's rows. @returns how many, 0 if none is left */
+function removeStep(tx: Queries, { name, key, text, keptRows = NO_ROWS }: LargeTable, shopId: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM ${name} WHERE shop_id = $1::bigint AND (${key}) IN (
+       SELECT ${key} FROM (
+         SELECT ${key}, sum(size) OVER (ORDER BY ${key} ROWS UNBOUNDED PRECEDING) - size AS bytes_before FROM (
+           SELECT ${key}, octet_length(${text}) AS size FROM ${name}
+           WHERE shop_id = $1::bigint AND NOT (${keptRows}) ORDER BY ${key} LIMIT ${ROWS_PER_STEP}
+         ) AS rows_of_step
+       ) AS sized WHERE bytes_before < ${BYTES_PER_STEP}
+     )`,
+    [shopId],
+  );
+}

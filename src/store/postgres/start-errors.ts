@@ -1,0 +1,56 @@
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { StoreError } from "../store-error.ts";
+import { nameOf, type ServerAddress } from "./address.ts";
+import { isConnectionLost, isRefused, isTlsRefusal, sqlState } from "./errors.ts";
+
+/**
+ * What to tell the user of an error while the database is opened: what is wrong and what to do. The server's own words
+ * are part of it where we know no better; they have no password.
+ */
+export function startError(thrown: unknown, address: ServerAddress): unknown {
+  if (thrown instanceof SdsError) return thrown;
+  const cause = thrown instanceof StoreError ? thrown.cause : thrown;
+  const name = nameOf(address);
+  const isOfDatabase =
+    thrown instanceof StoreError || sqlState(cause) !== "" || isRefused(cause) || isConnectionLost(cause);
+  const advice =
+    adviceFor(cause, name, address) ?? (isOfDatabase ? `${name} cannot be used: ${messageOf(cause)}` : undefined);
+  return advice === undefined ? thrown : new SdsError("failed", advice, { cause });
+}
+
+function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): string | undefined {
+  const state = sqlState(thrown);
+  const said = messageOf(thrown);
+  if (isTlsRefusal(thrown)) return certificateAdvice(thrown, name);
+  if (state === "28P01")
+    return password === ""
+      ? `${name} wants a password: put it into the database address, or into the file of PGPASSFILE`
+      : `${name} refuses the user or the password of the database address: correct them`;
+  if (state.startsWith("28")) return `${name} lets nobody in with this user from this machine: ${said}`;
+  if (state === "3D000") return `the server has no such database as ${name}: create it`;
+  if (state === "42501" || state === "3F000")
+    return (
+      `the user of the database address lacks a right in ${name}: ${said}. ` +
+      "Make it the owner of the database, or grant it CREATE and USAGE on the schema"
+    );
+  if (state === "53300") return `${name} has too many connections already: raise max_connections of the server`;
+  if (state === "57P03") return `${name} does not accept connections now: ${said}. Try again in a moment`;
+  if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_TIMEOUT")
+    return `${name} does not answer: check the host and the port of the database address, and firewalls in between`;
+  if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_REFUSED")
+    return `there is no connection to ${name}: start the server, or correct the host and the port of the database address`;
+  return undefined;
+}
+
+function certificateAdvice(thrown: unknown, name: string): string {
+  const code = codeOf(thrown);
+  if (code === "ERR_POSTGRES_TLS_NOT_AVAILABLE")
+    return `${name} has no TLS: turn it on in the server, with a certificate for its name`;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return `the certificate of ${name} is for another name: use that name in the database address`;
+  if (code === "CERT_HAS_EXPIRED") return `the certificate of ${name} has expired: renew it`;
+  return (
+    `the certificate of ${name} is not trusted (${messageOf(thrown)}): name the file with the certificate of its ` +
+    "authority in the parameter sslrootcert of the database address"
+  );
+}

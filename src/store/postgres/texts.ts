@@ -1,0 +1,117 @@
+import type { TextChange } from "../../domain/commit.ts";
+import { REWARD_TOPIC } from "../../domain/event-queue.ts";
+import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
+import type { ShopRef } from "../../domain/shop.ts";
+import { type Parameter, type Queries, together } from "./database.ts";
+
+export type TextKey = string | number;
+
+interface TextColumns {
+  table: string;
+  key: string;
+  keyType: "text" | "bigint";
+  text: string;
+  where: string;
+}
+
+/** Where the stored texts are that can hold a person's data. */
+const PLACES: Record<TextPlace, TextColumns> = {
+  delivery: {
+    table: "deliveries",
+    key: "number",
+    keyType: "bigint",
+    text: "body",
+    where: `kind = 'webhook' AND topic = '${REWARD_TOPIC}'`,
+  },
+  reward: { table: "occurrences", key: "id", keyType: "text", text: "json", where: "type = 'reward'" },
+  inbox: { table: "inbox", key: "number", keyType: "bigint", text: "body", where: "true" },
+  intake: { table: "intake_parts", key: "number", keyType: "bigint", text: "records", where: "true" },
+};
+
+const STATEMENTS = {
+  delivery: statementsOf(PLACES.delivery),
+  reward: statementsOf(PLACES.reward),
+  inbox: statementsOf(PLACES.inbox),
+  intake: statementsOf(PLACES.intake),
+} satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
+
+/** The texts to look at: those with higher keys, up to one of them, if there is one, and of later changes of the shop. */
+interface TextRange {
+  above: TextKey;
+  upTo?: TextKey | undefined;
+  /** Only rewards have the number of a change. */
+  changedAfter?: number;
+}
+
+/** The last key of a slice of some texts; undefined if fewer are left. */
+export async function endOfSlice(
+  queries: Queries,
+  shopId: number,
+  place: TextPlace,
+  above: TextKey,
+  size: number,
+): Promise<TextKey | undefined> {
+  return (await queries.get<{ key: TextKey }>(STATEMENTS[place].end, [shopId, above, size]))?.key;
+}
+
+/** The texts of a range that contain a name of one of the people. The name can be part of a longer one. */
+export async function textsInRange(
+  queries: Queries,
+  shop: ShopRef,
+  place: TextPlace,
+  people: ReadonlySet<string>,
+  { above, upTo, changedAfter = 0 }: TextRange,
+): Promise<StoredText[]> {
+  const names = Array.from(people, (gid) => searchTexts(shop.domain, gid)[place]).flat();
+  const parameters: Parameter[] = [shop.id, above, names, ...(place === "reward" ? [changedAfter] : [])];
+  const { search, searchUpTo } = STATEMENTS[place];
+  const found = await (upTo === undefined
+    ? queries.all<{ key: TextKey; text: string }>(search, parameters)
+    : queries.all<{ key: TextKey; text: string }>(searchUpTo, [...parameters, upTo]));
+  return found.map((each) => ({ place, ...each }));
+}
+
+/** Those of the texts that are there, as they are now. */
+export async function textsOf(
+  queries: Queries,
+  shopId: number,
+  place: TextPlace,
+  keys: readonly TextKey[],
+): Promise<StoredText[]> {
+  if (keys.length === 0) return [];
+  const found = await queries.all<{ key: TextKey; text: string }>(STATEMENTS[place].read, [shopId, keys]);
+  return found.map((each) => ({ place, ...each }));
+}
+
+/** Replaces texts, and the keys of rewards, in the caller's transaction. */
+export async function writeTexts(tx: Queries, shopId: number, changes: readonly TextChange[]): Promise<void> {
+  await together(
+    TEXT_PLACES.map(async (place) => {
+      const changed = changes.filter(({ before }) => before.place === place);
+      if (changed.length === 0) return;
+      const before = changed.map((each) => each.before.key);
+      const after = changed.map((each) => each.after.key);
+      await tx.run(STATEMENTS[place].write, [shopId, before, after, changed.map((each) => each.after.text)]);
+    }),
+  );
+}
+
+function statementsOf({ table, key, keyType, text, where }: TextColumns) {
+  const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
+  const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
+  const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
+  // A long text is read once, however many names are looked for: OFFSET keeps the server from reading it for each.
+  const search = (bound: string) =>
+    `SELECT key, text FROM (SELECT ${read}, ${text} || '' AS text ${range}${changed}${bound} OFFSET 0) AS texts
+     WHERE EXISTS (SELECT 1 FROM unnest($3::text[]) AS name WHERE strpos(text, name) > 0)`;
+  return {
+    end: `SELECT ${read} ${range} ORDER BY ${table}.${key} OFFSET $3::bigint - 1 LIMIT 1`,
+    search: search(""),
+    searchUpTo: search(` AND ${key} <= ${upTo}::${keyType}`),
+    read: `SELECT ${read}, ${text} AS text FROM ${table}
+      WHERE shop_id = $1::bigint AND ${where} AND ${key} = ANY($2::${keyType}[])`,
+    write: `UPDATE ${table} SET ${text} = changed.text, ${key} = changed.after
+      FROM unnest($2::${keyType}[], $3::${keyType}[], $4::text[]) AS changed (before, after, text)
+      WHERE shop_id = $1::bigint AND ${where} AND ${key} = changed.before`,
+  };
+}

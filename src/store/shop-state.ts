@@ -1,0 +1,36 @@
+import type { ShopState } from "../domain/commit.ts";
+import type { Topic } from "../domain/event.ts";
+import type { Plan } from "../domain/shop.ts";
+import type { TriggerHandle } from "../domain/trigger.ts";
+
+/** What a commit has to know of a shop, as it is stored. */
+export interface StoredState {
+  plan: Plan;
+  url: string | null;
+  /** JSON; null without an endpoint. */
+  topics: string | null;
+  /** JSON. */
+  triggers: string;
+  secretVersion: number | null;
+  /** An engine without booleans has 0 and 1. */
+  isConnected: number | boolean;
+  changeCount: number;
+  customers: number;
+  subscriptions: number;
+  orders: number;
+}
+
+export function stateOf(stored: StoredState): ShopState {
+  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount } = stored;
+  const { customers, subscriptions, orders } = stored;
+  return {
+    plan,
+    url,
+    topics: topics === null ? [] : (JSON.parse(topics) as Topic[]),
+    secretVersion,
+    triggers: JSON.parse(triggers) as TriggerHandle[],
+    isConnected: Boolean(isConnected),
+    changeCount,
+    counts: { customers, subscriptions, orders },
+  };
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { createMember, LEASE_MS, type Membership, soleMember } from "../../src/cluster/membership.ts";
+import { PARTITIONS, partitionsFor } from "../../src/domain/partition.ts";
+import { createLog } from "../../src/log.ts";
+import type { NodeStore } from "../../src/store/nodes.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type Engine, engines } from "../conformance/engines.ts";
+
+const log = createLog("error", { write: () => true }, Date.now);
+const [postgres] = engines().filter(({ name }) => name === "postgres");
+
+test("a process that has the database to itself works for every shop", async () => {
+  const member = soleMember();
+  expect([member.owns(1), member.leads, member.hold(1) !== undefined]).toEqual([true, true, true]);
+});
+
+/** Nodes on one database, whose clock stands still until the test moves it. */
+async function openNodes(engine: Engine, count: number) {
+  const { store, reopen } = await engine.open();
+  const stores: Store[] = [store];
+  while (stores.length < count) stores.push(await reopen());
+  const clock = { ms: 0 };
+  const gained: number[] = [];
+  const nodes = stores.map(({ nodes }) => nodes as NodeStore);
+  const members = nodes.map((each, index) =>
+    createMember({ nodes: each, clock: () => clock.ms, log, onGained: () => gained.push(index) }),
+  );
+  return { stores, nodes, members, clock, gained };
+}
+
+/** The shops, one of each partition, that a node works for. */
+function owned(member: Membership): number[] {
+  return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.owns(shop));
+}
+
+describe.if(postgres !== undefined)("nodes on one PostgreSQL database", () => {
+  const engine = postgres as Engine;
+
+  test("a node alone works for every shop, and for none before its first beat", async () => {
+    const { members, gained } = await openNodes(engine, 1);
+    const [a] = members as [Membership];
+    expect([owned(a).length, a.leads]).toEqual([0, false]);
+    await a.beat();
+    expect([owned(a).length, a.leads, gained]).toEqual([PARTITIONS, true, [0]]);
+  });
+
+  test("several share the shops out: each shop has one node, also while they do not agree yet", async () => {
+    const { members, nodes } = await openNodes(engine, 3);
+    const [a, b, c] = members as [Membership, Membership, Membership];
+    await a.beat();
+    await b.beat();
+    // b knows a, but a does not know b yet, and keeps everything.
+    expect([owned(a).length, owned(b).length]).toEqual([PARTITIONS, 0]);
+    for (let beat = 0; beat < 3; beat += 1) {
+      await Promise.all([a.beat(), b.beat(), c.beat()]);
+      const all = [a, b, c].flatMap(owned);
+      expect(new Set(all).size).toBe(all.length);
+    }
+    const ids = nodes.map(({ id }) => id);
+    for (const [index, member] of [a, b, c].entries())
+      expect(owned(member)).toEqual([...partitionsFor(ids[index] ?? "", ids)]);
+    expect([a, b, c].filter(({ leads }) => leads).length).toBe(1);
+  });
+
+  test("work that is held stays with its node until it ends", async () => {
+    const { members } = await openNodes(engine, 2);
+    const [a, b] = members as [Membership, Membership];
+    await a.beat();
+    const ends = owned(a).map((shop) => a.hold(shop));
+    for (let beat = 0; beat < 3; beat += 1) {
+      await b.beat();
+      await a.beat();
+    }
+    expect(owned(b)).toEqual([]);
+    // What goes to the other node gets no new work meanwhile.
+    expect(owned(a).length).toBeLessThan(PARTITIONS);
+    for (const end of ends) end?.();
+    await a.beat();
+    await b.beat();
+    expect(owned(a).length + owned(b).length).toBe(PARTITIONS);
+    expect(owned(b).length).toBeGreaterThan(0);
+  });
+
+  test("a node that cannot reach the database stops before its leases end", async () => {
+    const { members, nodes, clock } = await openNodes(engine, 1);
+    const [a] = members as [Membership];
+    await a.beat();
+    const [node] = nodes as [NodeStore];
+    node.beat = async () => {
+      throw new Error("no network");
+    };
+    clock.ms += LEASE_MS - 3_000;
+    await a.beat();
+    expect(owned(a).length).toBe(PARTITIONS);
+    clock.ms += 1_000;
+    expect([owned(a).length, a.leads, a.hold(1)]).toEqual([0, false, undefined]);
+  });
+
+  test("a node that leaves hands everything over at once", async () => {
+    const { members } = await openNodes(engine, 2);
+    const [a, b] = members as [Membership, Membership];
+    await a.beat();
+    await a.leave();
+    await b.beat();
+    expect([owned(a).length, owned(b).length]).toEqual([0, PARTITIONS]);
+  });
+
+  test("a lease is given to another node only when it has ended", async () => {
+    const { nodes } = await openNodes(engine, 2);
+    const [a, b] = nodes as [NodeStore, NodeStore];
+    expect(await a.lease([1, 2], [], 60_000)).toEqual([1, 2]);
+    expect(await b.lease([2, 3], [], 60_000)).toEqual([3]);
+    // A lease of no length has ended when the next statement runs.
+    expect(await a.lease([2], [1], -1)).toEqual([2]);
+    expect(await b.lease([1, 2], [], 60_000)).toEqual([1, 2]);
+    const { handOvers } = await a.status();
+    expect(handOvers).toBe(2);
+  });
+
+  test("operators see the nodes, and how many shops each works for", async () => {
+    const { stores, nodes, members } = await openNodes(engine, 2);
+    const [a, b] = members as [Membership, Membership];
+    for (const name of ["a", "b", "c"])
+      await stores[0]?.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, 1);
+    for (const [index, node] of nodes.entries()) node.describe({ address: `http://node-${index}`, version: "1" });
+    for (let beat = 0; beat < 3; beat += 1) for (const member of [a, b]) await member.beat();
+    const { nodes: shown } = await (nodes[0] as NodeStore).status();
+    expect(shown.map(({ address, isAlive }) => [address, isAlive])).toEqual([
+      ["http://node-0", true],
+      ["http://node-1", true],
+    ]);
+    expect(shown.reduce((sum, { shops }) => sum + shops, 0)).toBe(3);
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type TestApp, temporaryFolder, testApp } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { signInPath, visit } from "../support/visitor.ts";
+
+const KEY = /cad_pk_[0-9a-f]{48}/;
+const WRONG = `/admin/sign-in?token=${"A".repeat(43)}`;
+
+/** The settings of two nodes on one database. */
+const ENGINES: [name: string, env: () => Promise<Record<string, string>>][] = [
+  ["sqlite", async () => ({ SDS_DATA: join(temporaryFolder(), "data") })],
+  ["postgres", postgresSettings],
+];
+
+async function postgresSettings(): Promise<Record<string, string>> {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no server");
+  const url = await server.createDatabase();
+  afterTest(() => server.dropDatabase(url));
+  return { SDS_DATABASE_URL: url, SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key") };
+}
+
+describe.each(ENGINES.filter(([name]) => name === "sqlite" || hasPostgres()))(
+  "%s: the settings page of two nodes",
+  (_name, settings) => {
+    /** Two nodes, and a visitor whose requests reach them in turn. */
+    async function opened() {
+      const env = await settings();
+      const nodes: [TestApp, TestApp] = [await testApp(env), await testApp(env)];
+      let requests = 0;
+      const request: TestApp["request"] = (path, init) => (nodes[requests++ % 2] as TestApp).request(path, init);
+      const balanced = { ...nodes[0], request };
+      const { shop } = await nodes[0].addShop();
+      return { nodes, balanced, shop, visitor: await visit(balanced, shop) };
+    }
+
+    test("shows a new key that the other node made, once", async () => {
+      const { nodes, visitor, shop } = await opened();
+      const headers = { Cookie: visitor.cookie };
+      const post = { method: "POST", headers, body: new URLSearchParams({ csrf: visitor.csrf, label: "New" }) };
+      expect((await nodes[0].request("/admin/keys", post)).status).toBe(303);
+      const html = async (node: TestApp) => (await node.request("/admin/keys", { headers })).text();
+      const key = KEY.exec(await html(nodes[1]))?.[0] ?? "";
+      expect(key).not.toBe("");
+      for (const node of nodes) expect(await html(node)).not.toMatch(KEY);
+      const read = { headers: { Authorization: `Bearer ${key}` } };
+      await nodes[0].app.store.keys.revoke(shop.id, key.slice(0, 15), nodes[0].clock.now());
+      for (const node of nodes) expect((await node.request("/api/v1/customers", read)).status).toBe(401);
+    });
+
+    test("accepts a form that is posted to both at once on one of them", async () => {
+      const { nodes, visitor, shop } = await opened();
+      const fields = { csrf: visitor.csrf, label: "Twice", once: crypto.randomUUID() };
+      const posts = Array.from({ length: 6 }, () => visitor.post("/admin/keys", fields));
+      const statuses = (await Promise.all(posts)).map(({ status }) => status);
+      expect(statuses.toSorted()).toEqual([303, 403, 403, 403, 403, 403]);
+      const keys = await nodes[1].app.store.keys.list(shop.id);
+      expect(keys.filter(({ label }) => label === "Twice")).toHaveLength(1);
+    });
+
+    test("allows no more wrong sign-in links than one node, and a right one is not counted", async () => {
+      const { nodes, balanced, shop } = await opened();
+      for (let n = 0; n < 4; n += 1) {
+        expect((await balanced.request(await signInPath(balanced, shop))).status).toBe(200);
+        expect((await balanced.request(WRONG)).status).toBe(401);
+      }
+      const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await balanced.request(WRONG)).status));
+      expect(statuses.toSorted()).toEqual([401, ...Array.from({ length: 7 }, () => 429)]);
+      for (const node of nodes) {
+        node.clock.ms += 60_000;
+        expect((await node.request(await signInPath(node, shop))).status).toBe(200);
+      }
+    });
+
+    test("ends a session on both", async () => {
+      const { nodes, visitor } = await opened();
+      await visitor.post("/admin/sign-out");
+      for (const node of nodes)
+        expect((await node.request("/admin/keys", { headers: { Cookie: visitor.cookie } })).status).toBe(401);
+    });
+  },
+);

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { failures } from "../../conformance/fixtures.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { openDatabase, testServer, withPort } from "../../support/postgres-connections.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+
+const DEADLINE_MS = 400;
+const lost = { name: "StoreError", reason: "lost", message: "the database did not answer within 0.4 s" };
+const unhandled: unknown[] = [];
+const note = (thrown: unknown) => unhandled.push(thrown);
+
+beforeAll(() => {
+  process.on("unhandledRejection", note);
+});
+afterAll(() => {
+  process.off("unhandledRejection", note);
+});
+
+async function behindProxy(options = {}) {
+  const { url } = await testServer();
+  const proxy = await startFaultyProxy(Number(new URL(url).port));
+  return { proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
+}
+
+async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows everything", () => {
+  test("fails what is under way when the deadline is over, and then works on new connections", async () => {
+    const { proxy, db } = await behindProxy();
+    await Promise.all([1, 2, 3, 4].map((n) => db.get("SELECT $1::bigint", [n])));
+    proxy.isSwallowing = true;
+    let late: unknown;
+    const failed = await failures([
+      db.get("SELECT 1 AS one"),
+      db.run("UPDATE pg_class SET relname = relname WHERE relname = $1::text", ["none"]),
+      db.transaction((tx) => tx.get("SELECT 2 AS two")),
+      db.transaction(async (tx) => {
+        try {
+          await tx.get("SELECT 3 AS three");
+        } finally {
+          late = await tx.get("SELECT 4 AS four").catch((thrown: unknown) => thrown);
+        }
+      }),
+    ]);
+    expect(failed).toMatchObject([lost, lost, lost, lost]);
+    proxy.isSwallowing = false;
+    expect(await elapsedMs(() => db.get("SELECT 1 AS one"))).toBeLessThan(300);
+    expect(await db.transaction((tx) => tx.get<{ two: number }>("SELECT 2 AS two"))).toEqual({ two: 2 });
+    expect(late).toBeInstanceOf(Error);
+    await db.close();
+    expect(unhandled).toEqual([]);
+  });
+
+  test("closes soon", async () => {
+    const { proxy, db } = await behindProxy({ deadlineMs: 30_000 });
+    await db.get("SELECT 1 AS one");
+    proxy.isSwallowing = true;
+    const working = failures([db.get("SELECT 1 AS one"), db.transaction((tx) => tx.get("SELECT 2 AS two"))]);
+    await Bun.sleep(20);
+    expect(await elapsedMs(() => db.close())).toBeLessThan(2_500);
+    expect(await working).toMatchObject([{ reason: "lost" }, { reason: "lost" }]);
+    expect(unhandled).toEqual([]);
+  });
+
+  test("refuses what comes after it was closed, and what waited", async () => {
+    const { db } = await behindProxy({ connections: 1 });
+    const [first, second] = [db.get("SELECT pg_sleep($1::float8)", [0.1]), db.get("SELECT 1 AS one")];
+    const waiting = failures([first, second]);
+    await Bun.sleep(20);
+    await db.close();
+    expect(await waiting).toMatchObject([undefined, { reason: "lost", message: "the database was closed" }]);
+    expect(await failures([db.get("SELECT 1 AS one"), db.transaction(async () => 1)])).toMatchObject([
+      { reason: "lost" },
+      { reason: "lost" },
+    ]);
+  });
+});
+
+describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
+  test("begins when it has a connection, so that waiting for one costs no connection", async () => {
+    const { proxy, db } = await behindProxy({ connections: 1 });
+    const pid = () => db.get<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    const before = await pid();
+    // Each needs a bit less than the server's own limit, all together more than the deadline.
+    await Promise.all([1, 2, 3, 4].map(() => db.get("SELECT pg_sleep($1::float8)", [0.2])));
+    expect(await pid()).toEqual(before as never);
+    expect(proxy.count()).toBe(1);
+  });
+
+  test("begins again at each answer of a transaction", async () => {
+    const { db } = await behindProxy();
+    const slow = db.transaction(async (tx) => {
+      for (let n = 0; n < 3; n += 1) await tx.get("SELECT pg_sleep($1::float8)", [0.2]);
+      return "done";
+    });
+    expect(await slow).toBe("done");
+  });
+
+  test("is longer than the server's own limits, which end a statement without a new connection", async () => {
+    const { db } = await behindProxy({ connections: 1 });
+    const pid = () => db.get<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+    const before = await pid();
+    const [failed] = await failures([db.get("SELECT pg_sleep($1::float8)", [5])]);
+    expect(failed).toMatchObject({ reason: "busy", message: "canceling statement due to statement timeout" });
+    expect(await pid()).toEqual(before as never);
+  });
+
+  test("is not the time that it waits for a connection: that ends with `busy`", async () => {
+    const { db } = await behindProxy({ connections: 1, waitMs: 50 });
+    const [, failed] = await failures([db.get("SELECT pg_sleep($1::float8)", [0.2]), db.get("SELECT 1 AS one")]);
+    expect(failed).toMatchObject({ reason: "busy", message: "all connections to the database are in use" });
+    expect(await db.get<{ one: number }>("SELECT 1 AS one")).toEqual({ one: 1 });
+  });
+
+  test("sets limits of the server, and the server ends connections to a node that is gone", async () => {
+    const { url } = await testServer();
+    const db = openDatabase(url, { deadlineMs: 10_000 });
+    const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
+    const settings = await Promise.all(
+      names.map((name) => db.get<{ value: string }>("SELECT current_setting($1::text) AS value", [name])),
+    );
+    expect(settings.map((setting) => setting?.value)).toEqual(["8s", "4s", "4s", "30"]);
+  });
+});

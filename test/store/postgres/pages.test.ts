@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import type { Position } from "../../../src/domain/cursor.ts";
+import { MAX_PAGE_BYTES } from "../../../src/store/pages.ts";
+import { parseServerAddress } from "../../../src/store/postgres/address.ts";
+import { openPostgresStore } from "../../../src/store/postgres/postgres-store.ts";
+import { parsePage } from "../../conformance/fixtures.ts";
+import { randomBytes, START, temporaryFolder } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
+import { subscription } from "../../support/records.ts";
+
+const KIB = 1_024;
+
+/** A shop with a subscription for each size. Rows that were copied from an older version have any size. */
+async function shopWithRows(sizes: readonly number[]) {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no server");
+  const url = await server.createDatabase();
+  afterTest(() => server.dropDatabase(url));
+  const address = parseServerAddress(url, null);
+  const masterKeyFile = join(temporaryFolder(), "master.key");
+  const store = await openPostgresStore({
+    address,
+    masterKeyFile,
+    random: randomBytes,
+    now: Date.now,
+    sleep: Bun.sleep,
+  });
+  afterTest(() => store.close());
+  const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);
+  await store.mirror.applyRecords([{ shop, records: sizes.map((_, n) => subscription(n)) }], START);
+  const sql = new SQL(url, { max: 1 });
+  afterTest(() => sql.close());
+  const ids: string[] = [];
+  for (const [n, { id, json }] of (await sql.unsafe("SELECT id, json FROM subscriptions ORDER BY id")).entries()) {
+    const row = JSON.parse(json);
+    row.lines[0].title = "";
+    row.lines[0].title = "x".repeat(Math.max(0, (sizes[n] ?? 0) - JSON.stringify(row).length));
+    await sql.unsafe("UPDATE subscriptions SET json = $1 WHERE id = $2", [JSON.stringify(row), id]);
+    ids.unshift(id);
+  }
+
+  async function walk(limit: number) {
+    const found: unknown[] = [];
+    const bytes: number[] = [];
+    for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+      const page = await store.pages.list(shop.id, "subscriptions", limit, after);
+      found.push(...parsePage(page?.rows ?? new Uint8Array()).map(({ id }) => id));
+      bytes.push(page?.rows.byteLength ?? 0);
+      after = page?.end ?? null;
+    }
+    return { found, bytes };
+  }
+  return { walk, ids };
+}
+
+test.skipIf(!hasPostgres())("a row above 8 MiB is a page of its own", async () => {
+  const { walk, ids } = await shopWithRows([0, 9_000 * KIB, 0, 9_000 * KIB, 9_000 * KIB, 0, 0]);
+  for (const limit of [1, 3, 250]) {
+    const { found, bytes } = await walk(limit);
+    expect(found).toEqual(ids);
+    expect(bytes.filter((each) => each > MAX_PAGE_BYTES)).toHaveLength(3);
+    expect(Math.max(...bytes)).toBeLessThanOrEqual(9_000 * KIB);
+  }
+});
+
+test.skipIf(!hasPostgres())(
+  "a page of rows just below and just above what is surely within 8 MiB is whole",
+  async () => {
+    const { walk, ids } = await shopWithRows(
+      Array.from({ length: 252 }, (_, n) => Math.floor(MAX_PAGE_BYTES / 252) - 1 + (n % 2)),
+    );
+    const { found, bytes } = await walk(250);
+    expect(found).toEqual(ids);
+    expect(bytes).toHaveLength(2);
+    expect(Math.max(...bytes)).toBeLessThanOrEqual(MAX_PAGE_BYTES);
+  },
+);

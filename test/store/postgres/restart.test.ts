@@ -1,0 +1,180 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { Database } from "../../../src/store/postgres/database.ts";
+import { failures } from "../../conformance/fixtures.ts";
+import { afterTest } from "../../support/cleanup.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+
+const lost = { name: "StoreError", reason: "lost" };
+
+async function openTable(url: string): Promise<Database> {
+  const db = openDatabase(url, { waitMs: 10_000 });
+  await db.run("DROP TABLE IF EXISTS noted");
+  await db.run("CREATE TABLE noted (value bigint)");
+  return db;
+}
+
+const note = (db: Pick<Database, "run">, value: number) =>
+  db.run("INSERT INTO noted (value) VALUES ($1::bigint)", [value]);
+
+async function notedIn(db: Database): Promise<number[]> {
+  const rows = await db.all<{ value: number }>("SELECT value::float8 AS value FROM noted ORDER BY noted.value");
+  return rows.map(({ value }) => value);
+}
+
+describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
+  let server: PostgresProcess;
+  beforeAll(async () => {
+    // With its usual settings: what it has acknowledged must be there after a crash.
+    server = await startPostgres({ fsync: "on", full_page_writes: "on" });
+  });
+
+  for (const signal of ["SIGINT", "SIGKILL"] as const) {
+    test(`after ${signal} is used again: reads and transactions are repeated, nothing acknowledged is lost`, async () => {
+      const db = await openTable(server.url);
+      let runs = 0;
+      let stop = false;
+      afterTest(() => {
+        stop = true;
+      });
+      const acknowledged: number[] = [];
+      const unknown: number[] = [];
+      const writer = async (first: number) => {
+        for (let value = first; !stop; value += 10, await Bun.sleep(1)) {
+          await note(db, value).then(
+            () => acknowledged.push(value),
+            () => unknown.push(value),
+          );
+        }
+      };
+      const writers = [1, 2].map(writer);
+      const reading = db.get<{ one: number }>("SELECT 1 AS one, pg_sleep($1::float8)", [0.4]);
+      const inTransaction = db.transaction(async (tx) => {
+        runs += 1;
+        await note(tx, 0);
+        await tx.get("SELECT pg_sleep($1::float8)", [0.4]);
+        return "committed";
+      });
+      await Bun.sleep(150);
+      await server.stop(signal);
+      await Bun.sleep(100);
+      await server.start();
+      expect(await reading).toMatchObject({ one: 1 });
+      expect([await inTransaction, runs]).toEqual(["committed", 2]);
+      await Bun.sleep(100);
+      stop = true;
+      await Promise.all(writers);
+      const noted = await notedIn(db);
+      expect(noted.filter((value) => value === 0)).toHaveLength(1);
+      expect(acknowledged.filter((value) => !noted.includes(value))).toEqual([]);
+      // At most one of each writer was under way, and none was written twice.
+      expect(unknown.length).toBeLessThanOrEqual(2);
+      expect(new Set(noted).size).toBe(noted.length);
+      await db.close();
+    });
+  }
+
+  test("that stays away is `lost` after the wait, and is used when it is back", async () => {
+    const db = openDatabase(server.url, { waitMs: 300 });
+    await db.get("SELECT 1 AS one");
+    await server.stop();
+    const failed = await failures([
+      db.get("SELECT 1 AS one"),
+      db.run("UPDATE noted SET value = $1::bigint", [1]),
+      db.transaction((tx) => tx.get("SELECT 1 AS one")),
+    ]);
+    expect(failed).toMatchObject([lost, lost, lost]);
+    const begun = db.run("CREATE TABLE IF NOT EXISTS noted (value bigint)");
+    await server.start();
+    await begun;
+  });
+});
+
+describe.skipIf(!hasPostgres())("a connection that is cut", () => {
+  async function behindProxy() {
+    const url = await emptyDatabase();
+    const proxy = await startFaultyProxy(Number(new URL(url).port));
+    return { proxy, db: await openTable(withPort(url, proxy.port)) };
+  }
+
+  test("while it commits leaves it open whether that happened: `lost`, and no second run", async () => {
+    const { proxy, db } = await behindProxy();
+    let runs = 0;
+    const [failed] = await failures([
+      db.transaction(async (tx) => {
+        runs += 1;
+        await note(tx, runs);
+        proxy.cutAtAnswer = "COMMIT\0";
+      }),
+    ]);
+    expect(failed).toMatchObject(lost);
+    expect([runs, await notedIn(db)]).toEqual([1, [1]]);
+  });
+
+  test("while it writes leaves it open too", async () => {
+    const { proxy, db } = await behindProxy();
+    proxy.cutAtAnswer = "INSERT 0 1\0";
+    expect(await failures([note(db, 1)])).toMatchObject([lost]);
+    expect(await notedIn(db)).toEqual([1]);
+  });
+
+  test("before it commits costs nothing: the transaction is run again", async () => {
+    const { proxy, db } = await behindProxy();
+    let runs = 0;
+    proxy.cutAtAnswer = "INSERT 0 1\0";
+    const result = await db.transaction(async (tx) => {
+      runs += 1;
+      await note(tx, runs);
+      return runs;
+    });
+    expect([result, await notedIn(db)]).toEqual([2, [2]]);
+  });
+
+  test("by the server, while its transaction works, costs nothing either", async () => {
+    const { db } = await behindProxy();
+    let runs = 0;
+    await db.transaction(async (tx) => {
+      runs += 1;
+      await note(tx, runs);
+      const own = await tx.get<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      if (runs === 1) await db.get("SELECT pg_terminate_backend($1::int)", [own?.pid ?? 0]);
+      await Bun.sleep(20);
+      await note(tx, runs);
+    });
+    expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
+  });
+
+  test("of a transaction that was idle for too long is noticed, and it is run again", async () => {
+    const url = await emptyDatabase();
+    const db = await openTable(url);
+    const hasty = openDatabase(url, { deadlineMs: 500 });
+    let runs = 0;
+    await hasty.transaction(async (tx) => {
+      runs += 1;
+      await note(tx, runs);
+      if (runs === 1) await Bun.sleep(400);
+      await note(tx, runs);
+    });
+    expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
+  });
+});
+
+describe.skipIf(!hasPostgres())("a server that only reads", () => {
+  test("gets new connections, as after a switch to another server, and the write is repeated", async () => {
+    const url = await emptyDatabase();
+    const db = await openTable(url);
+    const name = new URL(url).pathname.slice(1);
+    await db.run(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const reader = openDatabase(url, { connections: 1 });
+    await reader.get("SELECT 1 AS one");
+    const writing = note(reader, 1);
+    // This connection is older than the setting.
+    await db.run(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+    expect(await writing).toBe(1);
+    await db.run(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const other = openDatabase(url, { waitMs: 50 });
+    expect(await failures([note(other, 2), other.transaction((tx) => note(tx, 3))])).toMatchObject([lost, lost]);
+  });
+});

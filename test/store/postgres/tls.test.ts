@@ -1,0 +1,106 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseServerAddress } from "../../../src/store/postgres/address.ts";
+import { openConnections } from "../../../src/store/postgres/database.ts";
+import { startError } from "../../../src/store/postgres/start-errors.ts";
+import { testServer } from "../../support/postgres-connections.ts";
+import { type PostgresProcess, runAsServer, startPostgres } from "../../support/postgres-process.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+
+const KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+/** An authority of its own, and a certificate of it for the name localhost alone. */
+const MAKE_CERTIFICATES = `set -e
+openssl req -x509 ${KEY} -keyout authority.key -out authority.pem -days 2 -subj "/CN=test authority"
+openssl req ${KEY} -keyout server.key -out server.csr -subj /CN=localhost
+echo subjectAltName=DNS:localhost > names
+openssl x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial -out server.pem -days 2 -extfile names`;
+
+const canRun = hasPostgres() && Bun.which("openssl") !== null;
+
+describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
+  let server: PostgresProcess;
+  let authority: string;
+
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sds-test-tls-"));
+    chmodSync(folder, 0o777);
+    runAsServer(["sh", "-c", MAKE_CERTIFICATES], folder);
+    authority = join(folder, "authority.pem");
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+    server = await startPostgres({
+      ssl: "on",
+      ssl_cert_file: join(folder, "server.pem"),
+      ssl_key_file: join(folder, "server.key"),
+      log_connections: "on",
+      logging_collector: "on",
+      log_directory: "log",
+      log_filename: "connections",
+    });
+  });
+
+  /** Whether a connection with this address is encrypted. @throws what the user would see */
+  async function isEncrypted(host: string, parameters: Record<string, string>, port = new URL(server.url).port) {
+    const text = `postgres://postgres:hidden@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;
+    const address = parseServerAddress(text, null);
+    const shared = { connections: 1, deadlineMs: 2_000, waitMs: 0, isPooled: false, sleep: Bun.sleep };
+    const db = openConnections({ address, ...shared });
+    try {
+      const found = await db.get<{ ssl: boolean }>("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+      return found?.ssl;
+    } catch (thrown) {
+      throw startError(thrown, address);
+    } finally {
+      await db.close();
+    }
+  }
+
+  test("is used where the certificate is of the named authority and for the host", async () => {
+    expect(await isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority })).toBe(true);
+    expect(await isEncrypted("localhost", {})).toBe(false);
+  });
+
+  test("refuses a certificate for another name, and one of an authority that nobody named", async () => {
+    const log = join(server.folder, "data/log/connections");
+    const before = readFileSync(log, "utf8").length;
+    await expect(isEncrypted("127.0.0.1", { sslmode: "verify-full", sslrootcert: authority })).rejects.toMatchObject({
+      code: "failed",
+      message: expect.stringMatching(/^the certificate of postgres:\/\/127\S+ is for another name: use that name/),
+    });
+    for (const named of [{}, { sslrootcert: "system" }])
+      await expect(isEncrypted("localhost", { sslmode: "verify-full", ...named })).rejects.toMatchObject({
+        code: "failed",
+        message: expect.stringMatching(/^the certificate of \S+ is not trusted .* in the parameter sslrootcert/),
+      });
+    // It never began to sign in there.
+    await isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority });
+    const signedIn = readFileSync(log, "utf8")
+      .slice(before)
+      .match(/connection authorized/g);
+    expect(signedIn).toHaveLength(1);
+  });
+
+  test("refuses a server that has none", async () => {
+    const { port } = new URL((await testServer()).url);
+    await expect(
+      isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority }, port),
+    ).rejects.toMatchObject({
+      code: "failed",
+      message: expect.stringMatching(/ has no TLS: turn it on in the server/),
+    });
+  });
+
+  test("needs a file with certificates where one is named", async () => {
+    const empty = join(server.folder, "empty.pem");
+    writeFileSync(empty, "");
+    for (const [file, reason] of [
+      [empty, "has no certificate in PEM"],
+      [join(server.folder, "none.pem"), "cannot be read: ENOENT"],
+    ] as const)
+      await expect(isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: file })).rejects.toMatchObject({
+        code: "invalid",
+        message: expect.stringContaining(`its sslrootcert ${reason}`),
+      });
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { SdsError } from "../../../src/domain/error.ts";
+import { type Database, type Queries, together } from "../../../src/store/postgres/database.ts";
+import { failures } from "../../conformance/fixtures.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+
+async function openTable(options = {}): Promise<Database & { url: string }> {
+  const url = await emptyDatabase();
+  const db = openDatabase(url, options);
+  await db.run("CREATE TABLE counters (id bigint PRIMARY KEY, value bigint NOT NULL)");
+  await db.run("INSERT INTO counters (id, value) VALUES (1, 0), (2, 0)");
+  return { ...db, url };
+}
+
+const add = (tx: Queries, id: number) => tx.run("UPDATE counters SET value = value + 1 WHERE id = $1::bigint", [id]);
+const insert = (tx: Queries, id: number) => tx.run("INSERT INTO counters (id, value) VALUES ($1::bigint, 0)", [id]);
+const divide = (tx: Queries, by: number) => tx.get("SELECT 1 / $1::bigint", [by]);
+
+async function values(db: Queries): Promise<number[]> {
+  const rows = await db.all<{ value: number }>("SELECT value::float8 AS value FROM counters ORDER BY id");
+  return rows.map(({ value }) => value);
+}
+
+for (const isPooled of [false, true]) {
+  describe.skipIf(!hasPostgres())(`PostgreSQL transactions${isPooled ? ", as behind a pooler" : ""}`, () => {
+    test("that lock each other out are run again", async () => {
+      const db = await openTable({ isPooled });
+      const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let runs = 0;
+      const both = async (tx: Queries, order: number[], mine: () => void, theirs: Promise<void>) => {
+        runs += 1;
+        await add(tx, order[0] ?? 0);
+        mine();
+        await theirs;
+        await add(tx, order[1] ?? 0);
+      };
+      await Promise.all([
+        db.transaction((tx) => both(tx, [1, 2], first.resolve, second.promise)),
+        db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
+      ]);
+      expect([runs, await values(db)]).toEqual([3, [2, 2]]);
+    });
+
+    test("that cannot be serialized are run again, six times at most", async () => {
+      const db = await openTable({ isPooled });
+      let runs = 0;
+      const fail = db.transaction(async (tx) => {
+        runs += 1;
+        await tx.script("DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'; END $$");
+      });
+      expect(await failures([fail])).toMatchObject([{ name: "StoreError", reason: "busy" }]);
+      expect(runs).toBe(6);
+    });
+
+    test("fail with the first error of statements that were sent together, not with what follows from it", async () => {
+      const db = await openTable({ isPooled });
+      const sendAll = (tx: Queries) => [add(tx, 1), insert(tx, 1), add(tx, 2), divide(tx, 0)];
+      const failed = await failures([
+        db.transaction((tx) => together(sendAll(tx))),
+        db.transaction((tx) => Promise.all(sendAll(tx))),
+        db.transaction(async (tx) => {
+          // The last one's error, which is "in failed transaction".
+          throw (await failures(sendAll(tx))).at(-1);
+        }),
+      ]);
+      const conflict = { name: "StoreError", reason: "conflict" };
+      expect(failed).toMatchObject([conflict, conflict, conflict]);
+      expect(await values(db)).toEqual([0, 0]);
+    });
+
+    test("commit nothing after a failure that the work ignores", async () => {
+      const db = await openTable({ isPooled });
+      const ignoring = db.transaction(async (tx) => {
+        await add(tx, 1);
+        await insert(tx, 1).catch(() => undefined);
+        return "went on";
+      });
+      expect(await failures([ignoring])).toMatchObject([{ reason: "conflict" }]);
+      expect(await values(db)).toEqual([0, 0]);
+    });
+
+    test("commit nothing of work that throws, and the refusal reaches the caller", async () => {
+      const db = await openTable({ isPooled });
+      const refusal = new SdsError("conflict", "there is one already");
+      const refusing = [
+        db.transaction(async (tx) => {
+          await add(tx, 1);
+          throw refusal;
+        }),
+        db.transaction(async (tx) => {
+          await insert(tx, 1).catch(() => {
+            throw refusal;
+          });
+        }),
+      ];
+      expect(await failures(refusing)).toEqual([refusal, refusal]);
+      expect(await values(db)).toEqual([0, 0]);
+    });
+
+    test("that are over send nothing more", async () => {
+      const db = await openTable({ isPooled });
+      const late = Promise.withResolvers<Queries>();
+      await db.transaction(async (tx) => late.resolve(tx));
+      expect(await failures([add(await late.promise, 1)])).toMatchObject([{ reason: "lost" }]);
+      expect(await values(db)).toEqual([0, 0]);
+    });
+
+    test("wait for a lock no longer than the server's limit", async () => {
+      const db = await openTable({ isPooled, deadlineMs: 500 });
+      const release = Promise.withResolvers<void>();
+      const locked = Promise.withResolvers<void>();
+      const holding = openDatabase(db.url).transaction(async (tx) => {
+        await add(tx, 1);
+        locked.resolve();
+        await release.promise;
+      });
+      await locked.promise;
+      const [single, whole] = await failures([add(db, 1), db.transaction((tx) => add(tx, 1))]);
+      expect([single, whole]).toMatchObject([{ reason: "busy" }, { reason: "busy" }]);
+      release.resolve();
+      await holding;
+      expect(await values(db)).toEqual([1, 0]);
+    });
+  });
+}
+
+describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
+  test("are one for a statement, and two for a transaction whose statements are sent together", async () => {
+    const { url } = await openTable();
+    const proxy = await startFaultyProxy(Number(new URL(url).port));
+    const db = openDatabase(withPort(url, proxy.port), { connections: 1 });
+    const single = () => add(db, 1);
+    const transaction = () => db.transaction((tx) => together([add(tx, 1), add(tx, 2), values(tx)]));
+    for (const work of [single, transaction]) {
+      // The first time, statements are prepared.
+      await work();
+      proxy.delayMs = 50;
+      const began = performance.now();
+      await work();
+      const trips = (performance.now() - began) / proxy.delayMs;
+      proxy.delayMs = 0;
+      expect(Math.round(trips)).toBe(work === single ? 1 : 2);
+    }
+  });
+});

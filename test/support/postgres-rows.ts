@@ -1,0 +1,47 @@
+import { SQL } from "bun";
+import { type Row, sorted, type Table } from "./tables.ts";
+
+/** What a table of the SQLite engine is here, where the two differ. */
+const SOURCES: Partial<Record<Table, string>> = {
+  shops: "(SELECT * FROM shops JOIN shop_changes ON shop_changes.shop_id = shops.id) AS shops",
+};
+/** Columns that only this engine has. */
+const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
+  shops: ["shop_id"],
+  orders: ["gid"],
+  intake_bodies: ["node"],
+};
+
+/** All rows of a table of a PostgreSQL database, in the order and form that tables.ts describes. */
+export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
+  const sql = new SQL(url, { max: 1 });
+  try {
+    const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
+    // Numbers come as text. No text of our tables that is digits alone is compared here.
+    const columns = await sql.unsafe(
+      "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'",
+    );
+    const numbers = new Set(
+      (columns as { column_name: string; data_type: string }[]).flatMap(({ column_name, data_type }) =>
+        data_type === "bigint" ? [column_name] : [],
+      ),
+    );
+    return sorted(
+      table,
+      rows.map((row) =>
+        Object.fromEntries(
+          Object.entries(row)
+            .filter(([name]) => !(OWN_COLUMNS[table] ?? []).includes(name))
+            .map(([name, value]) => [name, numbers.has(name) && typeof value === "string" ? asNumber(value) : value]),
+        ),
+      ),
+    );
+  } finally {
+    await sql.close();
+  }
+}
+
+/** Columns have the same name in several tables and another type in some, so only digits become numbers. */
+function asNumber(text: string): number | string {
+  return /^-?\d+$/.test(text) ? Number(text) : text;
+}
