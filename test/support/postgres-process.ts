@@ -31,6 +31,11 @@ export function binaryFolder(): string | undefined {
   return BINARIES.find((folder) => existsSync(join(folder, "initdb")));
 }
 
+/** Starts a program that refuses to run as root, as the user of the server. */
+export function spawnAsServer(command: string[], cwd: string): Bun.Subprocess {
+  return Bun.spawn([...asServer(), ...command], { cwd, env: ENV, stdout: "ignore", stderr: "ignore" });
+}
+
 /** Runs a command as the user of the server. @throws if it fails */
 export function runAsServer(command: string[], cwd: string): void {
   const { success, stderr } = Bun.spawnSync([...asServer(), ...command], { cwd, env: ENV, stderr: "pipe" });
@@ -80,12 +85,7 @@ export async function startPostgres(settings: Record<string, string | number> = 
   }
 
   async function isStarted(): Promise<boolean> {
-    child = Bun.spawn([...asServer(), join(binaries ?? "", "postgres"), "-D", data, ...flags], {
-      cwd: folder,
-      env: ENV,
-      stdout: "ignore",
-      stderr: "ignore",
-    });
+    child = spawnAsServer([join(binaries ?? "", "postgres"), "-D", data, ...flags], folder);
     child.unref();
     return untilReady(url, child);
   }
@@ -106,7 +106,8 @@ export async function startPostgres(settings: Record<string, string | number> = 
   };
 }
 
-function freePort(): number {
+/** A port of this machine that nobody uses. */
+export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   listener.stop(true);
   return listener.port;

@@ -136,12 +136,16 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     for (const work of [single, transaction]) {
       // The first time, statements are prepared.
       await work();
-      proxy.delayMs = 50;
-      const began = performance.now();
-      await work();
-      const trips = (performance.now() - began) / proxy.delayMs;
+      proxy.delayMs = 40;
+      const times: number[] = [];
+      for (let n = 0; n < 5; n += 1) {
+        const began = performance.now();
+        await work();
+        times.push(performance.now() - began);
+      }
+      const trips = Math.floor(Math.min(...times) / proxy.delayMs);
       proxy.delayMs = 0;
-      expect(Math.round(trips)).toBe(work === single ? 1 : 2);
+      expect(trips).toBe(work === single ? 1 : 2);
     }
   });
 });

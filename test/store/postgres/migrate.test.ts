@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { migrate } from "../../../src/store/postgres/migrate.ts";
+import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { failures } from "../../conformance/fixtures.ts";
+import { temporaryFolder } from "../../support/app.ts";
+import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { openStoreAt } from "../../support/postgres-store.ts";
+
+const SOURCE = join(import.meta.dir, "../../../src/store/postgres");
+/** A process that opens the store of a database when a line comes in, and says how that went. */
+const OPENER = `
+const { openPostgresStore } = await import(${JSON.stringify(join(SOURCE, "postgres-store.ts"))});
+const { parseServerAddress } = await import(${JSON.stringify(join(SOURCE, "address.ts"))});
+const [url, masterKeyFile] = process.argv.slice(1);
+console.log("ready");
+for await (const line of console) break;
+const random = (count) => crypto.getRandomValues(new Uint8Array(count));
+const options = { address: parseServerAddress(url, null), masterKeyFile, random, now: Date.now, sleep: Bun.sleep };
+await openPostgresStore(options).then((store) => store.close()).then(() => console.log("open"), console.log);
+process.exit();
+`;
+
+async function schemaOf(url: string): Promise<{ version: string | undefined; tables: string[] }> {
+  const db = openDatabase(url);
+  const tables = await db.all<{ name: string }>(
+    "SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1",
+  );
+  const names = tables.map(({ name }) => name);
+  const schema = await db.get<{ value: string }>("SELECT value FROM meta WHERE name = 'schema'").catch(() => undefined);
+  return { version: schema?.value, tables: names };
+}
+
+async function message(work: Promise<unknown>): Promise<string> {
+  const [thrown] = await failures([work]);
+  expect(thrown).toMatchObject({ name: "SdsError", code: "failed" });
+  return (thrown as Error).message;
+}
+
+describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
+  test("is made once by six processes that begin together", async () => {
+    const url = await emptyDatabase();
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    const children = Array.from({ length: 6 }, () =>
+      Bun.spawn([process.execPath, "-e", OPENER, url, masterKeyFile], { stdin: "pipe", stdout: "pipe" }),
+    );
+    const outputs = children.map((child) => child.stdout.pipeThrough(new TextDecoderStream()).getReader());
+    await Promise.all(outputs.map((output) => output.read()));
+    for (const { stdin } of children) {
+      stdin.write("go\n");
+      stdin.end();
+    }
+    expect(await Promise.all(outputs.map(async (output) => (await output.read()).value))).toEqual(
+      children.map(() => "open\n"),
+    );
+    await Promise.all(children.map(({ exited }) => exited));
+    expect((await schemaOf(url)).version).toBe(String(MIGRATIONS.length));
+  }, 30_000);
+
+  test("runs what a database lacks, once", async () => {
+    const url = await emptyDatabase();
+    const db = openDatabase(url);
+    const first = `CREATE TABLE one (n bigint); -- A comment; with a semicolon
+      INSERT INTO one VALUES (1); /* another; */
+      CREATE FUNCTION twice(n bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+      BEGIN
+        RETURN n * 2; -- '
+      END $$;
+      CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL)`;
+    const second = "INSERT INTO one SELECT twice(n) FROM one; INSERT INTO one VALUES (';'::text = 'x;y')";
+    await migrate(db, "it", [first]);
+    await migrate(db, "it", [first]);
+    const good = "INSERT INTO one SELECT twice(n) FROM one";
+    const [failed] = await failures([migrate(db, "it", [first, good, second])]);
+    expect(String(failed)).toContain("column");
+    // Nothing of it is left.
+    expect([await db.all("SELECT n::float8 AS n FROM one"), (await schemaOf(url)).version]).toEqual([[{ n: 1 }], "1"]);
+    await migrate(db, "it", [first, good]);
+    await migrate(db, "it", [first, good]);
+    expect(await db.all<object>("SELECT n::float8 AS n FROM one ORDER BY one.n")).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  test("of another program is waited for, longer than for any other lock", async () => {
+    const url = await emptyDatabase();
+    const other = openDatabase(url);
+    const locked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const upgrading = other.transaction(async (tx) => {
+      await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [0x73647331]);
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    let isOpen = false;
+    const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
+      isOpen = true;
+    });
+    await Bun.sleep(900);
+    expect(isOpen).toBe(false);
+    release.resolve();
+    await upgrading;
+    await opening;
+  });
+
+  test("leaves a database of another program alone", async () => {
+    for (const table of ["customers (id bigint)", "meta (name text, value text)", "meta (id int)", "meta (name int)"]) {
+      const url = await emptyDatabase();
+      await openDatabase(url).run(`CREATE TABLE ${table}`);
+      const refused = await message(openStoreAt(url));
+      expect(refused).toEndWith("has tables of another program: give sds a database of its own");
+      expect((await schemaOf(url)).tables).toEqual([table.split(" ")[0] ?? ""]);
+    }
+  });
+
+  test("is not needed for a database that is one version newer; two are too many", async () => {
+    const url = await emptyDatabase();
+    const masterKeyFile = join(temporaryFolder(), "master.key");
+    const store = await openStoreAt(url, { masterKeyFile });
+    const db = openDatabase(url);
+    const setVersion = (version: number) =>
+      db.run("UPDATE meta SET value = $1::text WHERE name = 'schema'", [String(version)]);
+    await setVersion(MIGRATIONS.length + 1);
+    await openStoreAt(url, { masterKeyFile, mustExist: true });
+    await store.check();
+    expect((await schemaOf(url)).version).toBe(String(MIGRATIONS.length + 1));
+    await setVersion(MIGRATIONS.length + 2);
+    expect(await message(openStoreAt(url, { masterKeyFile }))).toMatch(
+      /was written by a newer sds \(schema 3, this one knows 1\): install that version or a later one; nothing was changed$/,
+    );
+    expect(await failures([store.check()])).toMatchObject([{ code: "unavailable" }]);
+  });
+
+  test("is not made where the database must have data", async () => {
+    const url = await emptyDatabase();
+    const [refused] = await failures([openStoreAt(url, { mustExist: true })]);
+    expect(refused).toMatchObject({ code: "not_found" });
+    expect((await schemaOf(url)).tables).toEqual([]);
+  });
+});

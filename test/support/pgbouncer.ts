@@ -1,0 +1,54 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { afterTest } from "./cleanup.ts";
+import { withPort } from "./postgres-connections.ts";
+import { freePort, spawnAsServer } from "./postgres-process.ts";
+
+const BINARY = Bun.which("pgbouncer") ?? Bun.which("/usr/sbin/pgbouncer");
+
+/** Whether the pooler is installed. No test run needs it. */
+export function hasPgBouncer(): boolean {
+  return BINARY !== null;
+}
+
+/** Starts PgBouncer in front of a database. It ends after the test. @returns the address of the database through it */
+export async function startPgBouncer(url: string, settings: Record<string, string>): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "sds-pgbouncer-"));
+  chmodSync(folder, 0o777);
+  const port = freePort();
+  const all = {
+    listen_addr: "127.0.0.1",
+    listen_port: port,
+    unix_socket_dir: "",
+    auth_type: "trust",
+    auth_file: join(folder, "users"),
+    max_client_conn: 500,
+    logfile: join(folder, "log"),
+    ...settings,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
+  const servers = `* = host=127.0.0.1 port=${new URL(url).port}`;
+  writeFileSync(join(folder, "users"), '"postgres" ""\n');
+  writeFileSync(join(folder, "pooler.ini"), ["[databases]", servers, "[pgbouncer]", ...lines, ""].join("\n"));
+  const child = spawnAsServer([BINARY ?? "", join(folder, "pooler.ini")], folder);
+  afterTest(async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const through = withPort(url, port);
+  for (const began = performance.now(); performance.now() - began < 5_000; await Bun.sleep(20)) {
+    const sql = new SQL(through, { max: 1, prepare: false, connectionTimeout: 1 });
+    try {
+      await sql.unsafe("SELECT 1").simple();
+      return through;
+    } catch {
+      // It does not listen yet.
+    } finally {
+      await sql.close({ timeout: 0 });
+    }
+  }
+  throw new Error("PgBouncer did not start within 5 seconds");
+}
