@@ -1,9 +1,8 @@
 import type { SQL } from "bun";
-import { createSlots } from "../../lib/slots.ts";
 import { StoreError } from "../store-error.ts";
 import { beginText, type ConnectionOptions, connect } from "./connect.ts";
 import { createConnectionPool } from "./connection-pool.ts";
-import { createDeadline, withinWait } from "./deadline.ts";
+import { createDeadline } from "./deadline.ts";
 import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf } from "./errors.ts";
 import { type Queries, queriesOf, send } from "./queries.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
@@ -41,28 +40,28 @@ const LONGEST_PAUSE_MS = 500;
 export function openConnections(options: DatabaseOptions): Database {
   const { deadlineMs, waitMs, isPooled, sleep } = options;
   const begin = isPooled ? beginText(deadlineMs) : "BEGIN";
-  const slots = createSlots(options.connections);
-  const pool = createConnectionPool(() => connect(options));
+  const pool = createConnectionPool(() => connect(options), options.connections);
   let isClosed = false;
 
   /** Runs something when a connection is free, and gives it up when nothing is heard for too long. */
-  function withConnection<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp = () => {}): Promise<T> {
-    return withinWait(slots, waitMs, async () => {
+  async function withConnection<T>(
+    work: (connection: SQL, heard: () => void) => Promise<T>,
+    giveUp = () => {},
+  ): Promise<T> {
+    const connection = await pool.take(waitMs);
+    const deadline = createDeadline(deadlineMs, giveUp);
+    try {
       if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
-      const connection = pool.take();
-      const deadline = createDeadline(deadlineMs, giveUp);
-      try {
-        return await Promise.race([work(connection, deadline.extend), deadline.passed]);
-      } catch (thrown) {
-        if (deadline.isPassed() || isConnectionLost(thrown)) pool.discard(connection);
-        // The others go the same way: through a network that swallows everything, or to a server that was replaced.
-        if (deadline.isPassed() || isReadOnly(thrown)) pool.discardAll();
-        throw thrown;
-      } finally {
-        deadline.clear();
-        pool.giveBack(connection);
-      }
-    });
+      return await Promise.race([work(connection, deadline.extend), deadline.passed]);
+    } catch (thrown) {
+      if (deadline.isPassed() || isConnectionLost(thrown)) pool.discard(connection);
+      // The others go the same way: through a network that swallows everything, or to a server that was replaced.
+      if (deadline.isPassed() || isReadOnly(thrown)) pool.discardAll();
+      throw thrown;
+    } finally {
+      deadline.clear();
+      pool.giveBack(connection);
+    }
   }
 
   /** @param isSafeToRepeat whether, after this error, nothing can have been committed */

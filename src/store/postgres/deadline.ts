@@ -1,4 +1,3 @@
-import type { Slots } from "../../lib/slots.ts";
 import { StoreError } from "../store-error.ts";
 
 /** How long one may wait for an answer. */
@@ -29,19 +28,4 @@ export function createDeadline(deadlineMs: number, onPassed: () => void): Deadli
     },
     clear: () => clearTimeout(timer),
   };
-}
-
-/** Runs work in a slot. @throws StoreError `busy` if none is free within the time */
-export async function withinWait<T>(slots: Slots, waitMs: number, work: () => Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  let isTooLate = false;
-  const timer = setTimeout(() => {
-    isTooLate = true;
-    reject(new StoreError("busy", new Error("all connections to the database are in use")));
-  }, waitMs);
-  const inSlot = slots.run(async () => {
-    clearTimeout(timer);
-    return isTooLate ? promise : work();
-  });
-  return Promise.race([inSlot, promise]);
 }

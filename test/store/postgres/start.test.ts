@@ -120,6 +120,18 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     await admin.unsafe("ALTER ROLE reader RESET ALL").simple();
   });
 
+  test("any more, because the password was changed, is `lost` while the program runs", async () => {
+    const db = openDatabase(url.href, { waitMs: 200 });
+    await db.get("SELECT 1 AS one");
+    await admin.unsafe("ALTER ROLE reader PASSWORD 'another'").simple();
+    await admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'").simple();
+    const failed = await failures([db.get("SELECT 1 AS one"), db.transaction(async (tx) => tx.run("SELECT 1"))]);
+    expect(failed).toMatchObject([{ reason: "lost" }, { reason: "lost" }]);
+    expect(failed.map(everythingOf).join()).not.toContain(PASSWORD);
+    await admin.unsafe(`ALTER ROLE reader PASSWORD '${PASSWORD}'`).simple();
+    expect(await db.get<{ one: number }>("SELECT 1 AS one")).toEqual({ one: 1 });
+  });
+
   test("because too many use it", async () => {
     const others = Array.from({ length: 39 }, () => openDatabase(server.url, { connections: 1, waitMs: 0 }));
     await Promise.all(others.map((each) => each.get("SELECT 1 AS one").catch(() => undefined)));
