@@ -140,6 +140,18 @@ function readDatabaseUrl(env: Environment): string | null {
   return text;
 }
 
+/**
+ * Reads where `sds copy` copies to. Messages do not repeat the text, because it may hold a password.
+ * @throws SdsError `invalid`
+ */
+export function readCopyTarget(text: string, env: Environment): DatabaseConfig | { folder: string } {
+  const [, folder] = /^sqlite:(.+)$/s.exec(text) ?? [];
+  if (folder !== undefined) return { folder: resolve(folder) };
+  if (/^postgres(ql)?:/.test(text))
+    return { url: text, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+  throw new SdsError("invalid", "--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
+}
+
 const MAX_DURATION_MS = 86_400_000;
 
 function readDuration(name: string, text: string): number {

@@ -3,6 +3,7 @@ import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { addAdminCommands } from "./admin.ts";
 import { addBackupCommand } from "./backup.ts";
+import { addCopyCommand } from "./copy.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo/demo-command.ts";
@@ -68,6 +69,7 @@ function buildProgram(): Command {
   addPlatformCommands(program);
   addBackupCommand(program);
   addRestoreCommand(program);
+  addCopyCommand(program);
   addStatusCommand(program);
   addVersionCommand(program);
   return program;

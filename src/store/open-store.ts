@@ -1,14 +1,20 @@
+import { SdsError } from "../domain/error.ts";
+import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./data-folder.ts";
-import { parseServerAddress } from "./postgres/address.ts";
+import { parseServerAddress, type ServerAddress } from "./postgres/address.ts";
+import { openPostgresSource } from "./postgres/copy-source.ts";
+import { openPostgresTarget } from "./postgres/copy-target.ts";
 import { openPostgresStore } from "./postgres/postgres-store.ts";
 import { backupDatabase, type CopyRequest } from "./sqlite/backup.ts";
+import { openSqliteSource } from "./sqlite/copy-source.ts";
+import { openSqliteTarget } from "./sqlite/copy-target.ts";
 import { noData } from "./sqlite/database.ts";
 import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 import type { Store } from "./store.ts";
 
 /** A PostgreSQL database, and what its engine needs. */
-export interface ServerOptions {
+interface ServerOptions {
   /** May hold a password. */
   url: string;
   /** Where the password is if the address has none: a file in the form of libpq's .pgpass, or null. */
@@ -64,4 +70,51 @@ export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void
  */
 export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);
+}
+
+type Place = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
+
+/** What `sds copy` works on. Each place is a data folder or a PostgreSQL database. */
+export interface StoreCopy {
+  from: Place;
+  to: Place;
+  sleep: (ms: number) => Promise<void>;
+  onProgress: (progress: CopyProgress) => void;
+}
+
+/**
+ * Copies a whole database into an empty one of the other engine. Nobody can use the two meanwhile. An interrupted copy
+ * leaves a target that nobody can open, and that the next copy begins anew.
+ * @returns how many rows were copied, and where to
+ * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
+ *   rows, `failed` for a database that is in use, or a copy that is not the same
+ */
+export async function copyStore({ from, to, sleep, onProgress }: StoreCopy): Promise<{ rows: number; to: string }> {
+  const isToFolder = "folder" in to;
+  if ("folder" in from === isToFolder)
+    throw new SdsError(
+      "invalid",
+      isToFolder
+        ? "both databases are SQLite: use sds backup and sds restore"
+        : "both databases are PostgreSQL: use its own tools, such as pg_dump",
+    );
+  const [fromPlace, toPlace] = [from, to].map((place) =>
+    "folder" in place ? place : parseServerAddress(place.url, place.passwordFile),
+  ) as [ServerAddress | { folder: string }, ServerAddress | { folder: string }];
+  const source =
+    "folder" in fromPlace ? await openSqliteSource(fromPlace.folder) : await openPostgresSource(fromPlace, sleep);
+  try {
+    const target =
+      "folder" in toPlace
+        ? await openSqliteTarget(toPlace.folder, await source.sealedWith())
+        : await openPostgresTarget(toPlace, sleep);
+    try {
+      const { rows } = await copyRows(source, target, onProgress);
+      return { rows, to: target.name };
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
 }

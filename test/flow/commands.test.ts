@@ -262,6 +262,7 @@ describe("usage", () => {
       sync: [],
       backup: [],
       restore: [],
+      copy: [],
       import: [],
       listen: [],
       version: [],

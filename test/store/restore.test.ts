@@ -129,7 +129,7 @@ test("a restore has the folder alone: it waits for nobody long, and others say w
   const [second] = await failures([open(folder)]);
   expect(second).toMatchObject({
     code: "failed",
-    message: `a restore replaces the database in ${folder} now: try again when it has ended`,
+    message: `a restore or a copy has ${folder} for itself now: try again when it has ended`,
   });
   lock?.release();
   expect(await shops(folder)).toEqual(OLD);

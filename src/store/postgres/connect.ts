@@ -28,17 +28,9 @@ export function serverLimits(deadlineMs: number): Record<string, string> {
   };
 }
 
-/** A pool of the driver with one connection, which is made with the first statement. */
-export function connect({ address, deadlineMs, isPooled }: ConnectionOptions): SQL {
-  const { host, port, socketPath, user, password, database, tls } = address;
-  const settings = {
-    application_name: "sds",
-    // Compiling a statement takes a second, and begins where the planner expects too many rows of a new database.
-    jit: "off",
-    ...serverLimits(deadlineMs),
-    ...(socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(deadlineMs) }),
-  };
-  return new SQL({
+/** Where the driver connects to, and how. */
+export function driverOptions({ host, port, socketPath, user, password, database, tls }: ServerAddress): SQL.Options {
+  return {
     adapter: "postgres",
     ...(socketPath === null ? { hostname: host, port } : { path: socketPath }),
     username: user,

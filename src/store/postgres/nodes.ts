@@ -1,6 +1,6 @@
 import { PARTITIONS } from "../../domain/partition.ts";
 import type { NodeStatus, NodeStore } from "../nodes.ts";
-import type { Database } from "./database.ts";
+import type { Database, Queries } from "./database.ts";
 
 /** The database's clock: milliseconds since 1970. */
 export const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -8,6 +8,14 @@ export const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::big
 export const ALIVE_MS = 5_000;
 /** So long a dead node is listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
+
+/** Whether a `serve` uses the database, or ended just now without saying so. */
+export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<boolean> {
+  const alive = await all<{ id: string }>(
+    `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS} LIMIT 1`,
+  );
+  return alive.length > 0;
+}
 
 /** @param id of this node */
 export function nodeStore(db: Database, id: string): NodeStore {

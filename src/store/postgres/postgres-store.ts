@@ -1,5 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import { randomId } from "../../domain/ids.ts";
+import { unfinishedCopy } from "../copy/copy.ts";
+import { UNFINISHED_COPY } from "../copy/tables.ts";
 import type { Store } from "../store.ts";
 import { openVault, type Vault } from "../vault.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
@@ -65,10 +67,8 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
   try {
     const version = await checkVersion(db, name);
     if (mustExist && version === 0) throw noData(name);
-    if (version < MIGRATIONS.length) {
-      const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
-      await migrate(upgrade, name).finally(() => upgrade.close());
-    }
+    if (version > 0 && (await readMeta(db, UNFINISHED_COPY)) !== undefined) throw unfinishedCopy(name);
+    await migrate(db, name);
     return storeOf(db, await openOwnVault(db, masterKeyFile, random), options);
   } catch (thrown) {
     await db.close();
@@ -76,7 +76,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
   }
 }
 
-function noData(name: string): SdsError {
+export function noData(name: string): SdsError {
   return new SdsError(
     "not_found",
     `there is no data in ${name}: name another database, or add a shop with \`sds shop add alpha.myshopify.com\``,

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { unfinishedCopy } from "../copy/copy.ts";
 import { syncFolder } from "../data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
 
@@ -61,28 +62,38 @@ export function replacedPath(database: string): string {
   return `${database}.before-restore`;
 }
 
+/** A database that `sds copy` has not finished. Nobody uses the folder while it is there, except the next copy. */
+export function unfinishedPath(database: string): string {
+  return `${database}.unfinished-copy`;
+}
+
 /** Whether a file beside the database has, or may get, a name that the database uses. */
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
   const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
-  return isReserved || [restoredPath(database), replacedPath(database)].some((each) => name.startsWith(basename(each)));
+  const others = [restoredPath(database), replacedPath(database), unfinishedPath(database)];
+  return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
 
 /** Whether the folder has a database. An empty file is what an interrupted first start left. */
 export function hasDatabase(folder: string): boolean {
   const database = databasePath(folder);
-  if (existsSync(restoredPath(database))) return true;
+  if (existsSync(restoredPath(database)) || existsSync(unfinishedPath(database))) return true;
   return (statSync(database, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 /**
  * Shares a data folder. A restore that was interrupted is finished first.
- * @throws SdsError `failed` if a restore has the folder for longer than the wait
+ * @throws SdsError `failed` if a restore or a copy has the folder for longer than the wait, or left a copy unfinished
  */
 export function shareFolder(folder: string, waitMs: number): DataLock {
   const database = databasePath(folder);
   for (;;) {
     const shared = shareDataFolder(folder, waitMs);
+    if (existsSync(unfinishedPath(database))) {
+      shared.release();
+      throw unfinishedCopy(folder);
+    }
     if (!existsSync(restoredPath(database))) return shared;
     shared.release();
     const alone = takeDataFolder(folder, waitMs);
@@ -93,6 +104,32 @@ export function shareFolder(folder: string, waitMs: number): DataLock {
       alone.release();
     }
   }
+}
+
+/** How long it waits for commands that use the folder, in milliseconds. */
+const ALONE_WAIT_MS = 2_000;
+
+/**
+ * Takes a data folder alone. A restore that was interrupted is finished first.
+ * @throws SdsError `failed` if another process uses it
+ */
+export function takeFolder(folder: string): DataLock {
+  const lock = takeDataFolder(folder, ALONE_WAIT_MS);
+  if (lock === undefined) throw inUse(folder);
+  try {
+    finishRestore(databasePath(folder));
+    return lock;
+  } catch (thrown) {
+    lock.release();
+    throw thrown;
+  }
+}
+
+export function inUse(folder: string): SdsError {
+  return new SdsError(
+    "failed",
+    `${folder} is in use: stop \`sds serve\`, wait for other commands to end, and run this again; nothing was changed`,
+  );
 }
 
 /**

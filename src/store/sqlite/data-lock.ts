@@ -4,8 +4,8 @@ import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeOwnedFile } from "../file-owner.ts";
 
 /**
- * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore has it alone
- * while it replaces the database. Without it, a process could still have the old file open, and its log would be mixed
+ * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore and a
+ * copy to another engine have it alone. Without it, a process could still have the old file open, and its log would be mixed
  * with the new one.
  *
  * The lock is a read or write transaction on the empty database `sds.lock`: it ends with its process, however that
@@ -15,11 +15,11 @@ export interface DataLock {
   release(): void;
 }
 
-/** @throws SdsError `failed` if a restore has the folder for longer than the wait */
+/** @throws SdsError `failed` if a restore or a copy has the folder for longer than the wait */
 export function shareDataFolder(folder: string, waitMs: number): DataLock {
   const lock = lockWith(folder, waitMs, "BEGIN");
   if (lock !== undefined) return lock;
-  throw new SdsError("failed", `a restore replaces the database in ${folder} now: try again when it has ended`);
+  throw new SdsError("failed", `a restore or a copy has ${folder} for itself now: try again when it has ended`);
 }
 
 /** @returns undefined if another process uses the folder for longer than the wait */

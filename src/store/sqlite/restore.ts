@@ -13,16 +13,24 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { unfinishedCopy } from "../copy/copy.ts";
 import { makeFolder, syncFolder } from "../data-folder.ts";
 import { draftPath, removeDrafts } from "../drafts.ts";
 import { giveToOwner } from "../file-owner.ts";
 import { readMasterKey } from "../master-key.ts";
 import type { CopyRequest } from "./backup.ts";
 import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
-import { databasePath, finishRestore, replacedPath, restoredPath } from "./data-files.ts";
-import { takeDataFolder } from "./data-lock.ts";
+import {
+  databasePath,
+  finishRestore,
+  inUse,
+  replacedPath,
+  restoredPath,
+  takeFolder,
+  unfinishedPath,
+} from "./data-files.ts";
 
-/** How long a restore waits for commands that use the folder, in milliseconds. */
+/** How long a restore waits for a program that does not know the lock of the folder, in milliseconds. */
 const WAIT_MS = 2_000;
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -74,11 +82,10 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   const { folder, file, masterKeyFile, random } = request;
   checkRestorable(request);
   makeFolder(folder);
-  const lock = takeDataFolder(folder, WAIT_MS);
-  if (lock === undefined) throw inUse(folder);
+  const lock = takeFolder(folder);
   try {
     const database = databasePath(folder);
-    finishRestore(database);
+    if (existsSync(unfinishedPath(database))) throw unfinishedCopy(folder);
     removeDrafts(database);
     const draft = draftPath(database, random);
     try {
@@ -98,13 +105,6 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   } finally {
     lock.release();
   }
-}
-
-function inUse(folder: string): SdsError {
-  return new SdsError(
-    "failed",
-    `${folder} is in use: stop \`sds serve\`, wait for other commands to end, and run this again; nothing was changed`,
-  );
 }
 
 /**

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { readCopyTarget } from "../config.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
+import { counted } from "../lib/text.ts";
+import { printable } from "../log.ts";
+import { copyStore } from "../store/open-store.ts";
+import { configOf } from "./context.ts";
+import { sleep } from "./dependencies.ts";
+import { example, JSON_OPTION } from "./options.ts";
+import { printJson, printLine, tell } from "./print.ts";
+import { createProgressBar, rateText } from "./progress-bar.ts";
+
+interface Options {
+  to?: string;
+  toFile?: string;
+  json?: boolean;
+}
+
+export function addCopyCommand(program: Command): void {
+  program
+    .command("copy")
+    .description("copy the whole database into an empty one of the other engine; no `sds serve` may run")
+    .option("--to <url>", "postgres://USER@HOST/DATABASE, or sqlite:FOLDER")
+    .option("--to-file <file>", "the same, read from a file: for an address with a password")
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      example(
+        "sds copy --to-file /etc/sds/database-url",
+        "SDS_DATABASE_URL_FILE=/etc/sds/database-url sds copy --to sqlite:./data-new",
+      ),
+    )
+    .action(copy);
+}
+
+async function copy({ to, toFile, json }: Options, command: Command): Promise<void> {
+  const target = readCopyTarget(targetText(to, toFile), process.env);
+  const { data, database, masterKeyFile } = configOf(command);
+  const progress = createProgressBar(process.stderr);
+  const startedAt = performance.now();
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  const copied = await copyStore({
+    from: database ?? { folder: data },
+    to: target,
+    sleep,
+    onProgress: ({ done, rows }) => progress.update(done, rateText(rows, seconds())),
+  }).finally(() => progress.end());
+  const rounded = Math.round(seconds() * 1000) / 1000;
+  if (json) printJson({ rows: copied.rows, seconds: rounded });
+  else
+    printLine(printable(`copied and compared ${counted(copied.rows, "row", "rows")} to ${copied.to} in ${rounded} s`));
+  const place = "folder" in target ? join(target.folder, "master.key") : undefined;
+  if (place !== masterKeyFile)
+    tell(
+      place === undefined
+        ? `The master key is not in it. Keep ${masterKeyFile}: the same key belongs to the copy.`
+        : `The master key is not in it. Copy ${masterKeyFile} to ${place}, or set SDS_MASTER_KEY_FILE.`,
+    );
+}
+
+/** @throws SdsError `invalid`, `not_found` */
+function targetText(to: string | undefined, file: string | undefined): string {
+  if ((to === undefined) === (file === undefined))
+    throw new SdsError("invalid", "say where to copy: --to URL or --to-file FILE");
+  if (file === undefined) return (to ?? "").trim();
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (thrown) {
+    throw new SdsError("invalid", `--to-file cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}

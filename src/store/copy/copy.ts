@@ -1,0 +1,151 @@
+import { SdsError } from "../../domain/error.ts";
+import { counted } from "../../lib/text.ts";
+import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
+import { createTally, type Row, type Tally } from "./tally.ts";
+
+/** A batch ends with so many rows, or with the row that brings it to so many bytes. */
+export const BATCH_ROWS = 2_000;
+export const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** One side of a copy, which nobody else writes to meanwhile. */
+export interface CopySide {
+  /** For messages: without a password. */
+  name: string;
+  count(table: CopiedTable): Promise<number>;
+  batches(table: CopiedTable): AsyncIterator<Row[], undefined, undefined>;
+  /** The highest number that was ever given in a table with numbers; 0 if none was. */
+  lastNumber(table: CopiedTable): Promise<number>;
+  /** The fingerprint of the master key that its secrets are sealed with; undefined if it names none. */
+  sealedWith(): Promise<string | undefined>;
+  /** What is not finished then is not there; nobody opens a target that is not finished. */
+  close(): Promise<void>;
+}
+
+export interface CopyTarget extends CopySide {
+  /** @throws SdsError `failed` naming the table and the row that cannot be stored */
+  write(table: CopiedTable, rows: readonly Row[]): Promise<void>;
+  setLastNumber(table: CopiedTable, last: number): Promise<void>;
+  /** Keeps all that was written: from now on everybody can open it. */
+  finish(): Promise<void>;
+}
+
+export interface CopyProgress {
+  /** From 0 to 1. Each row is copied and then compared. */
+  done: number;
+  /** How many rows were copied. */
+  rows: number;
+}
+
+/**
+ * Copies all rows, and compares what the target then has with what was read.
+ * @returns how many rows of SQLite's tables were copied
+ * @throws SdsError `failed` naming the table that differs, or the row that cannot be stored
+ */
+export async function copyRows(
+  source: CopySide,
+  target: CopyTarget,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<{ rows: number }> {
+  let total = 0;
+  for (const table of COPIED_TABLES) total += await source.count(table);
+  let rows = 0;
+  let compared = 0;
+  const show = () => onProgress({ done: (rows + compared) / Math.max(2 * total, 1), rows });
+  const tallies = new Map<CopiedTable, Tally>();
+  for (const table of COPIED_TABLES) {
+    const tally = createTally();
+    tallies.set(table, tally);
+    await copyTable(source, target, table, (batch) => {
+      tally.add(batch);
+      rows += batch.length;
+      show();
+    });
+    if (table.numbered !== undefined) await target.setLastNumber(table, await source.lastNumber(table));
+  }
+  for (const [table, tally] of tallies)
+    await compare(source, target, table, tally, (count) => {
+      compared += count;
+      show();
+    });
+  await target.finish();
+  const isWhole = ({ sqlite, postgres }: CopiedTable) => (sqlite?.partOf ?? postgres?.partOf) === undefined;
+  return { rows: [...tallies].reduce((sum, [table, { count }]) => sum + (isWhole(table) ? count : 0), 0) };
+}
+
+/** While one side writes a batch, the other reads the next one. */
+async function copyTable(
+  source: CopySide,
+  target: CopyTarget,
+  table: CopiedTable,
+  onBatch: (rows: Row[]) => void,
+): Promise<void> {
+  const batches = source.batches(table);
+  try {
+    let { value: batch } = await batches.next();
+    while (batch !== undefined) {
+      const [next] = await Promise.all([batches.next(), target.write(table, batch)]);
+      onBatch(batch);
+      batch = next.value;
+    }
+  } finally {
+    await batches.return?.();
+  }
+}
+
+async function compare(
+  source: CopySide,
+  target: CopySide,
+  table: CopiedTable,
+  read: Tally,
+  onBatch: (count: number) => void,
+): Promise<void> {
+  const stored = createTally();
+  const batches = target.batches(table);
+  for (let { value: batch } = await batches.next(); batch !== undefined; { value: batch } = await batches.next()) {
+    stored.add(batch);
+    onBatch(batch.length);
+  }
+  const differs = (how: string) =>
+    new SdsError(
+      "failed",
+      `the copy is wrong: the table ${table.name} ${how}; ${target.name} cannot be used, run sds copy again`,
+    );
+  if (stored.count !== read.count)
+    throw differs(`has ${counted(stored.count, "row", "rows")}, and ${read.count} were read from ${source.name}`);
+  if (stored.hash() !== read.hash()) throw differs(`has other content than in ${source.name}`);
+  if (table.numbered !== undefined && (await target.lastNumber(table)) !== (await source.lastNumber(table)))
+    throw differs("would give other numbers to new rows");
+}
+
+/** A row's table and key, for messages. */
+export function describeRow({ name, columns, key }: CopiedTable, row: Row): string {
+  const names = Object.keys(columns);
+  const values = key.map((column) => {
+    const value = row[names.indexOf(column)];
+    return `${column} ${value instanceof Uint8Array ? value.toHex() : JSON.stringify(value)}`;
+  });
+  return `the row ${values.join(", ")} of the table ${name}`;
+}
+
+/** What opens a database that is an unfinished copy gets this. */
+export function unfinishedCopy(name: string): SdsError {
+  return new SdsError(
+    "failed",
+    `${name} has an unfinished copy: run sds copy again, which begins anew, or name another database`,
+  );
+}
+
+/** @param table one that has rows */
+export function notEmpty(name: string, table: string): SdsError {
+  return new SdsError(
+    "conflict",
+    `${name} is not empty, its table ${table} has rows: name an empty database; nothing was changed`,
+  );
+}
+
+export function otherSchema(name: string, version: number, own: number): SdsError {
+  return new SdsError(
+    "failed",
+    `${name} has schema ${version}, and this sds copies schema ${own}; nothing was changed`,
+  );
+}

@@ -1,0 +1,192 @@
+/** A number is below 2^53; a flag is 0 or 1 in SQLite and a boolean in PostgreSQL. */
+export type ColumnKind = "number" | "text" | "flag" | "bytes";
+
+/** Where an engine keeps a table in another way. */
+interface EnginePlace {
+  /** Its rows are some columns of this table, whose rows are copied before. The key tells the row. */
+  partOf?: string;
+  /** Columns that this engine reads from an expression and does not write. */
+  computed?: Readonly<Record<string, string>>;
+  /** The order in which this engine reads fast. */
+  order?: readonly string[];
+}
+
+/** A table as `sds copy` sees it, the same for both engines. */
+export interface CopiedTable {
+  name: string;
+  columns: Readonly<Record<string, ColumnKind>>;
+  /** Tells a row from the others, in messages too. Rows are read in its order, where an engine has no other one. */
+  key: readonly string[];
+  /** Which rows are copied; without it, all. */
+  where?: string;
+  /** Its column of numbers that are never given twice. */
+  numbered?: string;
+  sqlite?: EnginePlace;
+  postgres?: EnginePlace;
+}
+
+/** The row of `meta` that marks a PostgreSQL database as an unfinished copy. */
+export const UNFINISHED_COPY = "unfinished_copy";
+/** Rows of `meta` that the PostgreSQL engine has for itself. */
+const OWN_META = ["application", "schema", UNFINISHED_COPY];
+
+/** Tables of PostgreSQL that stay behind: who works for which shops now. */
+export const NOT_COPIED = ["nodes", "work_leases"];
+
+/**
+ * Everything that is copied, in its order: what a row refers to comes before it. A test compares the list with the real
+ * tables of both engines.
+ */
+export const COPIED_TABLES: readonly CopiedTable[] = [
+  table("meta", "name", { text: "name value" }, { where: `name NOT IN (${OWN_META.map((name) => `'${name}'`)})` }),
+  table(
+    "shops",
+    "id",
+    {
+      number: "id created_at",
+      text: "domain plan currency retry_days credit_title triggers",
+      flag: "plan_fixed",
+      bytes: "intake_secret",
+    },
+    { numbered: "id" },
+  ),
+  table(
+    "shop_changes",
+    "shop_id",
+    { number: "shop_id change_count customer_count subscription_count order_count" },
+    { sqlite: { partOf: "shops", computed: { shop_id: "id" } } },
+  ),
+  table("api_keys", "id", {
+    number: "shop_id created_at last_used_at revoked_at",
+    text: "id label fingerprint",
+    flag: "legacy",
+    bytes: "hash",
+  }),
+  table("customers", "shop_id created_at id", {
+    number: "shop_id created_at profile_as_of consent_as_of change_number",
+    text: "id json",
+  }),
+  table("subscriptions", "shop_id started_at id", {
+    number: "shop_id started_at renewals last_order_at change_number",
+    text: "id json revision churn_type last_order_status",
+    flag: "cycles_given",
+  }),
+  table(
+    "orders",
+    "shop_id billed_at id",
+    {
+      number: "shop_id billed_at attempt_count next_retry_at platform_attempts change_number",
+      text: "id json gid reason",
+      flag: "retries_exhausted declined charged",
+    },
+    { sqlite: { computed: { gid: "json_extract(json, '$.shopifyId')" } } },
+  ),
+  table("occurrences", "shop_id type id", { number: "shop_id change_number", text: "type id json" }),
+  table("contract_reads", "shop_id contract", { number: "shop_id began_at", text: "contract orders" }),
+  table("webhook_endpoints", "shop_id", { number: "shop_id timed_out_at", text: "url topics pace" }),
+  table("webhook_secrets", "shop_id version", { number: "shop_id version created_at", bytes: "sealed" }),
+  table(
+    "deliveries",
+    "shop_id number",
+    {
+      number:
+        "shop_id number secret_version attempts round next_attempt_at claimable_at last_status_code created_at ended_at",
+      text: "id kind topic body status lease error",
+      flag: "test",
+    },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
+  table(
+    "attempts",
+    "shop_id delivery number",
+    { number: "shop_id delivery number started_at duration status_code", text: "error" },
+    { sqlite: { order: ["delivery", "number"] } },
+  ),
+  table("connections", "shop_id", {
+    number: "shop_id expires_at connected_at events_since renewing_until",
+    text: "kind scopes renewing trouble",
+    bytes: "sealed",
+  }),
+  table("platform_webhooks", "shop_id id", { number: "shop_id received_at", text: "id" }),
+  table(
+    "inbox",
+    "shop_id number",
+    {
+      number: "shop_id number triggered_at received_at attempts next_attempt_at",
+      text: "topic subject body status error",
+      flag: "needs_platform",
+    },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
+  table("syncs", "shop_id kind", { number: "shop_id last_started_at last_ended_at last_changed", text: "kind run" }),
+  table("admin_links", "hash", { number: "shop_id expires_at used_at", bytes: "hash" }),
+  table("admin_sessions", "hash", { number: "shop_id created_at expires_at", bytes: "hash" }),
+  table(
+    "intake_bodies",
+    "shop_id number",
+    { number: "shop_id number", flag: "complete" },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
+  table(
+    "intake_parts",
+    "shop_id number",
+    { number: "shop_id number body", text: "records" },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
+  table("data_requests", "shop_id id", { number: "shop_id requested_at due_at answered_at", text: "id customer" }),
+  table(
+    "order_stages",
+    "shop_id number",
+    { number: "shop_id number", flag: "complete" },
+    { numbered: "number", sqlite: { order: ["number"] } },
+  ),
+  table("staged_orders", "shop_id stage gid", { number: "shop_id stage", text: "gid json" }),
+  table("staged_order_lines", "shop_id stage order_gid gid", { number: "shop_id stage", text: "order_gid gid json" }),
+  // Last: a shop that is being removed gets no new row in most tables.
+  table(
+    "shop_removals",
+    "id",
+    { number: "id removal_started_at" },
+    { sqlite: { partOf: "shops" }, postgres: { partOf: "shops" } },
+  ),
+];
+
+/** @param columns names of each kind, separated by spaces */
+function table(
+  name: string,
+  key: string,
+  columns: Partial<Record<ColumnKind, string>>,
+  more: Partial<CopiedTable> = {},
+): CopiedTable {
+  const kinds = Object.entries(columns) as [ColumnKind, string][];
+  return {
+    name,
+    key: key.split(" "),
+    columns: Object.fromEntries(kinds.flatMap(([kind, names]) => names.split(" ").map((column) => [column, kind]))),
+    ...more,
+  };
+}
+
+/** Where an engine keeps a table. */
+export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [engine]: place = {} }: CopiedTable) {
+  const { partOf, computed = {}, order = key } = place;
+  return {
+    /** The name of the engine's own table. */
+    stored: partOf ?? name,
+    isPart: partOf !== undefined,
+    order,
+    expression: (column: string) => computed[column] ?? column,
+    /** What is written, by its place in a row. */
+    written: Object.keys(columns).flatMap((column, index) => (column in computed ? [] : [{ column, index }])),
+  };
+}
+
+/** A query for the names of those tables of an engine that have rows, except `meta`. */
+export function filledTablesText(engine: "sqlite" | "postgres"): string {
+  const tables = COPIED_TABLES.map((each) => placeIn(engine, each)).filter(
+    ({ isPart, stored }) => !isPart && stored !== "meta",
+  );
+  return tables
+    .map(({ stored }) => `SELECT '${stored}' AS name WHERE EXISTS (SELECT 1 FROM ${stored})`)
+    .join(" UNION ALL ");
+}

@@ -1,0 +1,118 @@
+import { SdsError } from "../../domain/error.ts";
+import { type CopyTarget, describeRow, notEmpty } from "../copy/copy.ts";
+import {
+  COPIED_TABLES,
+  type ColumnKind,
+  type CopiedTable,
+  filledTablesText,
+  placeIn,
+  UNFINISHED_COPY,
+} from "../copy/tables.ts";
+import type { Row } from "../copy/tally.ts";
+import { nameOf, type ServerAddress } from "./address.ts";
+import { LOCKED, lockWriters, postgresSide, TYPES } from "./copy-side.ts";
+import { prepare } from "./copy-source.ts";
+import { beginLong, type LongTransaction } from "./long-transaction.ts";
+
+/**
+ * Begins a copy. The whole copy is one transaction, so it is there as a whole or not at all; a mark that is committed
+ * before says that it is not there yet.
+ * @throws SdsError `conflict` for a database with rows, `failed` if somebody uses it or it has another schema
+ */
+export async function openPostgresTarget(
+  address: ServerAddress,
+  sleep: (ms: number) => Promise<void>,
+): Promise<CopyTarget> {
+  const name = nameOf(address);
+  await prepare(address, sleep, true);
+  const begin = async () => {
+    const tx = await beginLong(address, "ISOLATION LEVEL READ COMMITTED");
+    try {
+      await lockWriters(tx, name, "EXCLUSIVE");
+      const [filled] = await tx.all<{ name: string }>(`${filledTablesText("postgres")} LIMIT 1`);
+      if (filled !== undefined) throw notEmpty(name, filled.name);
+      return tx;
+    } catch (thrown) {
+      await tx.close();
+      throw thrown;
+    }
+  };
+  const marking = await begin();
+  try {
+    await marking.all("INSERT INTO meta (name, value) VALUES ($1::text, '') ON CONFLICT DO NOTHING", [UNFINISHED_COPY]);
+    await marking.commit();
+  } finally {
+    await marking.close();
+  }
+  return targetIn(await begin(), name);
+}
+
+async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> {
+  const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
+  // A node that ran on the empty database has left the fingerprint of its own key.
+  const [meta] = COPIED_TABLES;
+  await tx.all(`DELETE FROM meta WHERE ${meta?.where}`);
+  // An interrupted copy has left space that nothing uses.
+  await tx.all(`TRUNCATE ${LOCKED.filter((table) => table !== "meta").join(", ")}`);
+  return {
+    ...postgresSide(tx, name),
+
+    async write(table, rows) {
+      checkTexts(table, rows, name);
+      const columns = placeIn("postgres", table).written.map(({ index }) => rows.map((row) => row[index] ?? null));
+      await tx.all(texts.get(table) ?? "", columns);
+    },
+
+    async setLastNumber(table, last) {
+      const { stored } = placeIn("postgres", table);
+      await tx.all("SELECT setval(pg_get_serial_sequence($1::text, $2::text), $3::bigint, $4::boolean)", [
+        stored,
+        table.numbered ?? "",
+        Math.max(last, 1),
+        last > 0,
+      ]);
+    },
+
+    async finish() {
+      // Otherwise the planner knows nothing of the new rows for a minute.
+      const tables = new Set(COPIED_TABLES.map((table) => placeIn("postgres", table).stored));
+      await tx.all(`ANALYZE ${[...tables].join(", ")}`);
+      await tx.all("DELETE FROM meta WHERE name = $1::text", [UNFINISHED_COPY]);
+      await tx.commit();
+    },
+
+    close: tx.close,
+  };
+}
+
+/** A statement for many rows: an array for each column. */
+function writeText(table: CopiedTable): string {
+  const { stored, isPart, written } = placeIn("postgres", table);
+  const columns = written.map(({ column }) => column);
+  const arrays = columns.map((column, index) => `$${index + 1}::${TYPES[kindOf(table, column)]}[]`);
+  const rows = `unnest(${arrays.join(", ")}) AS given (${columns.join(", ")})`;
+  if (!isPart) return `INSERT INTO ${stored} (${columns.join(", ")}) SELECT ${columns.join(", ")} FROM ${rows}`;
+  const changed = columns
+    .filter((column) => !table.key.includes(column))
+    .map((column) => `${column} = given.${column}`);
+  const same = table.key.map((column) => `${stored}.${column} = given.${column}`);
+  return `UPDATE ${stored} SET ${changed.join(", ")} FROM ${rows} WHERE ${same.join(" AND ")}`;
+}
+
+function kindOf({ columns }: CopiedTable, column: string): ColumnKind {
+  return columns[column] ?? "text";
+}
+
+/** @throws SdsError `failed` for a text that PostgreSQL cannot store */
+function checkTexts(table: CopiedTable, rows: readonly Row[], name: string): void {
+  const names = Object.keys(table.columns);
+  for (const row of rows) {
+    const place = row.findIndex((value) => typeof value === "string" && value.includes("\0"));
+    if (place !== -1)
+      throw new SdsError(
+        "failed",
+        `${describeRow(table, row)} has the character U+0000 in ${names[place]}, which PostgreSQL cannot store: ` +
+          `change it in the source; ${name} has an unfinished copy now`,
+      );
+  }
+}

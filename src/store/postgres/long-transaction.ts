@@ -1,0 +1,83 @@
+import { SQL } from "bun";
+import { SdsError } from "../../domain/error.ts";
+import { nameOf, type ServerAddress } from "./address.ts";
+import { driverOptions } from "./connect.ts";
+import type { Parameter } from "./database.ts";
+import { isConnectionLost, sqlState } from "./errors.ts";
+
+/** One transaction on a connection of its own, without the deadline of an operation. */
+export interface LongTransaction {
+  all<T>(text: string, parameters?: readonly (Parameter | readonly unknown[])[]): Promise<T[]>;
+  commit(): Promise<void>;
+  /** Ends the connection; what was not committed is gone. */
+  close(): Promise<void>;
+}
+
+/** How long one statement may take. */
+const STATEMENT_MS = 600_000;
+/** The server ends what a client that is gone has left, and waits so long for a lock. */
+const SETTINGS = {
+  statement_timeout: `${STATEMENT_MS}ms`,
+  idle_in_transaction_session_timeout: `${STATEMENT_MS}ms`,
+  lock_timeout: "5s",
+  jit: "off",
+};
+
+/**
+ * @param mode such as ISOLATION LEVEL REPEATABLE READ
+ * @throws SdsError `failed`, as every statement does
+ */
+export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
+  const name = nameOf(address);
+  const sql = new SQL({ ...driverOptions(address), prepare: false } as SQL.Options);
+  const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
+
+  /** A network that swallows everything would let a statement hang for ever. */
+  async function guarded<T>(statement: () => Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new Error("it does not answer")), STATEMENT_MS + 10_000);
+    try {
+      return await Promise.race([statement(), late.promise]);
+    } catch (thrown) {
+      throw copyError(name, thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  try {
+    // A pool would begin a new connection where this one is lost, outside of the transaction.
+    const connection = await guarded(() => sql.reserve());
+    const run = (text: string, parameters: readonly unknown[] = []) =>
+      guarded<unknown[]>(() => connection.unsafe(text, [...parameters]) as Promise<unknown[]>);
+    await run(`BEGIN ${mode}`);
+    for (const [setting, value] of Object.entries(SETTINGS)) await run(`SET LOCAL ${setting} = '${value}'`);
+    return {
+      all: async <T>(text: string, parameters?: readonly unknown[]) => Array.from(await run(text, parameters)) as T[],
+      async commit() {
+        await run("COMMIT");
+      },
+      close,
+    };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+function copyError(name: string, thrown: unknown): SdsError {
+  if (thrown instanceof SdsError) return thrown;
+  if (sqlState(thrown) === "55P03") return serverInUse(name, thrown);
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  const how = isConnectionLost(thrown) ? "the connection was lost" : "it cannot be used";
+  return new SdsError("failed", `${name}: ${how}: ${reason}`, { cause: thrown });
+}
+
+export function serverInUse(name: string, cause?: unknown): SdsError {
+  return new SdsError(
+    "failed",
+    `${name} is in use: stop every \`sds serve\`, wait for other commands to end, and run this again; ` +
+      "nothing was changed",
+    { cause },
+  );
+}

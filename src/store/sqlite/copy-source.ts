@@ -1,0 +1,63 @@
+import { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { messageOf, SdsError } from "../../domain/error.ts";
+import { type CopySide, unfinishedCopy } from "../copy/copy.ts";
+import { hasFolder } from "../data-folder.ts";
+import { sqliteSide } from "./copy-side.ts";
+import { databasePath, hasDatabase, inUse, takeFolder, unfinishedPath } from "./data-files.ts";
+import { noData, openDatabase } from "./database.ts";
+import { isBusy } from "./lock-wait.ts";
+
+const BUSY_TIMEOUT_MS = 30_000;
+
+/**
+ * Opens the database of a data folder to copy it, and has the folder alone until it is closed. An older database is
+ * brought up to date first.
+ * @throws SdsError `not_found` without data, `failed` if somebody uses it
+ */
+export async function openSqliteSource(folder: string): Promise<CopySide> {
+  if (!hasFolder(folder) || !hasDatabase(folder)) throw noData(folder);
+  const lock = takeFolder(folder);
+  let db: Database | undefined;
+  try {
+    const path = databasePath(folder);
+    if (existsSync(unfinishedPath(path))) throw unfinishedCopy(folder);
+    openDatabase(path, BUSY_TIMEOUT_MS, { mustExist: true, upgradeAlone: true }).close(true);
+    const opened = openAlone(path, folder);
+    db = opened;
+    return {
+      ...sqliteSide(opened, folder),
+      async close() {
+        opened.close(true);
+        lock.release();
+      },
+    };
+  } catch (thrown) {
+    db?.close(true);
+    lock.release();
+    throw cannotUse(folder, thrown);
+  }
+}
+
+/**
+ * Opens a database that no other process has open, programs included that do not know the lock of the folder.
+ * @throws SdsError `failed` if one has
+ */
+export function openAlone(path: string, folder: string): Database {
+  const db = new Database(path, { readwrite: true, create: false, strict: true });
+  try {
+    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    db.run("PRAGMA locking_mode = EXCLUSIVE");
+    db.query("SELECT count(*) FROM sqlite_schema").get();
+    return db;
+  } catch (thrown) {
+    db.close(true);
+    throw isBusy(thrown) ? inUse(folder) : thrown;
+  }
+}
+
+/** @returns what to throw */
+export function cannotUse(folder: string, thrown: unknown): SdsError {
+  if (thrown instanceof SdsError) return thrown;
+  return new SdsError("failed", `cannot use the database in ${folder}: ${messageOf(thrown)}`, { cause: thrown });
+}

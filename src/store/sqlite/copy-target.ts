@@ -1,0 +1,175 @@
+import type { Database } from "bun:sqlite";
+import { existsSync, renameSync, rmSync, truncateSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
+import { type CopyTarget, describeRow, notEmpty, otherSchema } from "../copy/copy.ts";
+import { COPIED_TABLES, type CopiedTable, filledTablesText, placeIn } from "../copy/tables.ts";
+import type { Row, Value } from "../copy/tally.ts";
+import { makeFolder, syncFolder } from "../data-folder.ts";
+import { removeDrafts } from "../drafts.ts";
+import { makeOwnedFile } from "../file-owner.ts";
+import { readMasterKey } from "../master-key.ts";
+import { syncFile } from "./copy-check.ts";
+import { sqliteSide } from "./copy-side.ts";
+import { cannotUse, openAlone } from "./copy-source.ts";
+import { databasePath, takeFolder, unfinishedPath } from "./data-files.ts";
+import { openDatabase } from "./database.ts";
+import { checkVersion } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+const BUSY_TIMEOUT_MS = 30_000;
+/** Indexes are filled in an order of their own, so they should stay in memory. */
+const CACHE_KIB = 128 * 1024;
+
+/**
+ * Begins a copy in a data folder, which is made if it is missing, and has the folder alone until it is closed. The copy
+ * gets the database's name when it is finished.
+ * @param sealedWith fingerprint of the master key that the source's secrets are sealed with
+ * @throws SdsError `conflict` if the folder has a database with rows, `failed` if somebody uses it or it has another
+ *   master key
+ */
+export async function openSqliteTarget(folder: string, sealedWith: string | undefined): Promise<CopyTarget> {
+  makeFolder(folder);
+  const key = await readMasterKey(join(folder, "master.key"));
+  if (key !== undefined && sealedWith !== undefined && key.fingerprint !== sealedWith)
+    throw new SdsError(
+      "failed",
+      `the secrets of the source were encrypted with another master key than ${join(folder, "master.key")}; ` +
+        "nothing was changed",
+    );
+  const lock = takeFolder(folder);
+  try {
+    const database = databasePath(folder);
+    checkEmpty(database, folder);
+    removeDrafts(database);
+    const path = unfinishedPath(database);
+    for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+    makeOwnedFile(path);
+    syncFolder(dirname(path));
+    const target = targetIn(openDraft(path), { path, database, folder });
+    return {
+      ...target,
+      async close() {
+        await target.close();
+        lock.release();
+      },
+    };
+  } catch (thrown) {
+    lock.release();
+    throw cannotUse(folder, thrown);
+  }
+}
+
+/** @throws SdsError `conflict` for a database with rows, `failed` for one that is in use or has another schema */
+function checkEmpty(database: string, folder: string): void {
+  if (!existsSync(database)) return;
+  const db = openAlone(database, folder);
+  try {
+    const version = checkVersion(db, database);
+    if (version === 0) return;
+    if (version !== MIGRATIONS.length) throw otherSchema(database, version, MIGRATIONS.length);
+    const filled = db.query<{ name: string }, []>(`${filledTablesText("sqlite")} LIMIT 1`).get();
+    if (filled !== null) throw notEmpty(folder, filled.name);
+    // Without a log the file can be replaced.
+    db.run("PRAGMA journal_mode = DELETE");
+  } finally {
+    db.close(true);
+  }
+}
+
+/** Nothing of it has to survive a crash before it is finished. */
+function openDraft(path: string): Database {
+  const db = openDatabase(path, BUSY_TIMEOUT_MS);
+  db.run("PRAGMA journal_mode = MEMORY");
+  db.run("PRAGMA synchronous = OFF");
+  db.run("PRAGMA locking_mode = EXCLUSIVE");
+  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  return db;
+}
+
+interface Place {
+  path: string;
+  database: string;
+  folder: string;
+}
+
+function targetIn(db: Database, { path, database, folder }: Place): CopyTarget {
+  const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) db.close(true);
+    isOpen = false;
+  };
+  return {
+    ...sqliteSide(db, folder),
+
+    async write(table, rows) {
+      // The query for the next rows is sent now.
+      await nextTurn();
+      const statement = db.query(texts.get(table) ?? "");
+      const valuesOf = writtenValues(table);
+      db.run("BEGIN");
+      for (const row of rows) {
+        try {
+          statement.run(...valuesOf(row));
+        } catch (thrown) {
+          throw cannotWrite(table, row, folder, thrown);
+        }
+      }
+      db.run("COMMIT");
+    },
+
+    async setLastNumber(table, last) {
+      const { stored } = placeIn("sqlite", table);
+      db.query("DELETE FROM sqlite_sequence WHERE name = ?").run(stored);
+      if (last > 0) db.query("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(stored, last);
+    },
+
+    async finish() {
+      close();
+      syncFile(path);
+      renameSync(path, database);
+      syncFolder(dirname(database));
+    },
+
+    async close() {
+      if (!isOpen) return;
+      close();
+      // Without its content the file still says that the copy is unfinished.
+      truncateSync(path);
+    },
+  };
+}
+
+/** A statement for one row. */
+function writeText(table: CopiedTable): string {
+  const { stored, isPart, written, expression } = placeIn("sqlite", table);
+  const columns = written.map(({ column }) => column);
+  if (!isPart) return `INSERT INTO ${stored} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+  const changed = columns.filter((column) => !table.key.includes(column));
+  const rows = table.key.map((column) => `${expression(column)} = ?`);
+  return `UPDATE ${stored} SET ${changed.map((column) => `${column} = ?`).join(", ")} WHERE ${rows.join(" AND ")}`;
+}
+
+/** @returns a row's values in the order of the statement's parameters */
+function writtenValues(table: CopiedTable): (row: Row) => Exclude<Value, boolean>[] {
+  const { isPart, written } = placeIn("sqlite", table);
+  const names = Object.keys(table.columns);
+  const places = isPart
+    ? [
+        ...written.filter(({ column }) => !table.key.includes(column)).map(({ index }) => index),
+        ...table.key.map((column) => names.indexOf(column)),
+      ]
+    : written.map(({ index }) => index);
+  return (row) =>
+    places.map((place) => {
+      const value = row[place] ?? null;
+      return typeof value === "boolean" ? Number(value) : value;
+    });
+}
+
+function cannotWrite(table: CopiedTable, row: Row, folder: string, thrown: unknown): SdsError {
+  const reason = /^SQLITE_(FULL|IOERR)/.test(codeOf(thrown)) ? "" : ` ${describeRow(table, row)}:`;
+  return new SdsError("failed", `cannot write to ${folder}:${reason} ${messageOf(thrown)}`, { cause: thrown });
+}

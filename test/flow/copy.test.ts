@@ -1,0 +1,223 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { eventually } from "../support/eventually.ts";
+import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+import { customer } from "../support/records.ts";
+import { readRows } from "../support/rows.ts";
+import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(120_000);
+
+const ENV = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+
+interface Sides {
+  answers: Answers;
+  /** On the data folder. */
+  local: Program;
+  /** The address of an empty database. */
+  url: string;
+  /** On that database, with the master key of the folder. */
+  remote: Program;
+}
+
+async function sides(): Promise<Sides> {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no server");
+  const data = join(temporaryFolder(), "data");
+  const answers = await unpack(storedVersions().at(-1) ?? 0, data);
+  const url = await server.createDatabase();
+  afterTest(() => server.dropDatabase(url));
+  return { answers, url, local: new Program(data, ENV), remote: new Program(data, { ...ENV, SDS_DATABASE_URL: url }) };
+}
+
+/** The address as messages have it. */
+function nameOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `postgres://${host}${pathname}`;
+}
+
+function printed<T>({ commands }: Answers, ...args: string[]): T[] {
+  return commands
+    .filter((command) => args.every((arg, index) => command.args[index] === arg))
+    .map(({ stdout }) => JSON.parse(stdout) as T);
+}
+
+interface Delivery {
+  id: string;
+  kind: string;
+  status: string;
+  body: string;
+  signature: string | null;
+}
+
+describe.if(hasPostgres())("sds copy", () => {
+  test("copies to PostgreSQL and back, and says how many rows in how many seconds", async () => {
+    const { local, remote, url } = await sides();
+    const first = await local.json<{ rows: number; seconds: number }>(["copy", "--to", url]);
+    expect(first.rows).toBeGreaterThan(300);
+    expect(first.seconds).toBeGreaterThan(0);
+    expect(await remote.json(["shop", "list"])).toEqual(await local.json(["shop", "list"]));
+    const folder = join(temporaryFolder(), "back");
+    const back = await remote.run(["copy", "--to", `sqlite:${folder}`]);
+    expect(back).toMatchObject({ status: 0, stdout: expect.stringContaining("copied and compared ") });
+    expect(back.stderr).toContain(`Copy ${join(local.data, "master.key")} to ${join(folder, "master.key")}`);
+    const copied = new Program(folder, { ...ENV, SDS_MASTER_KEY_FILE: join(local.data, "master.key") });
+    expect(await copied.json(["webhook", "secret", "--shop", "alpha.myshopify.com"])).toEqual(
+      await local.json(["webhook", "secret", "--shop", "alpha.myshopify.com"]),
+    );
+    expect(readdirSync(folder).filter((name) => name.includes("unfinished"))).toEqual([]);
+  });
+
+  test("sends from the copy what waited, with the same ids, bodies and signatures", async () => {
+    const { answers, local, remote, url } = await sides();
+    await local.json(["copy", "--to", url]);
+    const receiver = new Receiver();
+    for (const { domain } of answers.shops)
+      await remote.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
+    await remote.serve();
+    const due = printed<Delivery[]>(answers, "delivery", "list", "--limit")
+      .flat()
+      .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
+      .map(({ id }) => id);
+    expect(due.length).toBeGreaterThan(10);
+    const received = await receiver.gets(due.length, 60_000);
+    expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
+    const shown = printed<Delivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
+    expect(shown.length).toBeGreaterThan(4);
+    for (const { id, body, signature } of shown)
+      expect(received.find((each) => each.id === id)).toMatchObject({ id, body, signature: signature ?? "none" });
+  });
+
+  test("refuses a target with a shop, two databases of one engine, and what is no address", async () => {
+    const { local, remote, url } = await sides();
+    const withPassword = url.replace("postgres@", "postgres:hush-hush@");
+    await remote.json(["shop", "add", "gamma.myshopify.com"]);
+    const back = `sqlite:${local.data}`;
+    const refusals: [Program, string[], number, string][] = [
+      [
+        local,
+        ["--to", withPassword],
+        1,
+        `${nameOf(url)} is not empty, its table shops has rows: name an empty database`,
+      ],
+      [remote, ["--to", back], 1, `${local.data} is not empty`],
+      [remote, ["--to", withPassword], 2, "both databases are PostgreSQL"],
+      [local, ["--to", back], 2, "both databases are SQLite"],
+      [local, ["--to", "mysql://sds:hush-hush@db/sds"], 2, "--to must be postgres://"],
+      [local, [], 2, "say where to copy"],
+      [new Program(), ["--to", url], 3, "there is no data in"],
+    ];
+    for (const [program, args, status, message] of refusals) {
+      const result = await program.run(["copy", ...args]);
+      expect({ args, status: result.status, stdout: result.stdout }).toEqual({ args, status, stdout: "" });
+      expect(result.stderr).toContain(message);
+      expect(result.stderr).not.toContain("hush");
+    }
+    expect(await remote.json<unknown[]>(["shop", "list"])).toHaveLength(1);
+  });
+
+  test("takes the address from a file, and replaces what a program left that ran on the empty database", async () => {
+    const { local, remote, url } = await sides();
+    const other = new Program(undefined, { ...ENV, SDS_DATABASE_URL: url });
+    await (await other.serve()).stop();
+    const file = join(temporaryFolder(), "address");
+    await Bun.write(file, `${url}\n`);
+    await local.json(["copy", "--to-file", file]);
+    expect(await remote.json(["shop", "list"])).toEqual(await local.json(["shop", "list"]));
+  });
+
+  test("refuses a source and a target that a serve uses", async () => {
+    const { local, remote, url } = await sides();
+    const onFolder = await local.serve();
+    const fromFolder = await local.run(["copy", "--to", url]);
+    expect(fromFolder).toMatchObject({ status: 1, stderr: expect.stringContaining(`${local.data} is in use`) });
+    await onFolder.stop();
+    const onServer = await remote.serve();
+    const toServer = await local.run(["copy", "--to", url]);
+    expect(toServer).toMatchObject({ status: 1, stderr: expect.stringContaining(`${nameOf(url)} is in use`) });
+    const back = join(temporaryFolder(), "back");
+    const fromServer = await remote.run(["copy", "--to", `sqlite:${back}`]);
+    expect(fromServer).toMatchObject({ status: 1, stderr: expect.stringContaining(`${nameOf(url)} is in use`) });
+    await onServer.stop();
+    await local.json(["copy", "--to", url]);
+    await remote.json(["copy", "--to", `sqlite:${back}`]);
+  });
+
+  test("keeps out who would write to a PostgreSQL source meanwhile", async () => {
+    const { local, remote, url } = await sides();
+    await local.json(["copy", "--to", url]);
+    const sql = new SQL(url, { max: 1 });
+    afterTest(() => sql.close());
+    // A writer that has not committed yet.
+    const done = Promise.withResolvers<void>();
+    const writing = sql.begin(async (tx) => {
+      await tx.unsafe("UPDATE shops SET currency = 'CHF'");
+      await done.promise;
+    });
+    const back = join(temporaryFolder(), "back");
+    const refused = await remote.run(["copy", "--to", `sqlite:${back}`]);
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("is in use") });
+    done.resolve();
+    await writing;
+    await remote.json(["copy", "--to", `sqlite:${back}`]);
+    expect(readRows(back, "shops").map(({ currency }) => currency)).toEqual(["CHF", "CHF"]);
+  });
+
+  test("leaves a target that nobody opens when it is killed, and begins anew", async () => {
+    const { local, remote, url } = await sides();
+    const lines = Array.from({ length: 60_000 }, (_, n) => JSON.stringify(customer(20_000 + n)));
+    await local.json(["import", "-", "--shop", "alpha.myshopify.com"], { stdin: lines.join("\n") });
+
+    const sql = new SQL(url, { max: 1 });
+    afterTest(() => sql.close());
+    const isMarked = async () =>
+      (await sql.unsafe("SELECT 1 FROM meta WHERE name = 'unfinished_copy'").catch(() => [])).length > 0;
+    const toServer = local.start(["copy", "--to", url]);
+    await eventually(isMarked, 20_000);
+    process.kill(toServer.pid, "SIGKILL");
+    await toServer.exited;
+    for (const args of [
+      ["shop", "list"],
+      ["shop", "add", "gamma.myshopify.com"],
+      ["serve", "--port", "0"],
+    ]) {
+      const { status, stderr } = await remote.run(args);
+      expect({ args, status, stderr }).toMatchObject({
+        args,
+        status: 1,
+        stderr: expect.stringContaining(`${nameOf(url)} has an unfinished copy: run sds copy again`),
+      });
+    }
+    const { rows } = await local.json<{ rows: number }>(["copy", "--to", url]);
+    expect(rows).toBeGreaterThan(60_000);
+
+    const folder = join(temporaryFolder(), "back");
+    const back = new Program(folder, { ...ENV, SDS_MASTER_KEY_FILE: join(local.data, "master.key") });
+    const toFolder = remote.start(["copy", "--to", `sqlite:${folder}`]);
+    await eventually(() => existsSync(join(folder, "sds.db.unfinished-copy")), 20_000);
+    process.kill(toFolder.pid, "SIGKILL");
+    await toFolder.exited;
+    for (const args of [
+      ["shop", "list"],
+      ["shop", "add", "gamma.myshopify.com"],
+      ["backup", join(temporaryFolder(), "b")],
+    ]) {
+      const { status, stderr } = await back.run(args);
+      expect({ args, status, stderr }).toMatchObject({
+        args,
+        status: 1,
+        stderr: expect.stringContaining(`${folder} has an unfinished copy: run sds copy again`),
+      });
+    }
+    expect(await remote.json<{ rows: number }>(["copy", "--to", `sqlite:${folder}`])).toMatchObject({ rows });
+    expect(readRows(folder, "customers")).toEqual(readRows(local.data, "customers"));
+    expect(readdirSync(folder).sort()).toEqual(["sds.db", "sds.lock"]);
+  });
+});

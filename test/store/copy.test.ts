@@ -1,0 +1,296 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { openApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/log.ts";
+import { BATCH_BYTES, type CopySide, type CopyTarget, copyRows } from "../../src/store/copy/copy.ts";
+import { COPIED_TABLES, type CopiedTable, NOT_COPIED, placeIn } from "../../src/store/copy/tables.ts";
+import type { Row } from "../../src/store/copy/tally.ts";
+import { copyStore } from "../../src/store/open-store.ts";
+import { parseServerAddress } from "../../src/store/postgres/address.ts";
+import { openPostgresSource } from "../../src/store/postgres/copy-source.ts";
+import { rowsText } from "../../src/store/sqlite/copy-side.ts";
+import { openSqliteSource } from "../../src/store/sqlite/copy-source.ts";
+import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { openStoreIn } from "../support/open-store.ts";
+import { readPostgresRows } from "../support/postgres-rows.ts";
+import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { readRows } from "../support/rows.ts";
+import { storedVersions, unpack } from "../support/stored-database.ts";
+import { TABLE_NAMES } from "../support/tables.ts";
+
+setDefaultTimeout(60_000);
+
+/** A data folder with the newest stored database, brought up to date. */
+async function storedFolder() {
+  const data = join(temporaryFolder(), "data");
+  const answers = await unpack(storedVersions().at(-1) ?? 0, data);
+  await (await openStoreIn(data)).close();
+  return { data, answers };
+}
+
+/** The address of an empty database, which the test's end removes. */
+async function emptyDatabase(): Promise<string> {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no server");
+  const url = await server.createDatabase();
+  afterTest(() => server.dropDatabase(url));
+  return url;
+}
+
+type Place = Parameters<typeof copyStore>[0]["to"];
+
+const atServer = (url: string): Place => ({ url, passwordFile: null });
+
+function copy(from: Place, to: Place): Promise<{ rows: number }> {
+  return copyStore({ from, to, sleep: Bun.sleep, onProgress: () => undefined });
+}
+
+/** Changes a database of a folder, as no program does. */
+function change(data: string, ...statements: string[]): void {
+  const db = new Database(join(data, "sds.db"), { readwrite: true, create: false });
+  for (const statement of statements) db.run(statement);
+  db.close(true);
+}
+
+async function ask<T>(url: string, text: string): Promise<T[]> {
+  const sql = new SQL(url, { max: 1 });
+  try {
+    return Array.from((await sql.unsafe(text)) as T[]);
+  } finally {
+    await sql.close();
+  }
+}
+
+/** The columns of the list, for each table of an engine: `table column kind`. */
+function listed(engine: "sqlite" | "postgres", types: Record<string, string>): string[] {
+  const columns = COPIED_TABLES.flatMap((table) => {
+    const { stored, written } = placeIn(engine, table);
+    return written.map(({ column }) => `${stored} ${column} ${types[table.columns[column] ?? ""]}`);
+  });
+  return [...new Set(columns)].sort();
+}
+
+describe("the list of what is copied", () => {
+  test("has every column of every SQLite table, with its type", async () => {
+    const folder = temporaryFolder();
+    await (await openStoreIn(folder)).close();
+    const db = new Database(join(folder, "sds.db"), { readonly: true });
+    const real = db
+      .query<{ text: string }, []>(
+        `SELECT t.name || ' ' || c.name || ' ' || c.type AS text FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
+         WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%'`,
+      )
+      .all()
+      .map(({ text }) => text);
+    const types = { number: "INTEGER", flag: "INTEGER", text: "TEXT", bytes: "BLOB" };
+    expect(listed("sqlite", types)).toEqual(real.sort());
+    const sorting = COPIED_TABLES.filter((table) =>
+      JSON.stringify(db.query(`EXPLAIN QUERY PLAN ${rowsText(table)}`).all()).includes("TEMP B-TREE"),
+    );
+    db.close();
+    expect(sorting.map(({ name }) => name)).toEqual([]);
+  });
+
+  test.if(hasPostgres())("has every column of every PostgreSQL table, with its type", async () => {
+    const { data } = await storedFolder();
+    const url = await emptyDatabase();
+    await copy({ folder: data }, atServer(url));
+    const real = await ask<{ table_name: string; column_name: string; data_type: string }>(
+      url,
+      "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'",
+    );
+    const types = { number: "bigint", flag: "boolean", text: "text", bytes: "bytea" };
+    expect(listed("postgres", types)).toEqual(
+      real
+        .filter(({ table_name }) => !NOT_COPIED.includes(table_name))
+        .map(({ table_name, column_name, data_type }) => `${table_name} ${column_name} ${data_type}`)
+        .sort(),
+    );
+    const indexes = await ask<{ def: string }>(
+      url,
+      "SELECT indexdef AS def FROM pg_indexes WHERE schemaname = 'public'",
+    );
+    const unordered = COPIED_TABLES.filter((table) => {
+      const { stored, order } = placeIn("postgres", table);
+      return !indexes.some(({ def }) => def.includes(`public.${stored} USING btree (${order.join(", ")})`));
+    });
+    expect(unordered.map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe.if(hasPostgres())("a copy", () => {
+  test("to PostgreSQL and back has every row of every table as it was, and gives no number twice", async () => {
+    const { data } = await storedFolder();
+    // The highest number of all is gone; the next one must be above it.
+    change(data, "DELETE FROM deliveries WHERE number = (SELECT max(number) FROM deliveries)");
+    change(data, "UPDATE sqlite_sequence SET seq = 900 WHERE name = 'inbox'");
+    const url = await emptyDatabase();
+    const back = join(temporaryFolder(), "back");
+    const { rows } = await copy({ folder: data }, atServer(url));
+    expect(await copy(atServer(url), { folder: back })).toMatchObject({ rows });
+    expect(rows).toBe(TABLE_NAMES.reduce((sum, table) => sum + readRows(data, table).length, 0));
+    let filled = 0;
+    for (const table of TABLE_NAMES) {
+      const original = readRows(data, table);
+      if (original.length > 0) filled += 1;
+      expect(readRows(back, table)).toEqual(original);
+      const there = await readPostgresRows(url, table);
+      const own = ["application", "schema"];
+      expect(there.filter(({ name }) => table !== "meta" || !own.includes(String(name)))).toEqual(original);
+    }
+    expect(filled).toBeGreaterThan(18);
+    const numbers = (folder: string) => {
+      const db = new Database(join(folder, "sds.db"), { readonly: true });
+      const all = db
+        .query<{ name: string; seq: number }, []>("SELECT name, seq FROM sqlite_sequence ORDER BY name")
+        .all();
+      db.close();
+      return all.filter(({ seq }) => seq > 0);
+    };
+    expect(numbers(back)).toEqual(numbers(data));
+    const next = async (table: string) =>
+      (await ask<{ n: string }>(url, `SELECT nextval(pg_get_serial_sequence('${table}', 'number')) AS n`))[0]?.n;
+    expect(await next("inbox")).toBe("901");
+    expect(Number(await next("deliveries"))).toBe(
+      (numbers(data).find(({ name }) => name === "deliveries")?.seq ?? 0) + 1,
+    );
+    expect(await ask(url, "SELECT id FROM orders WHERE gid IS DISTINCT FROM json::json->>'shopifyId'")).toEqual([]);
+  });
+
+  test("answers what the original answered, with its keys and cursors", async () => {
+    const { data, answers } = await storedFolder();
+    const url = await emptyDatabase();
+    await copy({ folder: data }, atServer(url));
+    const now = () => Date.parse(answers.storedAt);
+    const app = await openApp(readConfig({ data, port: "0" }, { SDS_DATABASE_URL: url }), {
+      now,
+      clock: now,
+      random: randomBytes,
+      fetch,
+      resolve: async () => [],
+      sleep: Bun.sleep,
+      log: createLog("error", { write: () => true }, now),
+    });
+    afterTest(() => app.stop());
+    expect(answers.requests.some(({ path }) => path.includes("cursor="))).toBeTrue();
+    for (const { key, path, status, body } of answers.requests) {
+      const headers = { Authorization: `Bearer ${key}` };
+      const response = await app.handle(new Request(`http://sds.test${path}`, { headers }));
+      expect({ path, status: response.status, body: await response.text() }).toEqual({ path, status, body });
+    }
+    for (const { domain, intakeSecret } of answers.shops)
+      expect((await app.store.shops.intakeSecret(domain))?.secret).toBe(intakeSecret);
+  });
+
+  test("has a shop whose removal has begun, with what is still there of it", async () => {
+    const { data } = await storedFolder();
+    change(data, "UPDATE shops SET removal_started_at = 5 WHERE id = 1");
+    const url = await emptyDatabase();
+    const back = join(temporaryFolder(), "back");
+    await copy({ folder: data }, atServer(url));
+    await copy(atServer(url), { folder: back });
+    for (const table of TABLE_NAMES) expect(readRows(back, table)).toEqual(readRows(data, table));
+  });
+
+  test("names the row with a character that PostgreSQL cannot store, and nobody opens what is there then", async () => {
+    const { data } = await storedFolder();
+    change(data, "UPDATE api_keys SET label = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM api_keys)");
+    const id = readRows(data, "api_keys")
+      .map((row) => String(row["id"]))
+      .sort()[0];
+    const url = await emptyDatabase();
+    await expect(copy({ folder: data }, atServer(url))).rejects.toMatchObject({
+      code: "failed",
+      message: expect.stringContaining(
+        `the row id "${id}" of the table api_keys has the character U+0000 in label, which PostgreSQL cannot store`,
+      ),
+    });
+    await expect(copy(atServer(url), { folder: join(temporaryFolder(), "back") })).rejects.toMatchObject({
+      code: "failed",
+      message: expect.stringContaining("has an unfinished copy"),
+    });
+    expect(await readPostgresRows(url, "shops")).toEqual([]);
+  });
+
+  test("reads large rows a few at a time, from both engines", async () => {
+    const { data } = await storedFolder();
+    change(
+      data,
+      `INSERT INTO customers (shop_id, created_at, id, json, change_number)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+       SELECT 1, i, 'cus_large' || i, '{"pad":"' || hex(randomblob(131072)) || '"}', i FROM n`,
+    );
+    const url = await emptyDatabase();
+    await copy({ folder: data }, atServer(url));
+    const customers = COPIED_TABLES.find(({ name }) => name === "customers") as CopiedTable;
+    for (const side of [
+      await openSqliteSource(data),
+      await openPostgresSource(parseServerAddress(url, null), Bun.sleep),
+    ]) {
+      const sizes: number[] = [];
+      const batches = side.batches(customers);
+      for (let { value } = await batches.next(); value !== undefined; { value } = await batches.next())
+        sizes.push(value.reduce((sum, row) => sum + JSON.stringify(row).length, 0));
+      await side.close();
+      expect(sizes.length).toBeGreaterThan(6);
+      expect(Math.max(...sizes)).toBeLessThan(BATCH_BYTES + 400_000);
+    }
+  });
+});
+
+/** A side in memory that has rows in one table. */
+function memorySide(table: string, rows: Row[]): CopySide {
+  return {
+    name: "memory",
+    count: async ({ name }) => (name === table ? rows.length : 0),
+    async *batches({ name }) {
+      if (name === table) yield rows;
+      return undefined;
+    },
+    lastNumber: async () => rows.length,
+    sealedWith: async () => undefined,
+    close: async () => undefined,
+  };
+}
+
+test.each([
+  [
+    "has other content than in memory",
+    [
+      ["a", "1"],
+      ["b", "3"],
+    ],
+  ],
+  ["has 1 row, and 2 were read from memory", [["a", "1"]]],
+  [
+    "has 3 rows, and 2 were read from memory",
+    [
+      ["a", "1"],
+      ["b", "2"],
+      ["c", "3"],
+    ],
+  ],
+] as [string, Row[]][])("a copy whose table %s is refused", async (how, stored) => {
+  let isFinished = false;
+  const target: CopyTarget = {
+    ...memorySide("meta", stored),
+    write: async () => undefined,
+    setLastNumber: async () => undefined,
+    async finish() {
+      isFinished = true;
+    },
+  };
+  const source = memorySide("meta", [
+    ["a", "1"],
+    ["b", "2"],
+  ]);
+  await expect(copyRows(source, target, () => undefined)).rejects.toMatchObject({
+    code: "failed",
+    message: expect.stringContaining(`the table meta ${how}`),
+  });
+  expect(isFinished).toBeFalse();
+});
