@@ -1,6 +1,6 @@
 import type { DataRequest } from "../../domain/data-request.ts";
 import type { DataRequestStore } from "../data-requests.ts";
-import type { Database, Queries } from "./database.ts";
+import type { Database } from "./database.ts";
 
 const COLUMNS = 'id, customer, requested_at::float8 AS "requestedAt", due_at::float8 AS "dueAt"';
 
@@ -43,22 +43,4 @@ export function dataRequestStore(db: Database): DataRequestStore {
       );
     },
   };
-}
-
-/** Adds requests in the caller's transaction, which has locked their shops. What is there already stays. */
-export async function addDataRequests(
-  tx: Queries,
-  added: readonly { shopId: number; request: DataRequest }[],
-): Promise<void> {
-  await tx.run(
-    `INSERT INTO data_requests (shop_id, id, customer, requested_at, due_at)
-     SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`,
-    [
-      added.map(({ shopId }) => shopId),
-      added.map(({ request }) => request.id),
-      added.map(({ request }) => request.customer),
-      added.map(({ request }) => request.requestedAt),
-      added.map(({ request }) => request.dueAt),
-    ],
-  );
 }

@@ -32,6 +32,10 @@ export interface DatabaseOptions extends ConnectionOptions {
 const MAX_RUNS = 6;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
+/** All connections are replaced no more often than this. A server can refuse to write for hours. */
+const REPLACE_PAUSE_MS = 1_000;
+/** A text that only reads. Whatever else is not known to. */
+const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
 
 /**
  * Connections to a PostgreSQL server. In a network that swallows everything an operation would hang for ever, so each
@@ -42,6 +46,15 @@ export function openConnections(options: DatabaseOptions): Database {
   const begin = isPooled ? beginText(deadlineMs) : "BEGIN";
   const pool = createConnectionPool(() => connect(options), options.connections);
   let isClosed = false;
+  let replacedAt = Number.NEGATIVE_INFINITY;
+
+  /** They go the same way: through a network that swallows everything, or to a server that was replaced. */
+  function replaceOthers(): void {
+    const now = performance.now();
+    if (now - replacedAt < REPLACE_PAUSE_MS) return;
+    replacedAt = now;
+    pool.discardAll();
+  }
 
   /** Runs something when a connection is free, and gives it up when nothing is heard for too long. */
   async function withConnection<T>(
@@ -54,9 +67,9 @@ export function openConnections(options: DatabaseOptions): Database {
       if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
       return await Promise.race([work(connection, deadline.extend), deadline.passed]);
     } catch (thrown) {
-      if (deadline.isPassed() || isConnectionLost(thrown)) pool.discard(connection);
-      // The others go the same way: through a network that swallows everything, or to a server that was replaced.
-      if (deadline.isPassed() || isReadOnly(thrown)) pool.discardAll();
+      const isOfServer = deadline.isPassed() || isReadOnly(thrown);
+      if (isOfServer || isConnectionLost(thrown)) pool.discard(connection);
+      if (isOfServer) replaceOthers();
       throw thrown;
     } finally {
       deadline.clear();
@@ -85,7 +98,7 @@ export function openConnections(options: DatabaseOptions): Database {
   /** Nothing was sent, or nothing can be written there. */
   const isUndone = (thrown: unknown) => isUnreachable(thrown) || isReadOnly(thrown);
 
-  async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = false): Promise<T> {
+  async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = () => false): Promise<T> {
     let last: Transaction<T> | undefined;
     const run = () => {
       last = undefined;
@@ -99,16 +112,16 @@ export function openConnections(options: DatabaseOptions): Database {
         () => last?.abandon(),
       );
     };
-    const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (isRead || last?.isCommitting() !== true);
+    const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead());
     return repeated(run, (thrown) => isUndone(thrown) || isSafe(thrown));
   }
 
   function one<T>(text: string, ask: (queries: Queries) => Promise<T>): Promise<T> {
-    const isRead = text.startsWith("SELECT");
+    const isRead = () => READS.test(text);
     if (isPooled) return transaction(ask, isRead);
     return repeated(
       () => withConnection((connection) => ask(queriesOf((_, parameters) => send(connection, text, parameters)))),
-      (thrown) => isUndone(thrown) || (isRead && isConnectionLost(thrown)),
+      (thrown) => isUndone(thrown) || (isConnectionLost(thrown) && isRead()),
     );
   }
 

@@ -66,6 +66,17 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     expect(unhandled).toEqual([]);
   });
 
+  test("ends what is under way, also a transaction, before it closes", async () => {
+    const { db } = await behindProxy({ deadlineMs: 5_000 });
+    const working = db.transaction(async (tx) => {
+      for (let n = 0; n < 3; n += 1) await tx.get("SELECT pg_sleep($1::float8)", [0.1]);
+      return "committed";
+    });
+    await Bun.sleep(50);
+    await db.close();
+    expect(await working).toBe("committed");
+  });
+
   test("refuses what comes after it was closed, and what waited", async () => {
     const { db } = await behindProxy({ connections: 1 });
     const [first, second] = [db.get("SELECT pg_sleep($1::float8)", [0.1]), db.get("SELECT 1 AS one")];
@@ -98,6 +109,15 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
       return "done";
     });
     expect(await slow).toBe("done");
+  });
+
+  test("does not count the time in which this process stood still", async () => {
+    const { db } = await behindProxy();
+    await db.get("SELECT 1 AS one");
+    const answers = [db.get("SELECT 1 AS one"), db.transaction((tx) => tx.get("SELECT 1 AS one"))];
+    await Bun.sleep(0);
+    Bun.sleepSync(DEADLINE_MS + 100);
+    expect(await failures(answers)).toEqual([undefined, undefined]);
   });
 
   test("is longer than the server's own limits, which end a statement without a new connection", async () => {

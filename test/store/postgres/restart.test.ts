@@ -113,8 +113,21 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     expect([runs, await notedIn(db)]).toEqual([1, [1]]);
   });
 
+  test("while it reads costs nothing: it is read again", async () => {
+    const { proxy, db } = await behindProxy();
+    for (const text of ["SELECT 7 AS seven", "WITH one AS (SELECT 7 AS seven) SELECT seven FROM one"]) {
+      proxy.cutAtAnswer = "SELECT 1\0";
+      expect(await db.get<object>(text)).toEqual({ seven: 7 });
+      expect(proxy.cutAtAnswer).toBeUndefined();
+    }
+  });
+
   test("while it writes leaves it open too", async () => {
     const { proxy, db } = await behindProxy();
+    proxy.cutAtAnswer = "SELECT 1\0";
+    const written = db.get("WITH one AS (INSERT INTO noted VALUES ($1::bigint) RETURNING *) SELECT * FROM one", [0]);
+    expect(await failures([written])).toMatchObject([lost]);
+    await db.run("DELETE FROM noted");
     proxy.cutAtAnswer = "INSERT 0 1\0";
     expect(await failures([note(db, 1)])).toMatchObject([lost]);
     expect(await notedIn(db)).toEqual([1]);
