@@ -153,6 +153,14 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
     }
   }
 
+  /** Without the balancer's address, a sign-in link would lead to the node that started last. */
+  async function checkPublicUrl(): Promise<void> {
+    if (config.publicUrl !== null || store.nodes === null) return;
+    const alive = (await store.nodes.status()).nodes.filter(({ isAlive }) => isAlive);
+    if (alive.length > 1)
+      log.warn("several nodes serve this database: set SDS_PUBLIC_URL to the address of all of them");
+  }
+
   async function stop(): Promise<void> {
     readiness.noteStop();
     for (const each of jobs) each.stop();
@@ -194,6 +202,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
       await work.membership.beat();
       for (const each of jobs) each.resume();
       await noteAddress(address);
+      await checkPublicUrl();
       return address;
     },
     stop() {
