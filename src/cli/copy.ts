@@ -44,6 +44,7 @@ async function copy({ to, toFile, json }: Options, command: Command): Promise<vo
   const copied = await copyStore({
     from: database ?? { folder: data },
     to: target,
+    now: Date.now,
     sleep,
     onProgress: ({ done, rows }) => progress.update(done, rateText(rows, seconds())),
   }).finally(() => progress.end());

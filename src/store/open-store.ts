@@ -78,6 +78,7 @@ type Place = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
 export interface StoreCopy {
   from: Place;
   to: Place;
+  now: () => number;
   sleep: (ms: number) => Promise<void>;
   onProgress: (progress: CopyProgress) => void;
 }
@@ -89,7 +90,7 @@ export interface StoreCopy {
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database that is in use, or a copy that is not the same
  */
-export async function copyStore({ from, to, sleep, onProgress }: StoreCopy): Promise<{ rows: number; to: string }> {
+export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): Promise<{ rows: number; to: string }> {
   const isToFolder = "folder" in to;
   if ("folder" in from === isToFolder)
     throw new SdsError(
@@ -102,12 +103,14 @@ export async function copyStore({ from, to, sleep, onProgress }: StoreCopy): Pro
     "folder" in place ? place : parseServerAddress(place.url, place.passwordFile),
   ) as [ServerAddress | { folder: string }, ServerAddress | { folder: string }];
   const source =
-    "folder" in fromPlace ? await openSqliteSource(fromPlace.folder) : await openPostgresSource(fromPlace, sleep);
+    "folder" in fromPlace
+      ? await openSqliteSource(fromPlace.folder)
+      : await openPostgresSource({ address: fromPlace, ...clock });
   try {
     const target =
       "folder" in toPlace
         ? await openSqliteTarget(toPlace.folder, await source.sealedWith())
-        : await openPostgresTarget(toPlace, sleep);
+        : await openPostgresTarget({ address: toPlace, ...clock });
     try {
       const { rows } = await copyRows(source, target, onProgress);
       return { rows, to: target.name };

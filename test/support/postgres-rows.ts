@@ -17,9 +17,11 @@ export async function readPostgresRows(url: string, table: Table): Promise<Row[]
   const sql = new SQL(url, { max: 1 });
   try {
     const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
-    // Numbers come as text. No text of our tables that is digits alone is compared here.
+    // Numbers come as text.
     const columns = await sql.unsafe(
-      "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'",
+      `SELECT column_name, data_type FROM information_schema.columns
+       WHERE table_schema = 'public' AND table_name = ANY($1::text[])`,
+      [table === "shops" ? [table, "shop_changes"] : [table]],
     );
     const numbers = new Set(
       (columns as { column_name: string; data_type: string }[]).flatMap(({ column_name, data_type }) =>
@@ -32,16 +34,11 @@ export async function readPostgresRows(url: string, table: Table): Promise<Row[]
         Object.fromEntries(
           Object.entries(row)
             .filter(([name]) => !(OWN_COLUMNS[table] ?? []).includes(name))
-            .map(([name, value]) => [name, numbers.has(name) && typeof value === "string" ? asNumber(value) : value]),
+            .map(([name, value]) => [name, numbers.has(name) && typeof value === "string" ? Number(value) : value]),
         ),
       ),
     );
   } finally {
     await sql.close();
   }
-}
-
-/** Columns have the same name in several tables and another type in some, so only digits become numbers. */
-function asNumber(text: string): number | string {
-  return /^-?\d+$/.test(text) ? Number(text) : text;
 }

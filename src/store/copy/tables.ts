@@ -7,6 +7,8 @@ interface EnginePlace {
   partOf?: string;
   /** Columns that this engine reads from an expression and does not write. */
   computed?: Readonly<Record<string, string>>;
+  /** Columns that only this engine has, and what SQL gives them. */
+  filled?: Readonly<Record<string, string>>;
   /** The order in which this engine reads fast. */
   order?: readonly string[];
 }
@@ -30,8 +32,8 @@ export const UNFINISHED_COPY = "unfinished_copy";
 /** Rows of `meta` that the PostgreSQL engine has for itself. */
 const OWN_META = ["application", "schema", UNFINISHED_COPY];
 
-/** Tables of PostgreSQL that stay behind: who works for which shops now. */
-export const NOT_COPIED = ["nodes", "work_leases"];
+/** Tables that stay behind: what counts for a few minutes, and who works for which shops now. */
+export const NOT_COPIED = ["admin_notices", "admin_wrong_tokens", "nodes", "work_leases"];
 
 /**
  * Everything that is copied, in its order: what a row refers to comes before it. A test compares the list with the real
@@ -121,11 +123,17 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table("syncs", "shop_id kind", { number: "shop_id last_started_at last_ended_at last_changed", text: "kind run" }),
   table("admin_links", "hash", { number: "shop_id expires_at used_at", bytes: "hash" }),
   table("admin_sessions", "hash", { number: "shop_id created_at expires_at", bytes: "hash" }),
+  table("admin_forms", "session form", { bytes: "session form" }),
   table(
     "intake_bodies",
     "shop_id number",
     { number: "shop_id number", flag: "complete" },
-    { numbered: "number", sqlite: { order: ["number"] } },
+    {
+      numbered: "number",
+      sqlite: { order: ["number"] },
+      // Of a node that is gone, so that a body that is not complete is dropped.
+      postgres: { filled: { node: "''" } },
+    },
   ),
   table(
     "intake_parts",
@@ -169,12 +177,13 @@ function table(
 
 /** Where an engine keeps a table. */
 export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [engine]: place = {} }: CopiedTable) {
-  const { partOf, computed = {}, order = key } = place;
+  const { partOf, computed = {}, filled = {}, order = key } = place;
   return {
     /** The name of the engine's own table. */
     stored: partOf ?? name,
     isPart: partOf !== undefined,
     order,
+    filled: Object.entries(filled).map(([column, value]) => ({ column, value })),
     expression: (column: string) => computed[column] ?? column,
     /** What is written, by its place in a row. */
     written: Object.keys(columns).flatMap((column, index) => (column in computed ? [] : [{ column, index }])),

@@ -7,17 +7,28 @@ import { beginLong } from "./long-transaction.ts";
 import { checkVersion, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { noData } from "./postgres-store.ts";
+import { checkServer } from "./server-check.ts";
+import { startError } from "./start-errors.ts";
+
+/** What opens a database. */
+export interface Opening {
+  address: ServerAddress;
+  /** Epoch milliseconds. The server's clock must be near. */
+  now: () => number;
+  sleep: (ms: number) => Promise<void>;
+}
+
+const DEADLINE_MS = 10_000;
+const UPGRADE_DEADLINE_MS = 3_600_000;
 
 /**
  * Opens a database to copy it as it is at one moment; nobody can write to it until it is closed.
  * @throws SdsError `not_found` without data, `failed` if somebody uses it
  */
-export async function openPostgresSource(
-  address: ServerAddress,
-  sleep: (ms: number) => Promise<void>,
-): Promise<CopySide> {
+export async function openPostgresSource(opening: Opening): Promise<CopySide> {
+  const { address } = opening;
   const name = nameOf(address);
-  await prepare(address, sleep, false);
+  await prepare(opening, false);
   const tx = await beginLong(address, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     await lockWriters(tx, name, "SHARE");
@@ -33,20 +44,32 @@ export async function openPostgresSource(
  * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or a newer
  *   schema
  */
-export async function prepare(
-  address: ServerAddress,
-  sleep: (ms: number) => Promise<void>,
-  isTarget: boolean,
-): Promise<void> {
+export async function prepare(opening: Opening, isTarget: boolean): Promise<void> {
+  try {
+    await prepareUsable(opening, isTarget);
+  } catch (thrown) {
+    throw startError(thrown, opening.address);
+  }
+}
+
+async function prepareUsable({ address, now, sleep }: Opening, isTarget: boolean): Promise<void> {
   const name = nameOf(address);
-  const db = openConnections({ address, connections: 1, deadlineMs: 30_000, waitMs: 30_000, isPooled: true, sleep });
+  const { isPooled } = await checkServer(address, DEADLINE_MS, now);
+  const db = openConnections({
+    address,
+    connections: 1,
+    deadlineMs: UPGRADE_DEADLINE_MS,
+    waitMs: DEADLINE_MS,
+    isPooled,
+    sleep,
+  });
   try {
     const version = await checkVersion(db, name);
     if (!isTarget && version === 0) throw noData(name);
     if (!isTarget && (await readMeta(db, UNFINISHED_COPY)) !== undefined) throw unfinishedCopy(name);
-    if (isTarget && version > 0 && version !== MIGRATIONS.length) throw otherSchema(name, version, MIGRATIONS.length);
+    if (version > MIGRATIONS.length || (isTarget && version > 0 && version < MIGRATIONS.length))
+      throw otherSchema(name, version, MIGRATIONS.length);
     await migrate(db, name);
-    if (version > MIGRATIONS.length) throw otherSchema(name, version, MIGRATIONS.length);
   } finally {
     await db.close();
   }

@@ -9,9 +9,9 @@ import {
   UNFINISHED_COPY,
 } from "../copy/tables.ts";
 import type { Row } from "../copy/tally.ts";
-import { nameOf, type ServerAddress } from "./address.ts";
+import { nameOf } from "./address.ts";
 import { LOCKED, lockWriters, postgresSide, TYPES } from "./copy-side.ts";
-import { prepare } from "./copy-source.ts";
+import { type Opening, prepare } from "./copy-source.ts";
 import { beginLong, type LongTransaction } from "./long-transaction.ts";
 
 /**
@@ -19,12 +19,10 @@ import { beginLong, type LongTransaction } from "./long-transaction.ts";
  * before says that it is not there yet.
  * @throws SdsError `conflict` for a database with rows, `failed` if somebody uses it or it has another schema
  */
-export async function openPostgresTarget(
-  address: ServerAddress,
-  sleep: (ms: number) => Promise<void>,
-): Promise<CopyTarget> {
+export async function openPostgresTarget(opening: Opening): Promise<CopyTarget> {
+  const { address } = opening;
   const name = nameOf(address);
-  await prepare(address, sleep, true);
+  await prepare(opening, true);
   const begin = async () => {
     const tx = await beginLong(address, "ISOLATION LEVEL READ COMMITTED");
     try {
@@ -87,11 +85,15 @@ async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> 
 
 /** A statement for many rows: an array for each column. */
 function writeText(table: CopiedTable): string {
-  const { stored, isPart, written } = placeIn("postgres", table);
+  const { stored, isPart, written, filled } = placeIn("postgres", table);
   const columns = written.map(({ column }) => column);
   const arrays = columns.map((column, index) => `$${index + 1}::${TYPES[kindOf(table, column)]}[]`);
   const rows = `unnest(${arrays.join(", ")}) AS given (${columns.join(", ")})`;
-  if (!isPart) return `INSERT INTO ${stored} (${columns.join(", ")}) SELECT ${columns.join(", ")} FROM ${rows}`;
+  if (!isPart) {
+    const names = [...columns, ...filled.map(({ column }) => column)];
+    const values = [...columns, ...filled.map(({ value }) => value)];
+    return `INSERT INTO ${stored} (${names.join(", ")}) SELECT ${values.join(", ")} FROM ${rows}`;
+  }
   const changed = columns
     .filter((column) => !table.key.includes(column))
     .map((column) => `${column} = given.${column}`);

@@ -1,7 +1,6 @@
-import { SQL } from "bun";
 import { SdsError } from "../../domain/error.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
-import { driverOptions } from "./connect.ts";
+import { connect } from "./connect.ts";
 import type { Parameter } from "./database.ts";
 import { isConnectionLost, sqlState } from "./errors.ts";
 
@@ -15,6 +14,7 @@ export interface LongTransaction {
 
 /** How long one statement may take. */
 const STATEMENT_MS = 600_000;
+const CONNECT_MS = 20_000;
 /** The server ends what a client that is gone has left, and waits so long for a lock. */
 const SETTINGS = {
   statement_timeout: `${STATEMENT_MS}ms`,
@@ -29,7 +29,8 @@ const SETTINGS = {
  */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  const sql = new SQL({ ...driverOptions(address), prepare: false } as SQL.Options);
+  // Without settings of the connection: the transaction has its own.
+  const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 
   /** A network that swallows everything would let a statement hang for ever. */
