@@ -84,9 +84,10 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
   /** Applies a slice of the oldest body of each shop in turn, until no body waits. */
   async function turn(): Promise<void> {
     while (!stop.signal.aborted) {
+      const asked = senders.numbers();
       const oldest = await bodies.oldestOfEachShop();
       earlier.note(oldest);
-      senders.note(oldest);
+      senders.note(oldest, asked);
       if (oldest.length === 0) return;
       for (const body of oldest) {
         await slices.next();
@@ -116,6 +117,8 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
 
   /** Drops a body that would fail again and again, and hold up the others. */
   async function drop({ number, shop }: IntakeBody, thrown: unknown): Promise<void> {
+    // Its sender would take it for applied. That node has the same failure, and drops it.
+    if (await bodies.isOfOther(shop.id, number)) throw thrown;
     const fields = { shop: shop.domain, body: number, error: messageOf(thrown) };
     log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
     await bodies.remove(shop.id, number);

@@ -4,11 +4,14 @@ import type { IntakeBody } from "../store/intake-bodies.ts";
 export interface WaitingSenders {
   /** Waits for the end of a body that is stored. Nobody has to handle its rejection: the sender may have gone. */
   wait({ number, shop }: IntakeBody): Promise<void>;
+  /** The numbers of the bodies that are waited for. */
+  numbers(): ReadonlySet<number>;
   /**
    * Resolves for each body before its shop's oldest one: it was applied, or removed with its shop.
    * @param oldest the oldest complete body of each shop that has one
+   * @param asked `numbers` when that was asked for: the answer may not know of a body that was stored since
    */
-  note(oldest: readonly IntakeBody[]): void;
+  note(oldest: readonly IntakeBody[], asked: ReadonlySet<number>): void;
   /** What resolves or rejects at the end of each body of a shop. */
   endsOf(shopId: number): Promise<void>[];
   /** Rejects for one body. */
@@ -27,10 +30,11 @@ export function createWaitingSenders(): WaitingSenders {
       waiting.set(number, { shopId: shop.id, end });
       return end.promise;
     },
-    note(oldest) {
+    numbers: () => new Set(waiting.keys()),
+    note(oldest, asked) {
       const oldestOf = new Map(oldest.map(({ number, shop }) => [shop.id, number]));
       for (const [number, { shopId, end }] of waiting) {
-        if (number >= (oldestOf.get(shopId) ?? Number.POSITIVE_INFINITY)) continue;
+        if (!asked.has(number) || number >= (oldestOf.get(shopId) ?? Number.POSITIVE_INFINITY)) continue;
         waiting.delete(number);
         end.resolve();
       }

@@ -24,6 +24,8 @@ export interface IntakeBodyStore {
   isWaiting(shopId: number): Promise<boolean>;
   /** Of each shop the complete body that is applied first. */
   oldestOfEachShop(): Promise<IntakeBody[]>;
+  /** Whether another node that is alive stored a body, and waits for its end. */
+  isOfOther(shopId: number, number: number): Promise<boolean>;
   /** Removes a body with what is left of it, in steps. From the first one on nothing of it is applied. */
   remove(shopId: number, number: number): Promise<void>;
   /** Removes the bodies that a program which has stopped did not complete, or did not remove to their end. */

@@ -117,6 +117,20 @@ for (const engine of engines()) {
       }
     });
 
+    test("is of another node while that node is alive", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const shop = await addShop(store);
+      const { number } = await addComplete(store, shop, [customer(1)]);
+      const answers = () => Promise.all([store, other].map((each) => each.intakeBodies.isOfOther(shop.id, number)));
+      expect(await answers()).toEqual([false, false]);
+      await store.nodes?.beat();
+      // Without nodes, a process has the database to itself.
+      expect(await answers()).toEqual([false, store.nodes !== null]);
+      await store.nodes?.leave();
+      expect(await answers()).toEqual([false, false]);
+    });
+
     test("of a removed shop cannot begin, and one that waits goes with its shop", async () => {
       const { store, rows } = await engine.open();
       const shop = await addShop(store);

@@ -27,13 +27,22 @@ async function setUp() {
   afterTest(() => store.close());
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, () => START);
-  /** Called before each commit that applies parts, and before each that stores some. */
-  const before = { commit: (): void => undefined, add: async (): Promise<void> => undefined };
+  /** Called before each commit that applies parts, before each that stores some, and before the answer what waits. */
+  const before = {
+    commit: (): void => undefined,
+    add: async (): Promise<void> => undefined,
+    answer: async (): Promise<void> => undefined,
+  };
   const bodies: IntakeBodyStore = {
     ...store.intakeBodies,
     async add(...args) {
       await before.add();
       return store.intakeBodies.add(...args);
+    },
+    async oldestOfEachShop() {
+      const oldest = await store.intakeBodies.oldestOfEachShop();
+      await before.answer();
+      return oldest;
     },
   };
   const mirror: Pick<MirrorStore, "applyIntakeParts"> = {
@@ -77,6 +86,24 @@ test("a body is applied whole before its sender hears of it, and bodies of two s
   expect(order).toEqual(["short", "long"]);
   expect([await customers(shop.id), await customers(other.id)]).toEqual([800, 6]);
   expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
+});
+
+test("a sender does not hear too early of a body that was stored while the database answered what waits", async () => {
+  const { writer, before, shop, customers } = await setUp();
+  const bodyWriter = writer();
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+  before.answer = async () => {
+    ask();
+    await goesOn;
+  };
+  bodyWriter.wake();
+  await asked;
+  const submitted = await bodyWriter.submit(shop, parts(100));
+  if ("refused" in submitted) throw new Error("it was refused");
+  goOn();
+  await submitted.applied;
+  expect(await customers(shop.id)).toBe(200);
 });
 
 /** What the promise rejects with. */
@@ -207,6 +234,26 @@ test("a body that cannot be applied is dropped, and the next one is applied", as
   expect(await customers(shop.id)).toBe(4);
   expect(await store.intakeBodies.oldestOfEachShop()).toEqual([]);
   expect(logged.join("")).toContain("the rest of a body of the intake cannot be applied and is dropped");
+});
+
+test("a body that another node waits for is left to that node when it cannot be applied", async () => {
+  const { shop, store, logged } = await setUp();
+  const isOfOther = { now: true };
+  const bodyWriter = createBodyWriter({
+    mirror: store.mirror,
+    bodies: { ...store.intakeBodies, isOfOther: async () => isOfOther.now },
+    slices: createSlices(),
+    now: () => START,
+    sleep: endPauses,
+    log: createLog("debug", { write: (text) => logged.push(text) }, () => START),
+    onQueued: () => undefined,
+  });
+  afterTest(() => bodyWriter.stop());
+  const bad = failureOf(appliedOf(bodyWriter.submit(shop, [JSON.stringify([order(9, 1)])])));
+  await eventually(() => logged.join("").includes("nothing is lost, the next turn tries again"));
+  expect(await store.intakeBodies.isWaiting(shop.id)).toBe(true);
+  isOfOther.now = false;
+  expect(await bad).toMatchObject({ message: expect.stringContaining("a checked record was refused") });
 });
 
 test("a body whose shop is removed meanwhile is refused, or ends with it", async () => {

@@ -80,6 +80,16 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
       return bodies.map(({ number, ...shop }) => ({ number, shop }));
     },
 
+    async isOfOther(shopId, number) {
+      const found = await db.get(
+        `SELECT 1 AS one FROM intake_bodies
+         WHERE shop_id = $1::bigint AND number = $2::bigint AND node <> $3::text
+           AND node IN (SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $4::bigint)`,
+        [shopId, number, node, ALIVE_MS],
+      );
+      return found !== undefined;
+    },
+
     remove,
 
     async removeIncomplete() {

@@ -69,6 +69,10 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
       return oldest.all().map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain } }));
     },
 
+    async isOfOther() {
+      return false;
+    },
+
     remove,
 
     async removeIncomplete() {
