@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { afterTest } from "./cleanup.ts";
+import { endWithUs } from "./end-with-us.ts";
 import { withPort } from "./postgres-connections.ts";
 import { freePort, spawnAsServer } from "./postgres-process.ts";
 
@@ -17,6 +18,7 @@ export function hasPgBouncer(): boolean {
 export async function startPgBouncer(url: string, settings: Record<string, string>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sds-pgbouncer-"));
   chmodSync(folder, 0o777);
+  endWithUs(folder, "pid");
   const port = freePort();
   const all = {
     listen_addr: "127.0.0.1",
@@ -26,6 +28,7 @@ export async function startPgBouncer(url: string, settings: Record<string, strin
     auth_file: join(folder, "users"),
     max_client_conn: 500,
     logfile: join(folder, "log"),
+    pidfile: join(folder, "pid"),
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
