@@ -54,7 +54,11 @@ export function openWork(opened: Opened & { membership: Membership }) {
   const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake());
   const remover = createShopRemover({ shops, membership, sleep, log });
   const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
-  const platform = openPlatform(config, store, recordWriter, { ...opened, onRemovalBegun: () => remover.wake() });
+  const nodeWriter: RecordWriter = {
+    ...recordWriter,
+    submit: (submission) => recordWriter.submit({ ...submission, isNodeWork: true }),
+  };
+  const platform = openPlatform(config, store, nodeWriter, { ...opened, onRemovalBegun: () => remover.wake() });
   const bodyWriter = createBodyWriter({
     mirror,
     bodies: store.intakeBodies,

@@ -72,10 +72,14 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     const alive = await nodes.beat();
     noteNodes(alive);
     wanted = partitionsFor(nodes.id, alive);
-    const busy = [...leased].filter((partition) => (held.get(partition) ?? 0) > 0);
-    const released = [...leased].filter((partition) => !wanted.has(partition) && !busy.includes(partition));
+    const busy = new Set([...held].flatMap(([partition, count]) => (count > 0 ? [partition] : [])));
+    const released = leased.difference(wanted.union(busy));
     const before = leased;
-    leased = new Set(await nodes.lease([...wanted.union(new Set(busy))], released, LEASE_MS));
+    // If the answer is lost, they may have gone to another node.
+    leased = leased.difference(released);
+    // What runs since before another node had the partition has to end before this one takes it again.
+    const change = { wanted: [...wanted.difference(busy)], held: [...busy], released: [...released] };
+    leased = new Set(await nodes.lease(change, LEASE_MS));
     validUntil = beganAt + LEASE_MS - MARGIN_MS;
     if (leased.difference(before).size > 0) onGained();
   }

@@ -29,6 +29,11 @@ export interface Submission {
    * Infinity none. An event whose source gives no time happens now.
    */
   eventsSince?: number;
+  /**
+   * Whether it is kept only while this node is the one that works for the shop. A node that stood still could otherwise
+   * bring old data after another node has brought newer.
+   */
+  isNodeWork?: boolean;
 }
 
 /** A reading of a contract and everything that can change of it. */

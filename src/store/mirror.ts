@@ -31,6 +31,7 @@ export interface MirrorStore {
    * with the deliveries for it. A refused submission changes nothing; the others are still applied. See `planCommit`
    * for what is decided.
    * @param now epoch milliseconds
+   * @throws StoreError; `conflict` also for the work of a node that another node has taken over
    * @param searches for the people whom the submissions redact. It searches by itself for those who are missing here.
    */
   applyRecords(

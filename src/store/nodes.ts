@@ -12,6 +12,15 @@ export interface NodeStatus {
   shops: number;
 }
 
+/** Partitions whose leases change. */
+export interface LeaseChange {
+  /** Renewed, or taken where the lease of another node ended. */
+  wanted: readonly number[];
+  /** Renewed, and not taken where another node has had the lease since. */
+  held: readonly number[];
+  released: readonly number[];
+}
+
 /** Nodes and their work. Times are of the database's clock: the clocks of the nodes differ. */
 export interface NodeStore {
   /** Of this process; another one at each start. */
@@ -20,11 +29,8 @@ export interface NodeStore {
   describe(node: { address: string; version: string }): void;
   /** Notes that this node is alive. @returns the ids of all nodes that are, this one included */
   beat(): Promise<string[]>;
-  /**
-   * Renews or takes the leases of partitions, and gives others back. A lease of another node is taken when it ended.
-   * @returns the partitions that this node has now
-   */
-  lease(wanted: readonly number[], released: readonly number[], leaseMs: number): Promise<number[]>;
+  /** Changes the leases of this node. @returns the partitions that it has now */
+  lease(change: LeaseChange, leaseMs: number): Promise<number[]>;
   /** Gives all leases back, and removes the node. */
   leave(): Promise<void>;
   /** All nodes, and how often partitions were handed over. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createMember, LEASE_MS, type Membership, soleMember } from "../../src/cluster/membership.ts";
 import { PARTITIONS, partitionsFor } from "../../src/domain/partition.ts";
 import { createLog } from "../../src/log.ts";
-import type { NodeStore } from "../../src/store/nodes.ts";
+import type { LeaseChange, NodeStore } from "../../src/store/nodes.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Engine, engines } from "../conformance/engines.ts";
 
@@ -81,6 +81,50 @@ describe.if(postgres !== undefined)("nodes on one PostgreSQL database", () => {
     expect(owned(b).length).toBeGreaterThan(0);
   });
 
+  test("work that ran while another node had the shop must end before the shop is taken again", async () => {
+    const { members, nodes, clock } = await openNodes(engine, 2);
+    const [a] = members as [Membership];
+    const [first, second] = nodes as [NodeStore, NodeStore];
+    await a.beat();
+    const end = a.hold(7);
+    // The node stands still. Another one takes everything, and stops.
+    await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
+    await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
+    clock.ms += 20_000;
+    for (let beat = 0; beat < 2; beat += 1) await a.beat();
+    expect([a.owns(7), a.owns(8)]).toEqual([false, true]);
+    end?.();
+    await a.beat();
+    expect(a.owns(7)).toBe(true);
+  });
+
+  test("what was handed over is not taken for leased when the answer is lost", async () => {
+    const { members, nodes } = await openNodes(engine, 2);
+    const [a, b] = members as [Membership, Membership];
+    const [first, second] = nodes as [NodeStore, NodeStore];
+    await a.beat();
+    await b.beat();
+    const { lease, beat } = first;
+    first.lease = async (...change) => {
+      await lease(...change);
+      throw new Error("no network");
+    };
+    await a.beat();
+    await b.beat();
+    const others = owned(b);
+    expect(others.length).toBeGreaterThan(0);
+    // Now it seems to be alone, and asks for everything.
+    const asked = Promise.withResolvers<void>();
+    first.beat = async () => (await beat()).filter((id) => id !== second.id);
+    first.lease = async () => {
+      asked.resolve();
+      return new Promise(() => undefined);
+    };
+    void a.beat();
+    await asked.promise;
+    expect(others.filter((shop) => a.owns(shop))).toEqual([]);
+  });
+
   test("a node that cannot reach the database stops before its leases end", async () => {
     const { members, nodes, clock } = await openNodes(engine, 1);
     const [a] = members as [Membership];
@@ -108,11 +152,15 @@ describe.if(postgres !== undefined)("nodes on one PostgreSQL database", () => {
   test("a lease is given to another node only when it has ended", async () => {
     const { nodes } = await openNodes(engine, 2);
     const [a, b] = nodes as [NodeStore, NodeStore];
-    expect(await a.lease([1, 2], [], 60_000)).toEqual([1, 2]);
-    expect(await b.lease([2, 3], [], 60_000)).toEqual([3]);
+    const lease = (node: NodeStore, change: Partial<LeaseChange>, leaseMs = 60_000) =>
+      node.lease({ wanted: [], held: [], released: [], ...change }, leaseMs);
+    expect(await lease(a, { wanted: [1, 2] })).toEqual([1, 2]);
+    expect(await lease(b, { wanted: [2, 3] })).toEqual([3]);
     // A lease of no length has ended when the next statement runs.
-    expect(await a.lease([2], [1], -1)).toEqual([2]);
-    expect(await b.lease([1, 2], [], 60_000)).toEqual([1, 2]);
+    expect(await lease(a, { wanted: [2], released: [1] }, -1)).toEqual([2]);
+    expect(await lease(b, { held: [2] })).toEqual([]);
+    expect(await lease(b, { wanted: [1, 2] })).toEqual([1, 2]);
+    expect(await lease(b, { held: [1] })).toEqual([1]);
     const { handOvers } = await a.status();
     expect(handOvers).toBe(2);
   });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { soleMember } from "../../src/cluster/membership.ts";
 import { SdsError } from "../../src/domain/error.ts";
 import { PlatformError } from "../../src/shopify/api/platform-error.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { bySubject, DOWN, MINUTE, numbered, processing, SECOND } from "./slow-processing.ts";
 
@@ -218,4 +220,16 @@ test("what a clock that was ahead left in the inbox is processed after a start",
   clock.step(-60 * MINUTE);
   await wake();
   expect(newCalls()).toHaveLength(1);
+});
+
+test("what fails because another node took the shop over stays in the inbox as it is", async () => {
+  const membership = { ...soleMember(), owns: () => false };
+  const { addShop, receive, wake, settle, newCalls, waits, logged } = await processing(membership);
+  const shop = await addShop("a");
+  await receive(shop, ["s"]);
+  const [before] = await waits(shop);
+  await wake();
+  newCalls()[0]?.fail(new StoreError("conflict", new Error("another node has taken over the work for the shop")));
+  await settle();
+  expect([await waits(shop), logged]).toEqual([[before ?? null], []]);
 });

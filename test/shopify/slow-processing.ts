@@ -22,7 +22,7 @@ export interface Call {
 }
 
 /** A processor with a real inbox and a handler that waits for the test. */
-export async function processing() {
+export async function processing(membership = soleMember()) {
   const { app, clock, addShop } = await testApp();
   const { inbox, shops, mirror } = app.store;
   let calls: Call[] = [];
@@ -50,7 +50,7 @@ export async function processing() {
 
   let pause: PromiseWithResolvers<void> | undefined;
   const processor = createInboxProcessor({
-    membership: soleMember(),
+    membership,
     inbox,
     shops,
     handle,

@@ -26,7 +26,7 @@ interface Dependencies {
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
   /** Whether the shop's platform answers slowly. */
   isSlow: (shopId: number) => boolean;
-  membership: Pick<Membership, "hold">;
+  membership: Pick<Membership, "hold" | "owns">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -125,7 +125,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
 
 /** Makes a function that processes items about one subject, or postpones them. It rejects if the database fails. */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
-  const { inbox, shops, handle, now, log } = dependencies;
+  const { inbox, shops, handle, membership, now, log } = dependencies;
 
   async function postpone(shop: Shop, items: InboxItem[], thrown: unknown): Promise<void> {
     // The item with the fewest attempts counts for all of them.
@@ -155,6 +155,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     } catch (thrown) {
       // The stop may have caused the error, so it is no failed attempt. The items stay in the inbox as they are.
       if (isStopping()) return;
+      // Another node has taken the shop over, or does so next.
+      if (!membership.owns(shopId)) return;
       if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, items, thrown);
     }

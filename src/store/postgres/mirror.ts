@@ -21,6 +21,7 @@ import { insertDataRequests } from "./data-request-inserter.ts";
 import { type Database, type Queries, together } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
 import { lockShops, writeCounts } from "./mirror-locks.ts";
+import { checkLeases } from "./nodes.ts";
 import { loadRows, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
 import { writeTexts } from "./texts.ts";
@@ -31,7 +32,8 @@ interface Loaded {
   reads: Map<number, Map<string, StoredRead>>;
 }
 
-export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
+/** @param node the id of this process */
+export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
 
   async function apply(
@@ -40,7 +42,12 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     searches: readonly TextSearch[],
     now: number,
   ): Promise<CommitPlan> {
-    const { shops, reads } = await load(tx, submissions, (keys) => texts.read(tx, keys, searches));
+    const worked = submissions.filter(({ isNodeWork = false }) => isNodeWork).map(({ shop }) => shop.id);
+    // The leases are read when the shops are locked. A node that takes one over later commits later too.
+    const [{ shops, reads }] = await together([
+      load(tx, submissions, (keys) => texts.read(tx, keys, searches)),
+      checkLeases(tx, node, worked),
+    ]);
     const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
     await write(tx, plan.changes, reads, now);
     return plan;

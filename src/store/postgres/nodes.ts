@@ -1,5 +1,6 @@
-import { PARTITIONS } from "../../domain/partition.ts";
+import { PARTITIONS, partitionOf } from "../../domain/partition.ts";
 import type { NodeStatus, NodeStore } from "../nodes.ts";
+import { StoreError } from "../store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
 /** The database's clock: milliseconds since 1970. */
@@ -15,6 +16,22 @@ export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<bo
     `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS} LIMIT 1`,
   );
   return alive.length > 0;
+}
+
+/**
+ * Refuses a commit of a node's work for shops if another node has taken that over.
+ * @throws StoreError `conflict`
+ */
+export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
+  if (shopIds.length === 0) return;
+  const partitions = [...new Set(shopIds.map(partitionOf))];
+  // Its end does not matter: nobody else has begun to work.
+  const leased = await tx.get<{ n: number }>(
+    "SELECT count(*)::float8 AS n FROM work_leases WHERE partition = ANY($1::bigint[]) AND node = $2::text",
+    [partitions, node],
+  );
+  if (leased?.n !== partitions.length)
+    throw new StoreError("conflict", new Error("another node has taken over the work for the shop"));
 }
 
 /** @param id of this node */
@@ -43,21 +60,23 @@ export function nodeStore(db: Database, id: string): NodeStore {
       return [id, ...alive.map((node) => node.id)];
     },
 
-    async lease(wanted, released, leaseMs) {
+    async lease({ wanted, held, released }, leaseMs) {
       if (released.length > 0)
         await db.run("UPDATE work_leases SET until = 0 WHERE node = $1::text AND partition = ANY($2::bigint[])", [
           id,
           released,
         ]);
-      if (wanted.length === 0) return [];
+      const asked = [...wanted, ...held];
+      if (asked.length === 0) return [];
       const leased = await db.all<{ partition: number }>(
         `INSERT INTO work_leases AS lease (partition, node, until)
-         SELECT wanted, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS wanted ORDER BY wanted
+         SELECT asked, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS asked ORDER BY asked
          ON CONFLICT (partition) DO UPDATE SET node = excluded.node, until = excluded.until,
            hand_overs = lease.hand_overs + CASE WHEN lease.node = excluded.node THEN 0 ELSE 1 END
-         WHERE lease.node = excluded.node OR lease.until < ${DATABASE_NOW}
+         WHERE lease.node = excluded.node
+           OR (lease.until < ${DATABASE_NOW} AND lease.partition <> ALL($4::bigint[]))
          RETURNING partition::float8 AS partition`,
-        [id, wanted, leaseMs],
+        [id, asked, leaseMs, held],
       );
       return leased.map(({ partition }) => partition);
     },

@@ -101,7 +101,7 @@ function storeOf(db: Database, vault: Vault, { random }: PostgresOptions): Store
   return {
     shops: shopStore(db, vault, random),
     keys: keyStore(db),
-    mirror: mirrorStore(db, random),
+    mirror: mirrorStore(db, random, node),
     intakeBodies: intakeBodyStore(db, node),
     webhooks: webhookStore(db, vault, random),
     deliveries: deliveryStore(db, random),

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "bun:test";
+import { partitionOf } from "../../../src/domain/partition.ts";
+import type { MirrorRecord } from "../../../src/domain/platform-records.ts";
+import { createRecordWriter } from "../../../src/mirror/record-writer.ts";
+import { type Engine, engines } from "../../conformance/engines.ts";
+import { addShop } from "../../conformance/fixtures.ts";
+import { START } from "../../support/app.ts";
+import { customer } from "../../support/records.ts";
+
+const [postgres] = engines().filter(({ name }) => name === "postgres");
+
+describe.if(postgres !== undefined)("the work of a node", () => {
+  /** Two nodes, of which the first one works for the shop. */
+  async function setUp() {
+    const { store, reopen, rows } = await (postgres as Engine).open();
+    const other = await reopen();
+    const shop = await addShop(store);
+    const take = (by: typeof store, leaseMs: number) =>
+      by.nodes?.lease({ wanted: [partitionOf(shop.id)], held: [], released: [] }, leaseMs);
+    // It ends at once, but nobody else begins.
+    await take(store, -1);
+    const work = (n: number) => ({ shop, records: [customer(n)] as MirrorRecord[], isNodeWork: true });
+    return { store, other, shop, take, work, count: async () => (await rows("customers")).length };
+  }
+
+  test("is kept as long as no other node has taken it over, and then refused", async () => {
+    const { store, other, take, work, count } = await setUp();
+    expect(await store.mirror.applyRecords([work(1)], START)).toMatchObject([{ changed: 1 }]);
+    await take(other, 60_000);
+    const late = store.mirror.applyRecords([work(2)], START);
+    expect(late).rejects.toMatchObject({ name: "StoreError", reason: "conflict" });
+    expect(await late.catch((thrown: Error) => thrown.message)).toContain("another node has taken over the work");
+    expect(await count()).toBe(1);
+    expect(await other.mirror.applyRecords([work(2)], START)).toMatchObject([{ changed: 1 }]);
+  });
+
+  test("is refused alone: what was posted in the same commit is kept", async () => {
+    const { store, other, shop, take, work, count } = await setUp();
+    await take(other, 60_000);
+    const writer = createRecordWriter(store.mirror, () => START);
+    const results = await Promise.allSettled([
+      writer.submit({ shop, records: [customer(1)] }),
+      writer.submit(work(2)),
+      writer.submit({ shop, records: [customer(3)] }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await count()).toBe(2);
+  });
+});
