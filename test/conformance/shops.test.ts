@@ -78,7 +78,11 @@ for (const engine of engines()) {
         store.shops.rowCounts(id),
         store.shops.set(domain, { plan: "free" }),
       ]);
-      expect(refused).toMatchObject([removed, removed, { ...removed, message: `there is no shop ${domain}` }]);
+      expect(refused).toMatchObject([
+        { ...removed },
+        { ...removed },
+        { ...removed, message: `there is no shop ${domain}` },
+      ]);
     });
   });
 

@@ -8,6 +8,8 @@ export interface FaultyProxy {
   count(): number;
   /** While it is set, bytes in both directions vanish, and connections stay open. */
   isSwallowing: boolean;
+  /** Lets the connections of now vanish so, and no later ones, as a router does that has forgotten them. */
+  forgetConnections(): void;
   /** An answer with these bytes does not arrive: the connection is cut instead. Once; then it is undefined again. */
   cutAtAnswer: string | undefined;
   /** How late each answer arrives, in milliseconds. */
@@ -17,6 +19,7 @@ export interface FaultyProxy {
 /** Ends after the test. */
 export async function startFaultyProxy(serverPort: number): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
+  const forgotten = new Set<Socket>();
   const listener = createServer((client) => {
     const server = connect(serverPort, "127.0.0.1");
     sockets.add(client);
@@ -27,10 +30,10 @@ export async function startFaultyProxy(serverPort: number): Promise<FaultyProxy>
     };
     for (const socket of [client, server]) socket.on("error", cut).on("close", cut);
     client.on("data", (bytes) => {
-      if (!proxy.isSwallowing) server.write(bytes);
+      if (!proxy.isSwallowing && !forgotten.has(client)) server.write(bytes);
     });
     server.on("data", (bytes) => {
-      if (proxy.isSwallowing) return;
+      if (proxy.isSwallowing || forgotten.has(client)) return;
       if (proxy.cutAtAnswer !== undefined && bytes.includes(proxy.cutAtAnswer)) {
         proxy.cutAtAnswer = undefined;
         return cut();
@@ -45,6 +48,9 @@ export async function startFaultyProxy(serverPort: number): Promise<FaultyProxy>
     port: typeof address === "object" && address !== null ? address.port : 0,
     count: () => sockets.size,
     isSwallowing: false,
+    forgetConnections() {
+      for (const socket of sockets) forgotten.add(socket);
+    },
     cutAtAnswer: undefined,
     delayMs: 0,
   };

@@ -18,19 +18,29 @@ const MAX_IDLE_MS = 4_000;
 /** The server ends connections to a node that is gone after a minute, instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
-/** The server's own limits, in milliseconds, by the names of its settings. */
-export function serverLimits(deadlineMs: number): Record<string, string> {
+/** What each transaction needs, by the names of the server's settings: its own limits, in milliseconds. */
+export function neededSettings(deadlineMs: number): Record<string, string> {
   const lockMs = Math.ceil(deadlineMs * 0.4);
   return {
     statement_timeout: String(Math.ceil(deadlineMs * 0.8)),
     lock_timeout: String(lockMs),
     idle_in_transaction_session_timeout: String(Math.min(lockMs, MAX_IDLE_MS)),
+    // Compiling a statement takes a second, and begins where the planner expects too many rows of a new database.
+    jit: "off",
   };
 }
 
-/** Where the driver connects to, and how. */
-export function driverOptions({ host, port, socketPath, user, password, database, tls }: ServerAddress): SQL.Options {
-  return {
+/** What a connection is told when it begins. */
+export function connectionSettings({ address, deadlineMs }: ConnectionOptions): Record<string, string> {
+  const keepalive = address.socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(deadlineMs) };
+  return { application_name: "sds", ...neededSettings(deadlineMs), ...keepalive };
+}
+
+/** A pool of the driver with one connection, which is made with the first statement. */
+export function connect(options: ConnectionOptions): SQL {
+  const { address, deadlineMs, isPooled } = options;
+  const { host, port, socketPath, user, password, database, tls } = address;
+  return new SQL({
     adapter: "postgres",
     ...(socketPath === null ? { hostname: host, port } : { path: socketPath }),
     username: user,
@@ -42,12 +52,12 @@ export function driverOptions({ host, port, socketPath, user, password, database
     connectionTimeout: deadlineMs / 2 / 1_000,
     prepare: !isPooled,
     // A pooler refuses what it does not know.
-    ...(!isPooled && { connection: settings }),
+    ...(!isPooled && { connection: connectionSettings(options) }),
   } as SQL.Options);
 }
 
-/** Begins a transaction. Behind a pooler it sets the limits, which end with the transaction. */
+/** Begins a transaction. Behind a pooler it sets what it needs, which ends with the transaction. */
 export function beginText(deadlineMs: number): string {
-  const limits = Object.entries(serverLimits(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
-  return ["BEGIN", ...limits].join("; ");
+  const settings = Object.entries(neededSettings(deadlineMs)).map(([name, value]) => `SET LOCAL ${name} = ${value}`);
+  return ["BEGIN", ...settings].join("; ");
 }

@@ -12,8 +12,8 @@ export interface ConnectionPool {
   giveBack(connection: SQL): void;
   /** Closes a connection at once, whatever is under way on it. */
   discard(connection: SQL): void;
-  /** Closes all connections, those in use when they are given back. */
-  discardAll(): void;
+  /** Closes the connections that nobody uses. */
+  discardIdle(): void;
   /** Closes all connections. Waits for a moment for what is under way. */
   close(): Promise<void>;
 }
@@ -30,7 +30,6 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
   /** The last one is used first, so that no more are made than are needed. */
   const idle: SQL[] = [];
   const open = new Set<SQL>();
-  const stale = new WeakSet<SQL>();
   const waiting: Waiting[] = [];
   let free = count;
 
@@ -65,8 +64,7 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
     },
 
     giveBack(connection) {
-      if (stale.has(connection)) discard(connection);
-      else if (open.has(connection)) idle.push(connection);
+      if (open.has(connection)) idle.push(connection);
       const first = waiting.shift();
       if (first === undefined) {
         free += 1;
@@ -76,9 +74,8 @@ export function createConnectionPool(connect: () => SQL, count: number): Connect
       first.resolve(next());
     },
 
-    discardAll() {
+    discardIdle() {
       for (const connection of idle.splice(0)) discard(connection);
-      for (const connection of open) stale.add(connection);
     },
 
     async close() {

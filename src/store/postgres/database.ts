@@ -32,8 +32,8 @@ export interface DatabaseOptions extends ConnectionOptions {
 const MAX_RUNS = 6;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
-/** All connections are replaced no more often than this. A server can refuse to write for hours. */
-const REPLACE_PAUSE_MS = 1_000;
+/** Idle connections are closed no more often than this: a server can refuse to write for hours. */
+const DISCARD_PAUSE_MS = 1_000;
 /** A text that only reads. Whatever else is not known to. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
 
@@ -46,14 +46,14 @@ export function openConnections(options: DatabaseOptions): Database {
   const begin = isPooled ? beginText(deadlineMs) : "BEGIN";
   const pool = createConnectionPool(() => connect(options), options.connections);
   let isClosed = false;
-  let replacedAt = Number.NEGATIVE_INFINITY;
+  let discardedAt = Number.NEGATIVE_INFINITY;
 
-  /** They go the same way: through a network that swallows everything, or to a server that was replaced. */
-  function replaceOthers(): void {
+  /** They go the same way: through a network that swallows everything, or to a server that others have replaced. */
+  function discardOthers(): void {
     const now = performance.now();
-    if (now - replacedAt < REPLACE_PAUSE_MS) return;
-    replacedAt = now;
-    pool.discardAll();
+    if (now - discardedAt < DISCARD_PAUSE_MS) return;
+    discardedAt = now;
+    pool.discardIdle();
   }
 
   /** Runs something when a connection is free, and gives it up when nothing is heard for too long. */
@@ -69,7 +69,7 @@ export function openConnections(options: DatabaseOptions): Database {
     } catch (thrown) {
       const isOfServer = deadline.isPassed() || isReadOnly(thrown);
       if (isOfServer || isConnectionLost(thrown)) pool.discard(connection);
-      if (isOfServer) replaceOthers();
+      if (isOfServer) discardOthers();
       throw thrown;
     } finally {
       deadline.clear();

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { SdsError } from "../../domain/error.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
-import { type ConnectionOptions, connect, serverLimits } from "./connect.ts";
+import { type ConnectionOptions, connect, neededSettings } from "./connect.ts";
 import { createDeadline } from "./deadline.ts";
 import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.ts";
 import { sendScript } from "./queries.ts";
@@ -56,7 +56,7 @@ async function look(options: ConnectionOptions, now: () => number): Promise<bool
       await checkTransactions(first, name);
       return true;
     }
-    return !(await hasLimits(first, options.deadlineMs));
+    return !(await hasSettings(first, options.deadlineMs));
   }
 }
 
@@ -131,15 +131,15 @@ async function areShared(connections: readonly SQL[]): Promise<boolean> {
 }
 
 /** A pooler can also take the settings of a connection and drop them. */
-async function hasLimits(connection: SQL, deadlineMs: number): Promise<boolean> {
-  const limits = Object.entries(serverLimits(deadlineMs));
-  const names = limits.map(([name]) => `'${name}'`).join(", ");
+async function hasSettings(connection: SQL, deadlineMs: number): Promise<boolean> {
+  const needed = Object.entries(neededSettings(deadlineMs));
+  const names = needed.map(([name]) => `'${name}'`).join(", ");
   const { settings } = await ask<{ settings: string }>(
     connection,
     `SELECT json_object_agg(name, setting)::text AS settings FROM pg_settings WHERE name IN (${names})`,
   );
   const found = JSON.parse(settings) as Record<string, string>;
-  return limits.every(([name, value]) => found[name] === value);
+  return needed.every(([name, value]) => found[name] === value);
 }
 
 async function checkTransactions(connection: SQL, name: string): Promise<void> {

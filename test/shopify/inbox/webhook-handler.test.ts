@@ -382,7 +382,7 @@ test("records and requests with the same subject are handled together", async ()
   expect(await inbox(all)).toEqual([]);
   const requestedAt = all.test.clock.ms;
   const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
-  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([open, open]);
+  expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([{ ...open }, { ...open }]);
 });
 
 test("a request for data that comes with a time in the far future is due 30 days after it arrived", async () => {

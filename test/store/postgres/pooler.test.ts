@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseServerAddress } from "../../../src/store/postgres/address.ts";
+import { connectionSettings } from "../../../src/store/postgres/connect.ts";
 import type { Database, Queries } from "../../../src/store/postgres/database.ts";
 import { checkServer } from "../../../src/store/postgres/server-check.ts";
 import { addShop, failures, removeShop } from "../../conformance/fixtures.ts";
@@ -11,10 +12,14 @@ import { hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const canRun = hasPostgres() && hasPgBouncer();
-/** All settings of a connection, so that the pooler takes them and drops them. */
-const ignore_startup_parameters =
-  "statement_timeout, lock_timeout, idle_in_transaction_session_timeout, tcp_user_timeout, tcp_keepalives_idle, " +
-  "tcp_keepalives_interval, tcp_keepalives_count";
+/** A pooler that takes all settings of a connection and drops them. */
+const ignore_startup_parameters = Object.keys(
+  connectionSettings({
+    address: parseServerAddress("postgres://sds@localhost/x", null),
+    deadlineMs: 1,
+    isPooled: false,
+  }),
+).join(", ");
 
 const kindOf = (url: string) => checkServer(parseServerAddress(url, null), 5_000, Date.now);
 
