@@ -43,6 +43,9 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
   };
   return async (request) => {
     const signal = AbortSignal.timeout(settings.timeoutMs);
+    const endsAt = performance.now() + settings.timeoutMs;
+    // In a process that stood still, the signal comes later than what else happened meanwhile.
+    const isOver = () => signal.aborted || performance.now() > endsAt;
     let resolving: string | undefined;
     const resolve = async (host: string) => {
       resolving = host;
@@ -52,10 +55,10 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
     };
     try {
       const checked = await check(request.url, resolve);
-      return { ...(await send(request, checked, connect, signal)), timedOut: false };
+      return { ...(await send(request, checked, connect, signal, isOver)), timedOut: false };
     } catch (thrown) {
       if (thrown instanceof SdsError) throw thrown;
-      if (!signal.aborted) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
+      if (!isOver()) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
       const error =
         resolving === undefined
           ? timeoutError(settings.timeoutMs)
@@ -70,6 +73,7 @@ async function send(
   checked: CheckedEndpoint,
   connect: Connect,
   signal: AbortSignal,
+  isOver: () => boolean,
 ): Promise<Outcome> {
   signal.throwIfAborted();
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
@@ -79,6 +83,8 @@ async function send(
   const tls = url.protocol === "https:" ? { tlsHost: host } : {};
   const connection = await connect({ host, isAddress, port, addresses, ...tls }, signal);
   try {
+    // Another node may attempt the same delivery now.
+    if (isOver()) throw new Error("the time of the attempt is over");
     const status = await untilAborted(connection.exchange(requestBytes(endpoint, request)), signal);
     return { statusCode: status, error: status >= 200 && status < 300 ? null : httpError(status) };
   } finally {

@@ -1,8 +1,12 @@
+import { SdsError } from "../domain/error.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
 import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from "./attempt.ts";
 import type { Connect } from "./connector.ts";
+
+/** The secret and the signature take no longer, so that the attempt ends before the lease of the delivery. */
+const LONGEST_SIGNING_MS = 2_000;
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
 
@@ -34,7 +38,10 @@ export function createDeliverer(
     if (claim.kind === "trigger") return startWorkflow(claim);
     const { shopId, secretVersion, url, topic, body } = claim;
     if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
+    const began = performance.now();
     const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
+    if (performance.now() - began > LONGEST_SIGNING_MS)
+      throw new SdsError("failed", "to read the signing secret took too long");
     return attempt({ url, topic, body, signature });
   };
 }

@@ -40,6 +40,10 @@ export interface Sender {
 
 /** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
+/** What was claimed is attempted if the claim took no longer. Else the lease could end during the attempt. */
+const LONGEST_CLAIM_MS = 2_000;
+/** The clocks of two nodes differ by no more: each may differ from the database's by half of it. */
+const CLOCK_SLACK_MS = 4_000;
 /** A turn waits for more results until it has so many, for so many rounds of the event loop at most. */
 const GATHERED_RESULTS = 200;
 const GATHER_ROUNDS = 20;
@@ -97,9 +101,11 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     const ended = results;
     results = [];
     try {
-      const { recorded, claimed } = await recordAndClaim(ended);
+      const { recorded, claimed, claimMs } = await recordAndClaim(ended);
       for (const result of recorded) logFailure(result);
-      for (const claim of claimed) launch(claim);
+      if (claimMs <= LONGEST_CLAIM_MS) for (const claim of claimed) launch(claim);
+      else if (claimed.length > 0)
+        log.warn("deliveries are attempted later, because the database took long", { count: claimed.length, claimMs });
       if (limiter.heldBack && claimed.length > 0) loop.wake();
     } catch (thrown) {
       results = [...ended, ...results];
@@ -107,16 +113,18 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     }
   }
 
-  async function recordAndClaim(ended: readonly AttemptResult[]): ReturnType<DeliveryStore["turn"]> {
+  async function recordAndClaim(ended: readonly AttemptResult[]) {
     const at = now();
     await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
     const shares = limiter.share(due.filter(({ shopId }) => membership.owns(shopId)));
-    if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [] };
-    const leaseEndsAt = at + settings.timeoutMs + LEASE_MARGIN_MS;
+    if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
+    const began = performance.now();
+    const leaseEndsAt = now() + settings.timeoutMs + LEASE_MARGIN_MS;
     // What another process attempts counts too: for a while, two may believe that a shop is theirs.
     const limits = new Map(due.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
-    return deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs, limits);
+    const answer = await deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs, limits);
+    return { ...answer, claimMs: Math.round(performance.now() - began) };
   }
 
   /** Before the first turn, and whenever the clock was set back. */
@@ -130,7 +138,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
       isRestored = true;
     }
     if (at < lastTurnAt) {
-      const longestMs = Math.max(...settings.waitsMs, settings.timeoutMs + LEASE_MARGIN_MS);
+      const longestMs = Math.max(...settings.waitsMs, settings.timeoutMs + LEASE_MARGIN_MS) + CLOCK_SLACK_MS;
       const count = await deliveries.bringForward(at + longestMs, at);
       if (count > 0) log.warn("deliveries that were planned by a clock that was ahead are due now", { count });
     }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { afterTest } from "../support/cleanup.ts";
 import { httpServer, rawServer, send, TIMED_OUT, TIMEOUT_MS } from "./attempting.ts";
 
 test("sends the body with its headers to the path of the URL", async () => {
@@ -27,6 +28,27 @@ test("sends the body with its headers to the path of the URL", async () => {
     "sha256=00",
     host,
   ]);
+});
+
+test("sends nothing after its time, also where the process stood still before", async () => {
+  let received = 0;
+  const url = httpServer(() => {
+    received += 1;
+    return new Response();
+  });
+  const { now } = performance;
+  let ahead = 0;
+  performance.now = () => now.call(performance) + ahead;
+  afterTest(() => {
+    performance.now = now;
+  });
+  const resolve = async () => {
+    ahead = 20_000;
+    return ["127.0.0.1"];
+  };
+  const named = url.replace("127.0.0.1", "hooks.example.test");
+  expect(await send(named, { resolve, timeoutMs: 10_000 })).toMatchObject({ statusCode: null, timedOut: true });
+  expect(received).toBe(0);
 });
 
 test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {

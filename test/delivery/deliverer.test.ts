@@ -4,6 +4,7 @@ import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
 import { START, testApp } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
 import { Receiver } from "../support/receiver.ts";
 import { subscription } from "../support/records.ts";
 
@@ -40,6 +41,23 @@ test("a webhook is sent with its topic and a signature of its body", async () =>
   expect(await deliver(claim)).toEqual({ statusCode: 200, error: null, timedOut: false });
   expect(receiver.received).toMatchObject([{ topic: "subscription.created", body: claim.body }]);
   expect(await receiver.allGenuine(secret)).toBe(true);
+});
+
+test("a webhook whose secret was read too late is not sent: its lease could end during the attempt", async () => {
+  const { deliver, claim, receiver, webhooks } = await delivering();
+  const { now } = performance;
+  let ahead = 0;
+  performance.now = () => now.call(performance) + ahead;
+  afterTest(() => {
+    performance.now = now;
+  });
+  const { secretOf } = webhooks;
+  webhooks.secretOf = (...which) => {
+    ahead = 3_000;
+    return secretOf(...which);
+  };
+  expect(await deliver(claim).catch((thrown: Error) => thrown.message)).toContain("took too long");
+  expect(receiver.received).toEqual([]);
 });
 
 test("the signature of a delivery, shown by itself, is the one that is sent", async () => {

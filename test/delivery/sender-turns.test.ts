@@ -345,3 +345,36 @@ test("an attempt that another process made meanwhile counts", async () => {
     { status: "delivered", attempts: 1 },
   ]);
 });
+
+describe("a process that stood still", () => {
+  test("attempts nothing that it claimed before: the lease may end during the attempt", async () => {
+    const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly();
+    performance.now = () => clock.ms;
+    const shop = await addShop("a", 1);
+    const { turn } = deliveries;
+    deliveries.turn = async (...args) => {
+      const answer = await turn(...args);
+      clock.ms += 20_000;
+      return answer;
+    };
+    await wake();
+    expect(newAttempts()).toEqual([]);
+    deliveries.turn = turn;
+    await wake();
+    expect(newAttempts()).toHaveLength(1);
+    expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
+  });
+
+  test.each([
+    ["a clock that is ahead by as much as nodes may differ", 4_000, 0],
+    ["a clock that was ahead by more", 20_000, 1],
+  ])("attempts at its start what another node claimed with %s: %p ms, %p deliveries", async (_name, aheadMs, count) => {
+    // The longest wait is no longer than a lease.
+    const { addShop, deliveries, wake, newAttempts } = await sendingSlowly({ waitsMs: [1_000] });
+    const shop = await addShop("a", 1);
+    const leaseEndsAt = START + aheadMs + 15_000;
+    await deliveries.turn([], new Map([[shop.id, 1]]), START, leaseEndsAt, []);
+    await wake();
+    expect(newAttempts()).toHaveLength(count);
+  });
+});
