@@ -4,9 +4,10 @@
  * `bun scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
  */
 import { createHmac } from "node:crypto";
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { $, serve } from "bun";
+import { processorSeconds } from "./processor-time.ts";
 import { subscriptionRecords } from "./records.ts";
 import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import * as shops from "./shops.ts";
@@ -144,13 +145,6 @@ async function shopFor(endpoint: string): Promise<{ folder: string; key: string;
 /** Moves this process to some of the cores. */
 function useCores(cores: string): void {
   Bun.spawnSync(["taskset", "-cp", cores, String(process.pid)]);
-}
-
-/** What a process has taken of the processor so far. */
-function processorSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  // The 14th and 15th field of the line, in hundredths of a second (proc_pid_stat(5)).
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** @param program the sds to measure */

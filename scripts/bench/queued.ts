@@ -96,6 +96,12 @@ export async function sentFile(folder: string): Promise<string> {
   return file;
 }
 
+/** Whether a query of a folder's database finds something. */
+export function hasRow(folder: string, query: string): boolean {
+  using db = new Database(databaseOf(folder), { readonly: true });
+  return db.query(query).get() !== null;
+}
+
 /** The secret that `sds intake secret` prints. */
 export function intakeSecretOf(folder: string, domain: string): Promise<string> {
   return withStore(folder, async ({ shops }) => (await shops.intakeSecret(domain))?.secret ?? "");

@@ -21,9 +21,9 @@ export function serveCommand(program: string, folder: string): string[] {
 }
 
 /** Starts a program that says `listening on URL` on stderr. It ends when the bench ends, also after an error. */
-export async function startServer(command: string[]): Promise<Server> {
+export async function startServer(command: string[], env: Record<string, string> = {}): Promise<Server> {
   const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", ...command], {
-    env: { ...process.env, SDS_LOG: "error" },
+    env: { ...process.env, SDS_LOG: "error", ...env },
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",
@@ -34,11 +34,13 @@ export async function startServer(command: string[]): Promise<Server> {
   };
   const overdue = setTimeout(() => program.kill("SIGKILL"), START_WITHIN);
   let said = "";
-  for await (const chunk of program.stderr) {
-    said += Buffer.from(chunk).toString();
+  const output = program.stderr.getReader();
+  for (let read = await output.read(); !read.done; read = await output.read()) {
+    said += Buffer.from(read.value).toString();
     const url = /listening on (http:\S+?)\/?\s/.exec(said)?.[1];
     if (url === undefined) continue;
     clearTimeout(overdue);
+    void passOn(output);
     return { url, pid: program.pid, [Symbol.asyncDispose]: stop };
   }
   clearTimeout(overdue);
@@ -46,9 +48,14 @@ export async function startServer(command: string[]): Promise<Server> {
   throw new Error(`${command.join(" ")} did not start: ${said}`);
 }
 
+/** A program whose errors nobody reads would end at the first one. */
+async function passOn(output: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  for (let read = await output.read(); !read.done; read = await output.read()) process.stderr.write(read.value);
+}
+
 /** The same, on the servers' core. */
-export function startPinnedServer(command: string[]): Promise<Server> {
-  return startServer([...ON_SERVER_CORE, ...command]);
+export function startPinnedServer(command: string[], env?: Record<string, string>): Promise<Server> {
+  return startServer([...ON_SERVER_CORE, ...command], env);
 }
 
 export interface Load {
@@ -59,11 +66,11 @@ export interface Load {
 }
 
 /** @returns pages per second */
-async function ask({ server, key, paths }: Load, seconds: number): Promise<number> {
+export async function ask({ server, key, paths }: Load, seconds: number, connections = CONNECTIONS): Promise<number> {
   const script = join(import.meta.dir, "load.lua");
   const header = `Authorization: Bearer ${key}`;
   const printed =
-    await $`${ON_LOAD_CORE} wrk -t1 -c${CONNECTIONS} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`
+    await $`${ON_LOAD_CORE} wrk -t1 -c${connections} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`
       .quiet()
       .text();
   const [, requests, failed, microseconds] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** The fields of a process behind its name (proc_pid_stat(5)); undefined if it ended. */
+function fieldsOf(pid: number): string[] | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Times are in hundredths of a second. */
+function seconds(fields: readonly string[], from: number, to: number): number {
+  return fields.slice(from, to).reduce((sum, field) => sum + Number(field), 0) / 100;
+}
+
+/** What a process has taken of the processor so far, in seconds. */
+export function processorSeconds(pid: number): number {
+  // The 14th and 15th field of the line.
+  return seconds(fieldsOf(pid) ?? [], 11, 13);
+}
+
+/** The same for a process and its children, also those that ended. */
+export function familySeconds(pid: number): number {
+  // The 16th and 17th field count the children that ended; the 4th is the parent.
+  const own = seconds(fieldsOf(pid) ?? [], 11, 15);
+  const children = readdirSync("/proc")
+    .filter((name) => /^[0-9]+$/.test(name))
+    .flatMap((name) => [fieldsOf(Number(name)) ?? []])
+    .filter((fields) => fields[1] === String(pid));
+  return children.reduce((sum, fields) => sum + seconds(fields, 11, 13), own);
+}

@@ -1,0 +1,234 @@
+/**
+ * Measures the same program on SQLite and on PostgreSQL, side by side: what a page, a posted event and a delivery take
+ * of the processor, and how many statements and round trips they are. `--short` measures less of each.
+ */
+import { cpSync, rmSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { $ } from "bun";
+import { operationTable } from "./operations.ts";
+import * as queued from "./queued.ts";
+import { ask, type Server, startServer } from "./servers.ts";
+import * as shops from "./shops.ts";
+import {
+  type BenchServer,
+  type Cost,
+  copyFolder,
+  costOf,
+  medianCost,
+  type Side,
+  sqliteSide,
+  startBenchServer,
+  startSide,
+} from "./sides.ts";
+import { postAll, type SignedPost, signedPosts } from "./signed-posts.ts";
+
+const { values } = parseArgs({ options: { short: { type: "boolean", default: false } } });
+const ROWS = 100_000;
+const ROUNDS = values.short ? 3 : 7;
+const PAGE_SECONDS = values.short ? 2 : 3;
+const CONNECTIONS = 16;
+const POSTS_PER_ROUND = 1_500;
+const ALONE_PER_ROUND = 400;
+const SHOPS = 50;
+const EVENTS_PER_SHOP = 100;
+const DOMAIN = "bench.myshopify.com";
+
+/** Costs on one engine, or with one node, by what is compared. */
+type Costs<Name extends string> = Record<Name, Cost>;
+
+/** Runs each in turn, again and again, because the speed of the machine varies. The first round is not counted. */
+async function inTurn<Name extends string>(
+  rounds: number,
+  runs: Record<Name, (round: number) => Promise<Cost>>,
+): Promise<Costs<Name>> {
+  const names = Object.keys(runs) as Name[];
+  const measured = new Map<Name, Cost[]>(names.map((name) => [name, []]));
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const name of names) {
+      const cost = await runs[name](round);
+      if (round > 0) measured.get(name)?.push(cost);
+    }
+  }
+  const costs = Object.fromEntries(names.map((name) => [name, medianCost(measured.get(name) ?? [])])) as Costs<Name>;
+  shops.tell(JSON.stringify(costs));
+  return costs;
+}
+
+/** Both engines with the same shop. Its endpoint never answers, so that sending takes no part. */
+async function prepareShop(postgres: BenchServer, endpoint: string) {
+  const filled = await shops.filledShop(ROWS);
+  const folder = join("dist/bench/scale");
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(filled.folder, folder, { recursive: true });
+  const sds = [shops.SDS, "--data", folder];
+  await $`${sds} webhook set --url ${endpoint} --all-topics`.quiet();
+  const { secret } = await $`${sds} intake secret --json`.quiet().json();
+  await postgres.fill("scale", shops.SDS, folder);
+  return {
+    secret: secret as string,
+    key: filled.key,
+    paths: (limit: number) => shops.randomPages(filled, limit),
+    sqlite: sqliteSide(folder),
+    postgres: postgres.side("scale", folder),
+  };
+}
+
+type Prepared = Awaited<ReturnType<typeof prepareShop>>;
+
+async function measurePages(shop: Prepared, limit: number): Promise<Costs<"sqlite" | "postgres" | "twoNodes">> {
+  await using sqlite = await startSide(shops.SDS, shop.sqlite);
+  await using postgres = await startSide(shops.SDS, shop.postgres);
+  await using second = await startSide(shops.SDS, shop.postgres);
+  const paths = shop.paths(limit);
+  const pages = (servers: readonly Server[], side: Side) =>
+    costOf(servers, side, async () => {
+      const rates = await Promise.all(
+        servers.map((server) => ask({ server, key: shop.key, paths }, PAGE_SECONDS, CONNECTIONS / servers.length)),
+      );
+      return { count: rates.reduce((sum, rate) => sum + rate * PAGE_SECONDS, 0), seconds: PAGE_SECONDS };
+    });
+  return await inTurn(ROUNDS, {
+    sqlite: () => pages([sqlite], shop.sqlite),
+    postgres: () => pages([postgres], shop.postgres),
+    twoNodes: () => pages([postgres, second], shop.postgres),
+  });
+}
+
+/** @param alone whether each event waits for the one before */
+async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: boolean) {
+  await using sqlite = await startSide(shops.SDS, shop.sqlite);
+  await using postgres = await startSide(shops.SDS, shop.postgres);
+  await using second = await startSide(shops.SDS, shop.postgres);
+  const count = alone ? ALONE_PER_ROUND : POSTS_PER_ROUND;
+  const connections = alone ? 1 : CONNECTIONS;
+  const intake = (servers: readonly Server[], side: Side, batch: readonly SignedPost[]) =>
+    costOf(servers, side, () => postAll(servers, batch, connections));
+  const next = () => Array.from({ length: count }, () => posts.next().value as SignedPost);
+  let batch: SignedPost[] = [];
+  return await inTurn(ROUNDS, {
+    sqlite: () => {
+      batch = next();
+      return intake([sqlite], shop.sqlite, batch);
+    },
+    postgres: () => intake([postgres], shop.postgres, batch),
+    twoNodes: () =>
+      alone ? intake([second], shop.postgres, next()) : intake([postgres, second], shop.postgres, next()),
+  });
+}
+
+async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | "postgres">> {
+  await using sink = await startServer(["taskset", "-c", "1", "bun", join(import.meta.dir, "sink.ts")]);
+  const group = { name: "shop", count: SHOPS, endpoint: `${sink.url}/`, events: EVENTS_PER_SHOP };
+  const folder = await queued.makeFolder("scale", [group]);
+  await server.fill("queued", shops.SDS, folder);
+  const drain = (side: Side, isDrained: () => Promise<boolean>) =>
+    costOfProgram(side, async () => {
+      while (!(await isDrained())) await Bun.sleep(50);
+      return SHOPS * EVENTS_PER_SHOP;
+    });
+  const isDue = "SELECT 1 FROM deliveries WHERE claimable_at IS NOT NULL LIMIT 1";
+  return await inTurn(Math.min(3, ROUNDS), {
+    async sqlite() {
+      const copy = copyFolder(folder, "drained");
+      return drain(sqliteSide(copy), async () => !queued.hasRow(copy, isDue));
+    },
+    async postgres() {
+      await server.clone("drained", "queued");
+      await using sql = server.sql("drained");
+      return await drain(server.side("drained", folder), async () => (await sql.unsafe(isDue)).length === 0);
+    },
+  });
+}
+
+/** Measures a program from its start on. */
+async function costOfProgram(side: Side, run: () => Promise<number>): Promise<Cost> {
+  await using server = await startSide(shops.SDS, side);
+  return await costOf([server], side, async () => {
+    const start = performance.now();
+    return { count: await run(), seconds: (performance.now() - start) / 1_000 };
+  });
+}
+
+function microseconds(value: number): string {
+  return `${Math.round(value).toLocaleString("en")} µs`;
+}
+
+function costRow(name: string, sqlite: Cost, postgres: Cost, limit?: number): string {
+  const ratio = postgres.sds / sqlite.sds;
+  const met =
+    limit === undefined ? "" : ratio <= limit ? "yes" : `no, ${((ratio / limit - 1) * 100).toFixed(0)} % over`;
+  const rates = [sqlite, postgres].map(({ perSecond }) => `${Math.round(perSecond).toLocaleString("en")}/s`);
+  const cells = [
+    name,
+    microseconds(sqlite.sds),
+    microseconds(postgres.sds),
+    ratio.toFixed(2),
+    limit === undefined ? "" : `at most ${limit}`,
+    met,
+    microseconds(postgres.database),
+    ...rates,
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+const COST_HEADING = [
+  "| processor time | SQLite | PostgreSQL | ratio | target | met | PostgreSQL's own | SQLite | PostgreSQL |",
+  "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+].join("\n");
+
+function nodeRow(name: string, one: Cost, two: Cost): string {
+  const cells = [
+    name,
+    `${microseconds(one.sds)}, ${microseconds(one.database)}`,
+    `${microseconds(two.sds)}, ${microseconds(two.database)}`,
+    ((two.sds + two.database) / (one.sds + one.database)).toFixed(2),
+    `${Math.round(one.perSecond).toLocaleString("en")}/s`,
+    `${Math.round(two.perSecond).toLocaleString("en")}/s`,
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+const NODE_HEADING = [
+  "| processor time of sds and PostgreSQL | one node | two nodes | ratio of the sums | one node | two nodes |",
+  "| --- | --- | --- | --- | --- | --- |",
+].join("\n");
+
+if (cpus().length < 2) throw new Error("this needs two cores: one for sds, one for the server and the clients");
+process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
+await shops.buildProgram();
+const hanging = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+const server = await startBenchServer();
+shops.tell("Measuring ...");
+const shop = await prepareShop(server, `http://127.0.0.1:${hanging.port}/`);
+const fifty = await measurePages(shop, 50);
+const most = await measurePages(shop, 250);
+const posts = signedPosts(DOMAIN, shop.secret, 2 * (ROUNDS + 1) * (POSTS_PER_ROUND + ALONE_PER_ROUND) + 2_000).values();
+const single = await measurePosts(shop, posts, true);
+const many = await measurePosts(shop, posts, false);
+const sent = await measureDeliveries(server);
+const operations = await operationTable({ server, side: shop.postgres, key: shop.key, paths: shop.paths(50), posts });
+
+const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, PostgreSQL ${server.version}`;
+const lines = [
+  `${ROWS.toLocaleString("en")} subscriptions of one shop, medians of ${ROUNDS} rounds in alternation; ${machine}, ${new Date().toISOString().slice(0, 10)}`,
+  "",
+  COST_HEADING,
+  costRow(`Page of 50, ${CONNECTIONS} connections`, fifty.sqlite, fifty.postgres, 2),
+  costRow(`Page of 250, ${CONNECTIONS} connections`, most.sqlite, most.postgres),
+  costRow(`Posted event, ${CONNECTIONS} connections`, many.sqlite, many.postgres, 1.5),
+  costRow("Posted event, one after the other", single.sqlite, single.postgres, 1.5),
+  costRow(`Delivery of ${(SHOPS * EVENTS_PER_SHOP).toLocaleString("en")} that wait`, sent.sqlite, sent.postgres),
+  "",
+  NODE_HEADING,
+  nodeRow("Page of 50", fifty.postgres, fifty.twoNodes),
+  nodeRow("Page of 250", most.postgres, most.twoNodes),
+  nodeRow("Posted event", many.postgres, many.twoNodes),
+  "",
+  operations,
+];
+process.stdout.write(`${lines.join("\n")}\n`);
+await server.stop();
+hanging.stop(true);
+rmSync("dist/bench/scale", { recursive: true });
