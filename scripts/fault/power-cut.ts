@@ -37,7 +37,7 @@ async function check(data: string, wasAnswered: boolean, { checkRemoved }: TwoSh
   if (!wasAnswered) await postRemoval(server.url, REMOVED, "asked");
   await untilRemoved(data);
   await server.stop("SIGTERM");
-  checkRemoved(data);
+  await checkRemoved(data);
   const db = new Database(join(data, "sds.db"), { readonly: true });
   const verdict = JSON.stringify(db.query("PRAGMA integrity_check").all());
   db.close();

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { postRemoval, rowsOfShop, shopRow } from "../../test/support/removed-shop.ts";
+import { inFolder, postRemoval, rowsOfShop, shopRow } from "../../test/support/removed-shop.ts";
 import { compiledProgram, type Server } from "./program.ts";
 import { makeTwoShops, REMOVED, removalEnv, type TwoShops, untilRemoved } from "./two-shops.ts";
 
@@ -39,8 +39,8 @@ async function runRound(data: string, { removed, checkRemoved }: TwoShops): Prom
   const round: Round = { killsBeforeAnswer: 0, killsAfterAnswer: 1 };
   const program = compiledProgram(data, env);
   await killUntilAnswered(() => program.serve(), round);
-  while (round.killsAfterAnswer < KILLS && shopRow(data, REMOVED) !== undefined) {
-    const left = rowsOfShop(data, removed);
+  while (round.killsAfterAnswer < KILLS && (await shopRow(inFolder(data), REMOVED)) !== undefined) {
+    const left = await rowsOfShop(inFolder(data), removed);
     if (left.inbox === undefined || left.platform_webhooks === undefined) throw new Error("the request was lost");
     const server = await program.serve();
     // The platform may send its request again at any time.
@@ -52,7 +52,7 @@ async function runRound(data: string, { removed, checkRemoved }: TwoShops): Prom
   const server = await program.serve();
   await untilRemoved(data);
   await server.stop("SIGTERM");
-  checkRemoved(data);
+  await checkRemoved(data);
   return round;
 }
 

@@ -1,4 +1,11 @@
-import { addBigShop, fileHas, platformSecretEnv, rowsOfShop, shopRow } from "../../test/support/removed-shop.ts";
+import {
+  addBigShop,
+  fileHas,
+  inFolder,
+  platformSecretEnv,
+  rowsOfShop,
+  shopRow,
+} from "../../test/support/removed-shop.ts";
 import { compiledProgram } from "./program.ts";
 
 /** The shop that is removed. Its customers are called Lovelace, those of the other shop Hopper. */
@@ -13,7 +20,7 @@ export interface TwoShops {
   /** The id of the shop that is removed. */
   removed: number;
   /** @throws Error if a copy has anything of the removed shop left, or has changed the other one */
-  checkRemoved(data: string): void;
+  checkRemoved(data: string): Promise<void>;
 }
 
 /** Variables for the program. @param folder gets the secret of the platform */
@@ -27,16 +34,18 @@ export async function makeTwoShops(data: string, env: Record<string, string>, ro
   const run = (args: string[], stdin?: string) => program.run(args, stdin);
   await addBigShop(run, REMOVED, "Lovelace", rows);
   await addBigShop(run, OTHER, "Hopper", OTHER_ROWS);
-  const [removed, other] = [REMOVED, OTHER].map((domain) => Number(shopRow(data, domain)?.["id"]));
-  if (removed === undefined || other === undefined) throw new Error("the shops were not added");
-  const untouched = JSON.stringify(rowsOfShop(data, other));
+  const idOf = async (domain: string) => Number((await shopRow(inFolder(data), domain))?.["id"]);
+  const [removed, other] = [await idOf(REMOVED), await idOf(OTHER)];
+  if (Number.isNaN(removed + other)) throw new Error("the shops were not added");
+  const untouched = JSON.stringify(await rowsOfShop(inFolder(data), other));
   return {
     removed,
-    checkRemoved(copy) {
-      const left = rowsOfShop(copy, removed);
+    async checkRemoved(copy) {
+      const left = await rowsOfShop(inFolder(copy), removed);
       if (Object.keys(left).length > 0) throw new Error(`rows were left: ${JSON.stringify(left)}`);
       if (fileHas(copy, "Lovelace")) throw new Error("a text was left in the file");
-      if (JSON.stringify(rowsOfShop(copy, other)) !== untouched) throw new Error("the other shop changed");
+      if (JSON.stringify(await rowsOfShop(inFolder(copy), other)) !== untouched)
+        throw new Error("the other shop changed");
       if (!fileHas(copy, "Hopper")) throw new Error("the search in the file does not work");
     },
   };
@@ -44,13 +53,13 @@ export async function makeTwoShops(data: string, env: Record<string, string>, ro
 
 /** Waits until the shop is gone. @throws Error if that takes longer than a minute */
 export function untilRemoved(data: string): Promise<void> {
-  return until(() => shopRow(data, REMOVED) === undefined, "the shop is removed");
+  return until(async () => (await shopRow(inFolder(data), REMOVED)) === undefined, "the shop is removed");
 }
 
 /** @throws Error if it does not happen within a minute */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`it did not happen in time: ${what}`);
     await Bun.sleep(POLL_MS);
   }

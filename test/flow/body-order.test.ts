@@ -1,11 +1,8 @@
-import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
-import { readRows } from "../support/rows.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(60_000);
@@ -14,10 +11,8 @@ const DOMAIN = "alpha.myshopify.com";
 const COUNT = 20_000;
 
 /** Whether a body is stored whole and not applied to its end. */
-function bodyWaits(data: string): boolean {
-  using db = new Database(join(data, "sds.db"), { readonly: true });
-  const body = db.query<{ n: number }, []>("SELECT count(*) AS n FROM intake_bodies WHERE complete = 1").get();
-  return body?.n === 1;
+async function bodyWaits(program: Program): Promise<boolean> {
+  return (await program.rows("intake_bodies")).some(({ complete }) => Number(complete) === 1);
 }
 
 /** Posts many customers called Old, and resolves when they are stored and not yet applied to the end. */
@@ -33,33 +28,33 @@ async function postLarge() {
   };
   const records = Array.from({ length: COUNT }, (_, n) => customer(n + 1, { firstName: "Old" }));
   const large = post(records.map((each) => JSON.stringify(each)).join("\n"));
-  await eventually(() => bodyWaits(program.data), 30_000);
+  await eventually(() => bodyWaits(program), 30_000);
   return { program, server, post, large };
 }
 
 const NEWER = JSON.stringify(customer(COUNT, { firstName: "New" }));
 
 /** The first name of the body's last customer. */
-function lastName({ data }: Program): unknown {
-  const row = readRows(data, "customers").find(({ json }) => String(json).includes(`/${COUNT}"`));
+async function lastName(program: Program): Promise<unknown> {
+  const row = (await program.rows("customers")).find(({ json }) => String(json).includes(`/${COUNT}"`));
   return (JSON.parse(String(row?.["json"])) as { firstName: string }).firstName;
 }
 
 test("a small post is applied after a large body of its shop that is applied meanwhile", async () => {
   const { program, post, large } = await postLarge();
   const small = post(NEWER);
-  expect(bodyWaits(program.data)).toBe(true);
+  expect(await bodyWaits(program)).toBe(true);
   expect([await small, await large]).toEqual([202, 202]);
-  expect(lastName(program)).toBe("New");
+  expect(await lastName(program)).toBe("New");
 });
 
 test("an import after a kill is not overwritten by the rest of a large body", async () => {
   const { program, server, large } = await postLarge();
   await server.stop("SIGKILL");
   expect(await large).toBeUndefined();
-  expect(bodyWaits(program.data)).toBe(true);
+  expect(await bodyWaits(program)).toBe(true);
   expect(await program.json(["import", "-"], { stdin: NEWER })).toEqual({ read: 1, changed: 1, events: 0 });
-  expect(bodyWaits(program.data)).toBe(false);
+  expect(await bodyWaits(program)).toBe(false);
   await program.serve();
-  expect(lastName(program)).toBe("New");
+  expect(await lastName(program)).toBe("New");
 });

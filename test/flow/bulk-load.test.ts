@@ -3,7 +3,6 @@ import type { SyncRun } from "../../src/domain/sync.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
-import { readRows } from "../support/rows.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(60_000);
@@ -20,8 +19,8 @@ const KILLS: [where: string, isThere: (run: SyncRun) => boolean][] = [
 ];
 
 /** The run that was not completed, as it is stored. */
-function unfinished({ data }: Program): SyncRun | undefined {
-  const run = readRows(data, "syncs")[0]?.["run"];
+async function unfinished(program: Program): Promise<SyncRun | undefined> {
+  const run = (await program.rows("syncs"))[0]?.["run"];
   return typeof run === "string" ? (JSON.parse(run) as SyncRun) : undefined;
 }
 
@@ -34,9 +33,9 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
   await program.json(["shop", "connect", DOMAIN, "--client-credentials"]);
 
   for (const [, isThere] of KILLS) {
-    const { pid, exited } = program.start(["sync"]);
-    await eventually(() => {
-      const run = unfinished(program);
+    const { pid, exited } = await program.start(["sync"]);
+    await eventually(async () => {
+      const run = await unfinished(program);
       return run !== undefined && isThere(run);
     });
     process.kill(pid, "SIGKILL");
@@ -45,9 +44,9 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
   const counts = await program.json(["sync"]);
   expect(counts).toMatchObject({ customers: CONTRACTS, subscriptions: CONTRACTS, skipped: 0 });
   // A page that was written when the load was killed is read again, but not its charged orders.
-  expect(readRows(program.data, "orders")).toHaveLength(2 * CONTRACTS);
-  expect(unfinished(program)).toBeUndefined();
-  expect(readRows(program.data, "staged_orders")).toEqual([]);
+  expect(await program.rows("orders")).toHaveLength(2 * CONTRACTS);
+  expect(await unfinished(program)).toBeUndefined();
+  expect(await program.rows("staged_orders")).toEqual([]);
   const { operations } = await platform.spent();
   expect(operations).toMatchObject({ RunBulkQuery: 2 });
   expect(operations).not.toHaveProperty("AllCustomers");
@@ -57,8 +56,8 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
   await platform.tell("webhooksTo", { url: `${server.url}/platform/webhooks` });
   const [contract = ""] = await platform.ids("contract");
   await platform.tell("pause", { id: contract });
-  await eventually(() =>
-    readRows(program.data, "subscriptions").some(
+  await eventually(async () =>
+    (await program.rows("subscriptions")).some(
       ({ json }) => String(json).includes(contract) && String(json).includes('"PAUSED"'),
     ),
   );

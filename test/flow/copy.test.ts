@@ -179,7 +179,7 @@ describe.if(hasPostgres())("sds copy", () => {
     afterTest(() => sql.close());
     const isMarked = async () =>
       (await sql.unsafe("SELECT 1 FROM meta WHERE name = 'unfinished_copy'").catch(() => [])).length > 0;
-    const toServer = local.start(["copy", "--to", url]);
+    const toServer = await local.start(["copy", "--to", url]);
     await eventually(isMarked, 20_000);
     process.kill(toServer.pid, "SIGKILL");
     await toServer.exited;
@@ -200,7 +200,7 @@ describe.if(hasPostgres())("sds copy", () => {
 
     const folder = join(temporaryFolder(), "back");
     const back = new Program(folder, { ...ENV, SDS_MASTER_KEY_FILE: join(local.data, "master.key") });
-    const toFolder = remote.start(["copy", "--to", `sqlite:${folder}`]);
+    const toFolder = await remote.start(["copy", "--to", `sqlite:${folder}`]);
     await eventually(() => existsSync(join(folder, "sds.db.unfinished-copy")), 20_000);
     process.kill(toFolder.pid, "SIGKILL");
     await toFolder.exited;

@@ -219,7 +219,7 @@ describe("an older database", () => {
     afterTest(() => reader.close());
     reader.run("PRAGMA journal_mode = WAL");
     reader.query("SELECT * FROM shops").all();
-    const { pid, exited } = program.start(["shop", "list"]);
+    const { pid, exited } = await program.start(["shop", "list"]);
     await eventually(() => openFiles(pid).some((file) => file.endsWith("/sds.lock")));
     const upgraded = openDatabase(path, 2_000);
     afterTest(() => upgraded.close());

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer, order, reward, subscription } from "../support/records.ts";
-import { readRows } from "../support/rows.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(30_000);
@@ -43,7 +42,7 @@ describe("import", () => {
       stdout: "",
       stderr: "sds: line 1500: the record is not valid JSON; lines 1 to 1000 were imported, the rest was not\n",
     });
-    expect(readRows(program.data, "customers")).toHaveLength(1000);
+    expect(await program.rows("customers")).toHaveLength(1000);
   });
 
   test("ends a commit early at 16 MiB, so that long lines do not fill the memory", async () => {
@@ -55,7 +54,7 @@ describe("import", () => {
       status: 2,
       stderr: `sds: line 101: the record is not valid JSON; lines 1 to ${perCommit} were imported, the rest was not\n`,
     });
-    expect(readRows(program.data, "occurrences")).toHaveLength(perCommit);
+    expect(await program.rows("occurrences")).toHaveLength(perCommit);
   });
 
   test.each([

@@ -7,7 +7,6 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, type Server } from "../support/program.ts";
 import { customer, order, subscription } from "../support/records.ts";
-import { readRows } from "../support/rows.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(60_000);
@@ -105,8 +104,8 @@ function watch({ url }: Server, key: string): () => Promise<number> {
 }
 
 /** How many rows the mirror has, read from the database. */
-function rowCount({ data }: Program, column: "customer_count" | "subscription_count"): unknown {
-  return readRows(data, "shops")[0]?.[column];
+async function rowCount(program: Program, column: "customer_count" | "subscription_count"): Promise<unknown> {
+  return (await program.rows("shops"))[0]?.[column];
 }
 
 test("nobody waits for a body of 5 MiB, good or bad, and it is kept whole or not at all", async () => {
@@ -128,7 +127,7 @@ test("nobody waits for a body of 5 MiB, good or bad, and it is kept whole or not
     expect(await longest()).toBeLessThan(1_000);
     const { accepted } = (await response.json()) as { accepted?: number };
     expect(accepted).toBe(status === 202 ? count : undefined);
-    expect(rowCount(program, "customer_count")).toBe(status === 202 ? count : 0);
+    expect(await rowCount(program, "customer_count")).toBe(status === 202 ? count : 0);
   }
 });
 
@@ -146,7 +145,7 @@ async function killedWhileApplying() {
   });
   await server.stop("SIGKILL");
   await posted;
-  expect(rowCount(program, "subscription_count")).toBeLessThan(count);
+  expect(await rowCount(program, "subscription_count")).toBeLessThan(count);
   return { program, count };
 }
 
@@ -154,13 +153,13 @@ test("a body whose program is killed while it is applied is whole after the next
   const { program, count } = await killedWhileApplying();
   const { output } = await program.serve();
   // It waits for ten seconds, which a busy machine can need.
-  await eventually(() => rowCount(program, "subscription_count") === count, 30_000);
+  await eventually(async () => (await rowCount(program, "subscription_count")) === count, 30_000);
   expect(output).toContain("bodies of the intake that the last run did not finish are applied first");
 });
 
 test("a start that applies such a body ends at SIGTERM, and the next one goes on", async () => {
   const { program, count } = await killedWhileApplying();
-  const { pid, exited, stderr } = program.start(["serve", "--port", "0"]);
+  const { pid, exited, stderr } = await program.start(["serve", "--port", "0"]);
   let logged = "";
   for await (const chunk of stderr) {
     if (logged === "" && chunk.length > 0) process.kill(pid, "SIGTERM");
@@ -169,7 +168,7 @@ test("a start that applies such a body ends at SIGTERM, and the next one goes on
   expect(await exited).toBe(0);
   expect(logged).toContain("are applied first");
   expect(logged).toContain("stopping on SIGTERM");
-  expect(rowCount(program, "subscription_count")).toBeLessThan(count);
+  expect(await rowCount(program, "subscription_count")).toBeLessThan(count);
   await program.serve();
-  await eventually(() => rowCount(program, "subscription_count") === count, 30_000);
+  await eventually(async () => (await rowCount(program, "subscription_count")) === count, 30_000);
 });

@@ -1,8 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { randomBytes, START } from "../support/app.ts";
+import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
@@ -15,8 +13,7 @@ const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 /** Works on the database of a program, beside its commands. */
 async function onStore(program: Program, run: (store: Store) => Promise<void>): Promise<void> {
-  const masterKeyFile = join(program.data, "master.key");
-  const store = await openStore({ folder: program.data, masterKeyFile, busyTimeoutMs: 30_000, random: randomBytes });
+  const store = await program.openStore();
   await run(store);
   await store.close();
 }

@@ -9,7 +9,7 @@ const DOMAIN = "alpha.myshopify.com";
 
 /** Runs a command line in a shell, where `$SDS` is the program. */
 async function shell(program: Program, line: string): Promise<{ status: number; stderr: string }> {
-  const env = { PATH: process.env["PATH"] ?? "", SDS: PROGRAM.join(" "), SDS_DATA: program.data };
+  const env = await program.environment({ SDS: PROGRAM.join(" ") });
   const child = Bun.spawn(["bash", "-c", line], { env, cwd: temporaryFolder(), stdout: "ignore", stderr: "pipe" });
   const [stderr, status] = await Promise.all([child.stderr.text(), child.exited]);
   return { status, stderr };

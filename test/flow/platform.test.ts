@@ -116,7 +116,7 @@ test("a sync that is killed continues where it stopped, and queues no event twic
   let killed = 0;
   for (let requests = 4, ended = false; !ended; requests += 2) {
     const before = await platform.requests();
-    const { pid, exited } = program.start(["sync", "--events"]);
+    const { pid, exited } = await program.start(["sync", "--events"]);
     let status: number | undefined;
     const ending = exited.then((code) => {
       status = code;

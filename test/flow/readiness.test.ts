@@ -1,6 +1,4 @@
-import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 
@@ -13,10 +11,7 @@ test("readyz is 503 from when a newer program upgrades the database, and the log
   const ready = () => fetch(`${server.url}/readyz`);
   expect((await ready()).status).toBe(200);
 
-  const db = new Database(join(program.data, "sds.db"));
-  db.run("PRAGMA busy_timeout = 10000");
-  db.run("PRAGMA user_version = 99");
-  db.close();
+  await program.setSchemaVersion(99);
 
   const refused = await eventually(async () => {
     const answer = await ready();

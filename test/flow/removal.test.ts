@@ -18,19 +18,15 @@ async function twoShops(rows: number) {
   const run = (args: string[], stdin = "") => program.json(args, { stdin });
   await addBigShop(run, ALPHA, "Lovelace", rows);
   await addBigShop(run, BETA, "Hopper", 20);
-  const [alpha, beta] = [ALPHA, BETA].map((domain) => Number(shopRow(program.data, domain)?.["id"]));
-  if (alpha === undefined || beta === undefined) throw new Error("the shops were not added");
-  return { program, alpha, beta, before: rowsOfShop(program.data, beta) };
+  const [alpha, beta] = [
+    Number((await shopRow(program, ALPHA))?.["id"]),
+    Number((await shopRow(program, BETA))?.["id"]),
+  ];
+  return { program, alpha, beta, before: await rowsOfShop(program, beta) };
 }
 
-function customersOf(data: string, shopId: number): number {
-  const db = new Database(join(data, "sds.db"), { readonly: true });
-  try {
-    const count = db.query<{ n: number }, [number]>("SELECT count(*) AS n FROM customers WHERE shop_id = ?");
-    return count.get(shopId)?.n ?? 0;
-  } finally {
-    db.close();
-  }
+async function customersOf(program: Program, shopId: number): Promise<number> {
+  return (await program.rows("customers")).filter((row) => row["shop_id"] === shopId).length;
 }
 
 test("an acknowledged shop/redact is carried out to the end, although the program is killed again and again", async () => {
@@ -43,19 +39,19 @@ test("an acknowledged shop/redact is carried out to the end, although the progra
     if (kill < 2) expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
     if (kill === KILLS) break;
     const aim = left - 150;
-    await eventually(() => customersOf(program.data, alpha) < aim, 20_000);
+    await eventually(async () => (await customersOf(program, alpha)) < aim, 20_000);
     await server.stop("SIGKILL");
-    left = customersOf(program.data, alpha);
+    left = await customersOf(program, alpha);
     expect(left).toBeGreaterThan(0);
-    expect(rowsOfShop(program.data, alpha)).toMatchObject({ inbox: 1, platform_webhooks: 1 });
+    expect(await rowsOfShop(program, alpha)).toMatchObject({ inbox: 1, platform_webhooks: 1 });
     // Meanwhile the shop is served to nobody.
     const shown = await program.run(["shop", "show", ALPHA]);
     expect(shown).toEqual({ status: 3, stdout: "", stderr: `sds: there is no shop ${ALPHA}\n` });
     expect((await program.run(["key", "list", "--shop", ALPHA])).status).toBe(3);
   }
-  await eventually(() => shopRow(program.data, ALPHA) === undefined, 30_000);
-  expect(rowsOfShop(program.data, alpha)).toEqual({});
-  expect(rowsOfShop(program.data, beta)).toEqual(before);
+  await eventually(async () => (await shopRow(program, ALPHA)) === undefined, 30_000);
+  expect(await rowsOfShop(program, alpha)).toEqual({});
+  expect(await rowsOfShop(program, beta)).toEqual(before);
   expect(await program.json<{ domain: string }[]>(["shop", "list"])).toMatchObject([{ domain: BETA }]);
 });
 
@@ -63,7 +59,7 @@ test("a removal that the lock of another process holds up goes on when the lock 
   const { program, alpha } = await twoShops(500);
   const server = await program.serve();
   expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
-  await eventually(() => customersOf(program.data, alpha) < 450, 20_000);
+  await eventually(async () => (await customersOf(program, alpha)) < 450, 20_000);
   const other = new Database(join(program.data, "sds.db"));
   other.run("PRAGMA busy_timeout = 5000");
   other.run("BEGIN IMMEDIATE");
@@ -71,19 +67,19 @@ test("a removal that the lock of another process holds up goes on when the lock 
   await eventually(() => server.output.includes("cannot go on with the removal of a shop; nothing is lost"));
   other.run("COMMIT");
   other.close();
-  await eventually(() => shopRow(program.data, ALPHA) === undefined, 30_000);
-  expect(rowsOfShop(program.data, alpha)).toEqual({});
+  await eventually(async () => (await shopRow(program, ALPHA)) === undefined, 30_000);
+  expect(await rowsOfShop(program, alpha)).toEqual({});
   expect(await server.stop()).toBe(0);
   expect([fileHas(program.data, "Lovelace"), fileHas(program.data, "Hopper")]).toEqual([false, true]);
 });
 
 test("`shop remove` that is killed is finished by the next one, and until then the shop cannot be added", async () => {
   const { program, alpha, beta, before } = await twoShops(600);
-  const { pid, exited } = program.start(["shop", "remove", ALPHA, "--yes"]);
-  await eventually(() => customersOf(program.data, alpha) < 550, 20_000);
+  const { pid, exited } = await program.start(["shop", "remove", ALPHA, "--yes"]);
+  await eventually(async () => (await customersOf(program, alpha)) < 550, 20_000);
   process.kill(pid, "SIGKILL");
   await exited;
-  expect(customersOf(program.data, alpha)).toBeGreaterThan(0);
+  expect(await customersOf(program, alpha)).toBeGreaterThan(0);
   expect(await program.run(["shop", "add", ALPHA])).toEqual({
     status: 1,
     stdout: "",
@@ -94,8 +90,8 @@ test("`shop remove` that is killed is finished by the next one, and until then t
     status: 0,
     stderr: `Removed ${ALPHA}.\n`,
   });
-  expect(rowsOfShop(program.data, alpha)).toEqual({});
-  expect(rowsOfShop(program.data, beta)).toEqual(before);
+  expect(await rowsOfShop(program, alpha)).toEqual({});
+  expect(await rowsOfShop(program, beta)).toEqual(before);
   expect((await program.run(["shop", "remove", ALPHA, "--yes"])).status).toBe(3);
   expect((await program.run(["shop", "add", ALPHA])).status).toBe(0);
 });

@@ -1,7 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
-import { openStore } from "../../src/store/open-store.ts";
-import { randomBytes, START } from "../support/app.ts";
+import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { Program } from "../support/program.ts";
 
@@ -15,8 +13,7 @@ async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
   const program = new Program();
   await program.json(["shop", "add", DOMAIN]);
   await program.json(["key", "create", "--label", "Warehouse"]);
-  const masterKeyFile = join(program.data, "master.key");
-  const store = await openStore({ folder: program.data, masterKeyFile, busyTimeoutMs: 30_000, random: randomBytes });
+  const store = await program.openStore();
   const shop = await store.shops.find(DOMAIN);
   if (shop === undefined) throw new Error("the shop is missing");
   await deadDelivery(store, shop);

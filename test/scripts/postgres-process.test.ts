@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 
@@ -25,6 +26,12 @@ function commandOf(id: string): string[] {
   }
 }
 
+async function untilGone(folder: string): Promise<void> {
+  await eventually(() => !existsSync(folder));
+  const commands = () => readdirSync("/proc").flatMap((id) => (/^\d+$/.test(id) ? commandOf(id) : []));
+  await eventually(() => !commands().some((command) => command.includes(folder)));
+}
+
 // A test run whose process was killed left its server, and these piled up.
 test.if(hasPostgres()).each(["killed", "restarted", "ended"])(
   "a server of the tests and its folder go with the process that started it (%s)",
@@ -35,8 +42,27 @@ test.if(hasPostgres()).each(["killed", "restarted", "ended"])(
     expect(folder).toContain("sds-postgres-");
     if (how !== "ended") child.kill("SIGKILL");
     await child.exited;
-    await eventually(() => !existsSync(folder), 10_000);
-    const commands = readdirSync("/proc").flatMap((id) => (/^\d+$/.test(id) ? commandOf(id) : []));
-    expect(commands.filter((command) => command.includes(folder))).toEqual([]);
+    await untilGone(folder);
   },
+);
+
+test.if(hasPostgres())(
+  "they also go when a test takes too long, and its processes are killed",
+  async () => {
+    const file = join(temporaryFolder(), "slow.test.ts");
+    const body = `const { startPostgres } = await import(${JSON.stringify(MODULE)});
+    const { folder } = await startPostgres();
+    console.log("folder", folder);
+    await Bun.sleep(60_000);`;
+    await Bun.write(file, `import { test } from "bun:test";\ntest("slow", async () => {\n${body}\n}, 5_000);\n`);
+    const child = Bun.spawn([process.execPath, "test", file], {
+      cwd: temporaryFolder(),
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    const folder = /folder (\S+)/.exec(await child.stdout.text())?.[1] ?? "";
+    expect(folder).toContain("sds-postgres-");
+    await untilGone(folder);
+  },
+  30_000,
 );

@@ -17,6 +17,8 @@ done
 is_running && kill -KILL "$pid"
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 `;
+/** Bun kills its children after a test that took too long, but not theirs. */
+const START_GUARD = 'exec 3<&0; sh -c "$0" sh "$@" <&3 & exec 3<&-; wait';
 
 /**
  * Ends a server and removes its folder when this process ends, however that happens: a hook of the process does not run
@@ -25,7 +27,7 @@ rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
  *   folder.
  */
 export function endWithUs(folder: string, pidFile: string): void {
-  const guard = Bun.spawn(["sh", "-c", GUARD, "sh", folder, pidFile], {
+  const guard = Bun.spawn(["sh", "-c", START_GUARD, GUARD, folder, pidFile], {
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",

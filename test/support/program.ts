@@ -1,12 +1,46 @@
+import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { temporaryFolder } from "./app.ts";
+import { SQL } from "bun";
+import { openStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
+import { readPostgresRows } from "./postgres-rows.ts";
+import { postgresServer } from "./postgres-server.ts";
+import { fileHas } from "./removed-shop.ts";
+import { readRows } from "./rows.ts";
+import { type Row, TABLE_NAMES, type Table } from "./tables.ts";
 
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
 export const PROGRAM =
   process.env["SDS_BINARY"] === undefined
     ? [process.execPath, join(import.meta.dir, "../../src/main.ts")]
     : [process.env["SDS_BINARY"]];
+
+/** What the programs of the flow tests keep their data in: SQLite, or "postgres" where SDS_TEST_ENGINE says so. */
+export const ENGINE = process.env["SDS_TEST_ENGINE"] ?? "sqlite";
+
+/** The PostgreSQL database that belongs to a data folder. Programs on one folder share it. */
+const databases = new Map<string, Promise<string>>();
+
+function databaseOf(data: string): Promise<string> {
+  const known = databases.get(data);
+  if (known !== undefined) return known;
+  const made = createDatabase(data);
+  databases.set(data, made);
+  return made;
+}
+
+async function createDatabase(data: string): Promise<string> {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no PostgreSQL server");
+  const url = await server.createDatabase();
+  afterTest(async () => {
+    databases.delete(data);
+    await server.dropDatabase(url);
+  });
+  return url;
+}
 
 export interface Result {
   status: number;
@@ -31,16 +65,69 @@ export class Program {
     this.env = env;
   }
 
-  private spawnOptions(env: Record<string, string> = {}) {
-    return {
-      env: { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...this.env, ...env },
-      cwd: temporaryFolder(),
-    };
+  /** The address of its database; undefined for the one in its data folder. */
+  async databaseUrl(): Promise<string | undefined> {
+    if (this.env["SDS_DATABASE_URL"] !== undefined) return this.env["SDS_DATABASE_URL"];
+    return ENGINE === "postgres" ? databaseOf(this.data) : undefined;
+  }
+
+  /** The environment of a command, for tests that start it in a way of their own. */
+  async environment(env: Record<string, string> = {}): Promise<Record<string, string>> {
+    const url = await this.databaseUrl();
+    const database: Record<string, string> = url === undefined ? {} : { SDS_DATABASE_URL: url };
+    return { PATH: process.env["PATH"] ?? "", SDS_DATA: this.data, ...database, ...this.env, ...env };
+  }
+
+  private async spawnOptions(env?: Record<string, string>) {
+    return { env: await this.environment(env), cwd: temporaryFolder() };
+  }
+
+  /** All rows of a table, in the order and form that tables.ts describes. */
+  async rows(table: Table): Promise<Row[]> {
+    const url = await this.databaseUrl();
+    return url === undefined ? readRows(this.data, table) : readPostgresRows(url, table);
+  }
+
+  /** Whether a text is anywhere in the database; with SQLite also in what was deleted from its file, and serve must have stopped. */
+  async holds(text: string): Promise<boolean> {
+    if ((await this.databaseUrl()) === undefined) return fileHas(this.data, text);
+    for (const table of TABLE_NAMES)
+      if ((await this.rows(table)).some((row) => Object.values(row).some((value) => textOf(value).includes(text))))
+        return true;
+    return false;
+  }
+
+  /** Makes the database one of another version of the program. */
+  async setSchemaVersion(version: number): Promise<void> {
+    const url = await this.databaseUrl();
+    if (url !== undefined) {
+      const sql = new SQL(url, { max: 1 });
+      await sql.unsafe(`UPDATE meta SET value = '${version}' WHERE name = 'schema'`);
+      return sql.close();
+    }
+    const db = new Database(join(this.data, "sds.db"));
+    db.run("PRAGMA busy_timeout = 10000");
+    db.run(`PRAGMA user_version = ${version}`);
+    db.close();
+  }
+
+  /** Its database, opened in this process. It is closed after the test. */
+  async openStore(): Promise<Store> {
+    const url = await this.databaseUrl();
+    const store = await openStore({
+      folder: this.data,
+      masterKeyFile: join(this.data, "master.key"),
+      busyTimeoutMs: 30_000,
+      random: randomBytes,
+      server: url === undefined ? null : { url, passwordFile: null, now: Date.now, sleep: Bun.sleep },
+    });
+    afterTest(() => store.close());
+    return store;
   }
 
   async run(args: string[], { stdin = "", env }: Options = {}): Promise<Result> {
     const child = Bun.spawn([...PROGRAM, ...args], {
-      ...this.spawnOptions(env),
+      ...(await this.spawnOptions(env)),
       stdin: Buffer.from(stdin),
       stdout: "pipe",
       stderr: "pipe",
@@ -50,9 +137,9 @@ export class Program {
   }
 
   /** Starts a command without waiting for its end. */
-  start(args: string[]): { pid: number; exited: Promise<number>; stderr: ReadableStream<Uint8Array> } {
+  async start(args: string[]): Promise<{ pid: number; exited: Promise<number>; stderr: ReadableStream<Uint8Array> }> {
     const child = Bun.spawn([...PROGRAM, ...args], {
-      ...this.spawnOptions(),
+      ...(await this.spawnOptions()),
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",
@@ -80,7 +167,7 @@ export class Program {
   ): Promise<Server> {
     const limited = descriptors === undefined ? [] : ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh"];
     const child = Bun.spawn([...limited, ...PROGRAM, ...args], {
-      ...this.spawnOptions(env),
+      ...(await this.spawnOptions(env)),
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -117,6 +204,10 @@ export class Program {
     ended.catch(() => undefined);
     return server;
   }
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value);
 }
 
 export interface Server {

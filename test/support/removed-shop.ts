@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { signedWith } from "./platform/webhook.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
 import { readRows } from "./rows.ts";
-import { SHOP_TABLES, type Table } from "./tables.ts";
+import { type Row, SHOP_TABLES, type Table } from "./tables.ts";
 
 const SECRET = "the-app-client-secret";
 
@@ -53,18 +53,29 @@ export function postRemoval(url: string, shop: string, id: string): Promise<Resp
   return postPlatformWebhook(url, { shop, topic: "shop/redact", id, payload: { shop_id: 7, shop_domain: shop } });
 }
 
+/** A program, or whatever reads its tables. */
+interface Readable {
+  rows(table: Table): Row[] | Promise<Row[]>;
+}
+
+/** The database of a data folder, where no program is in between. */
+export function inFolder(data: string): Readable {
+  return { rows: (table) => readRows(data, table) };
+}
+
 /** How many rows each table has of a shop, by its id, without attempts: the program may make some at any time. */
-export function rowsOfShop(data: string, shopId: number): Partial<Record<Table, number>> {
-  const tables = SHOP_TABLES.filter((table) => table !== "attempts");
-  const counts = tables.map(
-    (table) => [table, readRows(data, table).filter((row) => row["shop_id"] === shopId).length] as const,
-  );
+export async function rowsOfShop(database: Readable, shopId: number): Promise<Partial<Record<Table, number>>> {
+  const counts: [Table, number][] = [];
+  for (const table of SHOP_TABLES.filter((each) => each !== "attempts")) {
+    const rows = await database.rows(table);
+    counts.push([table, rows.filter((row) => row["shop_id"] === shopId).length]);
+  }
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
 /** The rows of `shops`, by domain. */
-export function shopRow(data: string, domain: string): Record<string, unknown> | undefined {
-  return readRows(data, "shops").find((row) => row["domain"] === domain);
+export async function shopRow(database: Readable, domain: string): Promise<Row | undefined> {
+  return (await database.rows("shops")).find((row) => row["domain"] === domain);
 }
 
 /** Whether a text is anywhere in the database's file. The program must have stopped, so that the log is empty. */

@@ -1,0 +1,45 @@
+/** A flow test, or all of a file, that is not run on PostgreSQL. */
+interface Exception {
+  file: string;
+  /** The end of its name; without it, the whole file. */
+  test?: string;
+  reason: string;
+}
+
+/** All other flow tests are about behaviour, and `scripts/test` runs them on both engines. */
+export const SQLITE_ONLY: readonly Exception[] = [
+  { file: "backup", reason: "backup and restore are for files; PostgreSQL has its own tools" },
+  { file: "copy", reason: "it uses both engines anyway" },
+  { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
+  { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
+  { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
+  { file: "restore-index", reason: "a damaged file" },
+  { file: "upgrade", reason: "stored databases of earlier versions: the first of PostgreSQL is tested in test/store" },
+  { file: "commands", test: "because it is a file", reason: "a data folder that is none" },
+  { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
+  {
+    file: "odd-arguments",
+    test: "a backup shows the name of its file without control characters",
+    reason: "backup and restore are for files",
+  },
+  {
+    file: "output",
+    test: "control characters of an argument or a file do not reach the terminal",
+    reason: "`restore` is refused before it names the file",
+  },
+  {
+    file: "removal",
+    test: "a removal that the lock of another process holds up goes on when the lock is gone, and leaves no text in the file",
+    reason: "the write lock of the whole database, and the free space in its file",
+  },
+];
+
+/** The flags with which `bun test` leaves them out. */
+export function flagsWithoutSqliteOnly(): string[] {
+  const files = SQLITE_ONLY.filter(({ test }) => test === undefined);
+  const tests = SQLITE_ONLY.flatMap(({ test }) => test ?? []).map((name) => RegExp.escape(name));
+  return [
+    ...files.map(({ file }) => `--path-ignore-patterns=test/flow/${file}.test.ts`),
+    `--test-name-pattern=^(?!.*(?:${tests.join("|")})$)`,
+  ];
+}
