@@ -14,7 +14,7 @@ const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
 
 /** All rows of a table of a PostgreSQL database, in the order and form that tables.ts describes. */
 export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
-  const sql = new SQL(url, { max: 1 });
+  const sql = new SQL(url, { max: 1, prepare: false });
   try {
     const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
     // Numbers come as text.
