@@ -52,13 +52,13 @@ export function createListHandler(
       readers.noteLong();
       return largePages.respond(request, owner.shopId, body, PAGE_HEADERS);
     }
-    return respond(200, turn === undefined ? body : streamOf(body), PAGE_HEADERS);
+    return respond(200, turn === undefined && !pages.isLater ? body : streamOf(body), PAGE_HEADERS);
   };
 }
 
 /**
- * The body of an answer that had to wait for its turn. Bun sends large bytes in dozens of system calls then, one for
- * each part of each header, and a stream in two.
+ * The body of an answer that comes in a later turn of the event loop than its request. Bun sends large bytes in dozens
+ * of system calls then, one for each part of each header, and a stream in two.
  */
 function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({

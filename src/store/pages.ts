@@ -17,6 +17,8 @@ export interface RowPage {
 }
 
 export interface PageStore {
+  /** Whether a page comes in a later turn of the event loop than the call. */
+  isLater: boolean;
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
    * It has fewer than `limit` rows where they would be larger than MAX_PAGE_BYTES, but at least one.

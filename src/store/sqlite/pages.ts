@@ -53,6 +53,8 @@ export function pageStore(db: Database): PageStore {
   };
 
   return {
+    isLater: false,
+
     async list(shopId, resource, limit, after) {
       const cut = rowsAround(after);
       const { read, found } = statements[resource](shopId, after ?? BEFORE_ALL, limit + cut, cut);
