@@ -1,5 +1,17 @@
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 
+/** A node as those see it who use it. */
+export interface ClusterNode {
+  /** The last one, where it does not run. */
+  address(): string;
+  /** Whether the process with this address was killed. */
+  isKilled(address: string): boolean;
+}
+
+export function pick<T>(items: readonly T[]): T {
+  return items[Math.floor(Math.random() * items.length)] as T;
+}
+
 export interface ClusterShop {
   domain: string;
   key: string;
@@ -47,39 +59,38 @@ export function startWatchingReceiver() {
 
 /** Posts a record to one of the nodes. @returns whether it was acknowledged */
 export async function postReward(address: string, shop: ClusterShop, mark: string): Promise<boolean> {
-  const reward = {
-    type: "reward",
-    id: mark,
-    mark,
-    source: "loyalty",
-    customer: `gid://shopify/Customer/${(Number(mark) % 50) + 1}`,
-  };
-  const body = JSON.stringify(reward);
+  const customer = `gid://shopify/Customer/${(Number(mark) % 50) + 1}`;
+  return (await postRecords(address, shop, { type: "reward", id: mark, mark, source: "loyalty", customer })) === 202;
+}
+
+/** @returns the status; undefined without an answer */
+export async function postRecords(address: string, shop: ClusterShop, records: unknown): Promise<number | undefined> {
+  const body = JSON.stringify(records);
   const signature = await signBody(await importSecret(shop.intakeSecret), Uint8Array.from(Buffer.from(body)));
   const headers = { "X-Service-Shop": shop.domain, "X-Service-Signature": signature };
+  const signal = AbortSignal.timeout(15_000);
   try {
-    const answer = await fetch(`${address}/intake`, {
-      method: "POST",
-      body,
-      headers,
-      signal: AbortSignal.timeout(15_000),
-    });
-    return answer.status === 202;
+    return (await fetch(`${address}/intake`, { method: "POST", body, headers, signal })).status;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
 /** How long a node took to answer a page. undefined if it did not answer with 200 */
 export async function timePage(address: string, { key }: ClusterShop): Promise<number | undefined> {
   const began = performance.now();
+  return (await statusOfPage(address, key)) === 200 ? performance.now() - began : undefined;
+}
+
+/** @returns undefined without an answer */
+export async function statusOfPage(address: string, key: string): Promise<number | undefined> {
   try {
     const answer = await fetch(`${address}/api/v1/customers?limit=5`, {
       headers: { Authorization: `Bearer ${key}` },
       signal: AbortSignal.timeout(15_000),
     });
     await answer.text();
-    return answer.status === 200 ? performance.now() - began : undefined;
+    return answer.status;
   } catch {
     return undefined;
   }

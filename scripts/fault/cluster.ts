@@ -1,30 +1,52 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { startPostgres } from "../../test/support/postgres-process.ts";
-import { type ClusterShop, postReward, startWatchingReceiver, timePage } from "./cluster-traffic.ts";
+import { startOrderedPosts } from "./cluster-bodies.ts";
+import { startChangeReader } from "./cluster-changes.ts";
+import { startKeyRevocations } from "./cluster-keys.ts";
+import { startPlatform } from "./cluster-platform.ts";
+import {
+  type ClusterNode,
+  type ClusterShop,
+  pick,
+  postReward,
+  startWatchingReceiver,
+  timePage,
+} from "./cluster-traffic.ts";
 import { compiledProgram, type Server } from "./program.ts";
 import { type SwallowingProxy, startSwallowingProxy } from "./swallowing-proxy.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 200);
-const NODES = 3;
-const SHOPS = ["alpha", "beta", "gamma", "delta", "epsilon"];
+/** Only faults whose names have this. */
+const ONLY = process.argv[3] ?? "";
+const NODES = 4;
+const SHOPS = ["beta", "gamma", "delta", "epsilon", "zeta"];
+/** These post large bodies. */
+const BODY_SHOPS = ["eta", "theta"];
+/** Seconds by which the clocks of the first nodes differ from the database's. Two is what is allowed. */
+const CLOCKS = ["+1.7s", "-1.7s"];
+const FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+const DISK_SIZE = "700m";
 /** Milliseconds. */
 const POST_INTERVAL = 15;
 const FAULT_LENGTH = 3_000;
 const HEALTHY_LIMIT = 1_000;
 const DRAIN_LIMIT = 180_000;
 
-interface Node {
+interface Node extends ClusterNode {
   proxy: SwallowingProxy;
   server: Server | undefined;
   start(): Promise<void>;
+  kill(): Promise<void>;
   /** Whether it should answer now. */
   isHealthy: boolean;
 }
 
 const folder = mkdtempSync(join(tmpdir(), "sds-cluster-"));
-const postgres = await startPostgres();
+const disk = mountDisk();
+const postgres = await startPostgres({ max_wal_size: "64MB", min_wal_size: "32MB" });
 const receiver = startWatchingReceiver();
 const env = {
   SDS_MASTER_KEY_FILE: join(folder, "master.key"),
@@ -39,10 +61,18 @@ const databaseUrl = (port: number | string) => {
   return url.href;
 };
 
-async function openShops(): Promise<ClusterShop[]> {
-  const { run } = compiledProgram(folder, { ...env, SDS_DATABASE_URL: postgres.url });
+/** A small disk for the server, which can be full. undefined where it cannot be mounted. */
+function mountDisk(): string | undefined {
+  const mounted = mkdtempSync(join(tmpdir(), "sds-disk-"));
+  const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${DISK_SIZE},mode=755`, "tmpfs", mounted]);
+  if (!success) return undefined;
+  process.env["TMPDIR"] = mounted;
+  return mounted;
+}
+
+async function openShops(names: readonly string[]): Promise<ClusterShop[]> {
   const shops: ClusterShop[] = [];
-  for (const name of SHOPS) {
+  for (const name of names) {
     const domain = `${name}.myshopify.com`;
     await run(["shop", "add", domain]);
     await run(["webhook", "set", "--shop", domain, "--url", receiver.url, "--topics", "loyalty.reward_earned"]);
@@ -53,30 +83,63 @@ async function openShops(): Promise<ClusterShop[]> {
   return shops;
 }
 
-async function openNode(): Promise<Node> {
+async function openNode(index: number): Promise<Node> {
   const proxy = await startSwallowingProxy(Number(new URL(postgres.url).port));
-  const program = compiledProgram(folder, { ...env, SDS_DATABASE_URL: databaseUrl(proxy.port) });
+  const clock = CLOCKS[index];
+  const fakeTime = { LD_PRELOAD: FAKE_TIME, FAKETIME: clock ?? "", FAKETIME_DONT_FAKE_MONOTONIC: "1" };
+  const program = compiledProgram(folder, {
+    ...env,
+    ...platform.env,
+    ...(clock !== undefined && existsSync(FAKE_TIME) && fakeTime),
+    SDS_DATABASE_URL: databaseUrl(proxy.port),
+  });
+  const killed = new Set<string>();
   const node: Node = {
     proxy,
     server: undefined,
     isHealthy: false,
+    address: () => node.server?.url ?? "",
+    isKilled: (address) => killed.has(address),
     async start() {
       node.server = await program.serve();
       node.isHealthy = true;
+    },
+    async kill() {
+      killed.add(node.address());
+      await node.server?.stop("SIGKILL");
     },
   };
   await node.start();
   return node;
 }
 
-const shops = await openShops();
-const nodes = await Promise.all(Array.from({ length: NODES }, openNode));
+const nodes: Node[] = [];
+process.on("exit", () => {
+  for (const { server } of nodes)
+    if (server !== undefined && isRunning(server.pid)) process.kill(server.pid, "SIGKILL");
+  if (disk === undefined) return;
+  Bun.spawnSync(["umount", "--lazy", disk]);
+  rmSync(disk, { recursive: true, force: true });
+});
+const platform = await startPlatform(folder, nodes);
+const { run } = compiledProgram(folder, { ...env, ...platform.env, SDS_DATABASE_URL: postgres.url });
+const shops = await openShops(SHOPS);
+const bodyShops = await openShops(BODY_SHOPS);
+await run(["shop", "connect", platform.domain, "--client-credentials"]);
+await run(["sync", platform.domain]);
+nodes.push(...(await Promise.all(Array.from({ length: NODES }, (_, index) => openNode(index)))));
+const sql = new SQL(postgres.url, { max: 4, connectionTimeout: 5 });
+await platform.begin();
+const watchers = [
+  ...bodyShops.map((shop) => startOrderedPosts(shop, nodes, sql)),
+  startKeyRevocations(shops[0] as ClusterShop, nodes, run),
+  ...(await sql.unsafe("SELECT id FROM shops")).map(({ id }: { id: string }) => startChangeReader(sql, Number(id))),
+];
 const acknowledged = new Set<string>();
 const slow: string[] = [];
 let slowest = 0;
 let isOver = false;
 let posted = 0;
-const pick = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)] as T;
 
 /** One record after another, to any node that runs. What is not acknowledged is posted again, as a sender does. */
 async function post(): Promise<void> {
@@ -116,7 +179,7 @@ const faults: Record<string, () => Promise<void>> = {
   async "kill a node"() {
     const node = pick(nodes);
     node.isHealthy = false;
-    await node.server?.stop("SIGKILL");
+    await node.kill();
     await Bun.sleep(Math.random() * FAULT_LENGTH);
     await node.start();
   },
@@ -142,6 +205,19 @@ const faults: Record<string, () => Promise<void>> = {
     process.kill(node.server?.pid ?? 0, "SIGCONT");
     await untilHealthy(node);
   },
+  ...(disk !== undefined && {
+    async "fill the server's disk"() {
+      for (const node of nodes) node.isHealthy = false;
+      const ballast = join(disk, "ballast");
+      Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=1M"], { stderr: "ignore" });
+      await Bun.sleep(Math.random() * 2 * FAULT_LENGTH);
+      rmSync(ballast);
+      // It may have ended.
+      await postgres.stop("SIGKILL");
+      await postgres.start();
+      for (const node of nodes) await untilHealthy(node);
+    },
+  }),
   async "kill the server"() {
     for (const node of nodes) node.isHealthy = false;
     await postgres.stop("SIGKILL");
@@ -150,6 +226,14 @@ const faults: Record<string, () => Promise<void>> = {
     for (const node of nodes) await untilHealthy(node);
   },
 };
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 async function untilHealthy(node: Node): Promise<void> {
   const began = performance.now();
@@ -175,7 +259,7 @@ try {
   const traffic = Promise.all([post(), probe()]);
   const counts = new Map<string, number>();
   for (let round = 1; round <= ROUNDS; round += 1) {
-    const name = pick(Object.keys(faults));
+    const name = pick(Object.keys(faults).filter((each) => each.includes(ONLY)));
     counts.set(name, (counts.get(name) ?? 0) + 1);
     await faults[name]?.();
     if (round % 20 === 0)
@@ -185,11 +269,20 @@ try {
   await traffic;
   await untilDelivered();
   const doubled = [...receiver.ids].filter(([, ids]) => ids.size > 1);
-  const problems = [...receiver.wrong, ...slow, ...doubled.map(([mark, ids]) => `${mark} has ${ids.size} ids`)];
+  const watched = [await platform.end(sql)];
+  for (const watcher of watchers) watched.push(await watcher.end());
+  const problems = [
+    ...watched.flat(),
+    ...receiver.wrong,
+    ...slow,
+    ...doubled.map(([mark, ids]) => `${mark} has ${ids.size} ids`),
+  ];
   process.stdout.write(
     `${ROUNDS} rounds: ${[...counts].map(([name, count]) => `${name} ${count}`).join(", ")}\n` +
       `${acknowledged.size} records acknowledged, all delivered; ${receiver.received()} attempts; ` +
-      `slowest answer of a healthy node ${slowest.toFixed(0)} ms\n`,
+      `slowest answer of a healthy node ${slowest.toFixed(0)} ms\n` +
+      `${platform.count()} changes at the platform; large bodies, revoked keys, rows read by their change numbers: ` +
+      `${watchers.map((watcher) => watcher.count()).join(", ")}\n`,
   );
   if (problems.length > 0) {
     process.stdout.write(`${problems.length} problems:\n${problems.slice(0, 20).join("\n")}\n`);
@@ -202,6 +295,8 @@ try {
     node.proxy.stop();
   }
   receiver.stop();
+  await platform.stop();
+  await sql.close({ timeout: 0 });
   await postgres.stop("SIGKILL");
   rmSync(folder, { recursive: true, force: true });
 }

@@ -3,6 +3,8 @@ import { connect, createServer, type Socket } from "node:net";
 /** A way to a server that can be cut. */
 export interface SwallowingProxy {
   port: number;
+  /** The port of this machine to which new connections go. */
+  target: number;
   /** While true, it takes everything and passes nothing on, as a network that drops packets. */
   isSwallowing: boolean;
   stop(): void;
@@ -13,6 +15,7 @@ export async function startSwallowingProxy(target: number): Promise<SwallowingPr
   const sockets = new Set<Socket>();
   const proxy: SwallowingProxy = {
     port: 0,
+    target,
     isSwallowing: false,
     stop() {
       server.close();
@@ -38,7 +41,7 @@ export async function startSwallowingProxy(target: number): Promise<SwallowingPr
       client.on("error", () => undefined);
       return;
     }
-    const upstream = connect(target, "127.0.0.1");
+    const upstream = connect(proxy.target, "127.0.0.1");
     sockets.add(upstream);
     pass(client, upstream);
     pass(upstream, client);

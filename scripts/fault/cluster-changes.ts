@@ -1,0 +1,67 @@
+import type { SQL } from "bun";
+
+const TABLES = ["customers", "subscriptions", "orders", "occurrences"];
+const PAUSE_MS = 30;
+const LIMIT = 200;
+
+interface Change {
+  row: string;
+  number: number;
+}
+
+/** Reads what is new of a shop by the change number, as a reader of changes does, while all nodes write. */
+export function startChangeReader(sql: SQL, shopId: number) {
+  const seen = new Map<string, number>();
+  const problems: string[] = [];
+  let last = 0;
+  let isOver = false;
+
+  async function changesAfter(number: number, limit: number): Promise<Change[]> {
+    const each = TABLES.map(
+      (table) => `SELECT '${table} ' || id AS row, change_number FROM ${table}
+        WHERE shop_id = ${shopId} AND change_number > ${number}`,
+    );
+    const rows = await sql.unsafe(`${each.join(" UNION ALL ")} ORDER BY change_number LIMIT ${limit}`);
+    return rows.map(({ row, change_number }: { row: string; change_number: string }) => ({
+      row,
+      number: Number(change_number),
+    }));
+  }
+
+  async function readNext(): Promise<number> {
+    const changes = await changesAfter(last, LIMIT);
+    for (const { row, number } of changes) {
+      if (number <= last) problems.push(`${number} of shop ${shopId} was given twice`);
+      seen.set(row, number);
+      last = number;
+    }
+    return changes.length;
+  }
+
+  async function read(): Promise<void> {
+    while (!isOver) {
+      await readNext().catch(() => 0);
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  const reading = read();
+  return {
+    /** Reads to the end and compares. @returns what is wrong */
+    async end(): Promise<string[]> {
+      isOver = true;
+      await reading;
+      while ((await readNext()) > 0);
+      const all = await changesAfter(0, 1e9);
+      const missed = all.filter(({ row, number }) => seen.get(row) !== number);
+      if (missed.length > 0) problems.push(`the reader of shop ${shopId} missed ${missed.length}: ${missed[0]?.row}`);
+      const [{ count }] = await sql.unsafe(`SELECT change_count AS count FROM shop_changes WHERE shop_id = ${shopId}`);
+      if (Number(count) !== (all.at(-1)?.number ?? 0)) problems.push(`shop ${shopId} counts ${count} changes`);
+      // A row that is written once keeps its number. So where no row is written twice, there is no gap.
+      const once = all.every(({ row }) => row.startsWith("occurrences "));
+      if (once && all.length !== Number(count)) problems.push(`shop ${shopId} has gaps: ${all.length} of ${count}`);
+      return problems;
+    },
+    count: () => seen.size,
+  };
+}

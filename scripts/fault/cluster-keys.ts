@@ -1,0 +1,43 @@
+import { type ClusterNode, type ClusterShop, statusOfPage } from "./cluster-traffic.ts";
+
+const PAUSE_MS = 1_000;
+
+/** Makes API keys and revokes them. After that, no node may take the key, not even once. */
+export function startKeyRevocations(
+  shop: ClusterShop,
+  nodes: readonly ClusterNode[],
+  run: (args: string[]) => Promise<string>,
+) {
+  const problems: string[] = [];
+  let isOver = false;
+  let revoked = 0;
+
+  async function makeAndRevoke(): Promise<void> {
+    const made = await run(["key", "create", "--shop", shop.domain, "--label", "Revoked", "--json"]);
+    const { id, key } = JSON.parse(made) as { id: string; key: string };
+    const askAll = () => Promise.all(nodes.map((node) => statusOfPage(node.address(), key)));
+    await askAll();
+    await run(["key", "revoke", "--shop", shop.domain, id]);
+    revoked += 1;
+    for (const [index, status] of (await askAll()).entries())
+      if (status === 200) problems.push(`node ${index} took the key ${id} after it was revoked`);
+  }
+
+  async function repeat(): Promise<void> {
+    while (!isOver) {
+      // Commands fail while the server is down.
+      await makeAndRevoke().catch(() => undefined);
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  const repeating = repeat();
+  return {
+    async end(): Promise<string[]> {
+      isOver = true;
+      await repeating;
+      return problems;
+    },
+    count: () => revoked,
+  };
+}
