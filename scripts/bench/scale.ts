@@ -1,6 +1,7 @@
 /**
  * Measures the same program on SQLite and on PostgreSQL, side by side: what a page, a posted event and a delivery take
- * of the processor, and how many statements and round trips they are. `--short` measures less of each.
+ * of the processor, and how many statements and round trips they are. `--short` measures less of each; `--operations` only
+ * counts statements and round trips.
  */
 import { cpSync, rmSync } from "node:fs";
 import { cpus } from "node:os";
@@ -24,7 +25,9 @@ import {
 } from "./sides.ts";
 import { postAll, type SignedPost, signedPosts } from "./signed-posts.ts";
 
-const { values } = parseArgs({ options: { short: { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: { short: { type: "boolean", default: false }, operations: { type: "boolean", default: false } },
+});
 const ROWS = 100_000;
 const ROUNDS = values.short ? 3 : 7;
 const PAGE_SECONDS = values.short ? 2 : 3;
@@ -202,6 +205,19 @@ const hanging = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {}
 const server = await startBenchServer();
 shops.tell("Measuring ...");
 const shop = await prepareShop(server, `http://127.0.0.1:${hanging.port}/`);
+if (values.operations) {
+  const few = signedPosts(DOMAIN, shop.secret, 2_000).values();
+  const counted = await operationTable({
+    server,
+    side: shop.postgres,
+    key: shop.key,
+    paths: shop.paths(50),
+    posts: few,
+  });
+  process.stdout.write(`${counted}\n`);
+  await server.stop();
+  process.exit(0);
+}
 const fifty = await measurePages(shop, 50);
 const most = await measurePages(shop, 250);
 const posts = signedPosts(DOMAIN, shop.secret, 2 * (ROUNDS + 1) * (POSTS_PER_ROUND + ALONE_PER_ROUND) + 2_000).values();

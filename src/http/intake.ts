@@ -9,7 +9,7 @@ import type { LoadGauge } from "../lib/load-gauge.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
 import { MAX_DIRECT_RECORDS } from "../mirror/record-check.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
-import type { ShopStore } from "../store/shops.ts";
+import type { IntakeSecret, ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type Body, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import { BODIES_WAIT, type LargeBodies } from "./large-body.ts";
@@ -39,11 +39,16 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
     if (!mayBeSigned(request.headers)) throw unauthorized();
     using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
-    const shop = await authenticate(shops, request.headers, body.bytes);
-    return await load.during(take(shop, body, keepOpen));
+    const { shop, hasBodies } = await authenticate(shops, request.headers, body.bytes);
+    return await load.during(take(shop, hasBodies, body, keepOpen));
   };
 
-  async function take(shop: Shop, body: Body, keepOpen: RouteContext["keepOpen"]): Promise<Response> {
+  async function take(
+    shop: Shop,
+    hasBodies: boolean,
+    body: Body,
+    keepOpen: RouteContext["keepOpen"],
+  ): Promise<Response> {
     // A record that is newer than the rest of an earlier body would be overwritten by it.
     if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
@@ -51,7 +56,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
       using _open = keepOpen();
       return accepted(await largeBodies.apply(shop, body));
     }
-    if (!(await bodyWriter.waitForBodies(shop))) throw new SdsError("unavailable", BODIES_WAIT);
+    if (!(await bodyWriter.waitForBodies(shop, hasBodies))) throw new SdsError("unavailable", BODIES_WAIT);
     const applied = await recordWriter.submit({ shop, records });
     if ("refused" in applied) throw badRecord(applied.refused);
     return accepted(applied.accepted);
@@ -68,12 +73,12 @@ function mayBeSigned(headers: Headers): boolean {
 }
 
 /** @returns the shop that signed the body. @throws SdsError `unauthorized` */
-async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array<ArrayBuffer>): Promise<Shop> {
+async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array<ArrayBuffer>): Promise<IntakeSecret> {
   const found = await shops.intakeSecret(headers.get("x-service-shop") ?? "");
   // The signature is checked for an unknown shop too, so that the time of the answer does not tell which shops exist.
   const isSigned = body.length <= SMALL_BYTES ? isSignedNow : isSignedBeside;
   const genuine = await isSigned(found?.secret ?? "?", body, headers.get("x-service-signature") ?? "");
-  if (found !== undefined && genuine) return found.shop;
+  if (found !== undefined && genuine) return found;
   throw unauthorized();
 }
 

@@ -15,6 +15,15 @@ type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
  * the shop, no other operation does, and whoever found it before can add nothing to it: they are refused as if the shop
  * were gone. An interrupted removal goes on with the next `removeSome`, in any process.
  */
+/** It is read at once, because every post needs it. */
+export interface IntakeSecret {
+  shop: Shop;
+  /** What signs the posts of the shop's billing system. */
+  secret: string;
+  /** Whether a large body of the shop is stored whole and not applied to its end. */
+  hasBodies: boolean;
+}
+
 export interface ShopStore {
   /** @throws SdsError `conflict` for a domain that exists, or that is being removed */
   add(shop: NewShop, now: number): Promise<Shop>;
@@ -47,6 +56,6 @@ export interface ShopStore {
    * @returns whether something is left
    */
   removeSome(shopId: number): Promise<boolean>;
-  /** The secret that signs what the billing system posts to /intake; undefined for an unknown shop. */
-  intakeSecret(domain: string): Promise<{ shop: Shop; secret: string } | undefined>;
+  /** What a post to the intake needs; undefined for an unknown shop. */
+  intakeSecret(domain: string): Promise<IntakeSecret | undefined>;
 }

@@ -46,9 +46,10 @@ export function shopStore(
     .from(shops)
     .where(and(eq(shops.id, sql.placeholder("shopId")), isServed))
     .prepare();
-  const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
-    `SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed FROM shops
-     WHERE domain = ? AND removal_started_at IS NULL`,
+  const withSecret = raw.prepare<Shop & { sealed: Uint8Array; hasBodies: number }, [string]>(
+    `SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed,
+       EXISTS (SELECT 1 FROM intake_bodies WHERE shop_id = +shops.id AND complete = 1) AS hasBodies
+     FROM shops WHERE domain = ? AND removal_started_at IS NULL`,
   );
   const purpose = (domain: string) => `intake ${domain}`;
 
@@ -113,8 +114,8 @@ export function shopStore(
     async intakeSecret(domain) {
       const found = withSecret.get(domain);
       if (found === null) return undefined;
-      const { sealed, ...shop } = found;
-      return { shop, secret: await vault.openOften(sealed, purpose(domain)) };
+      const { sealed, hasBodies, ...shop } = found;
+      return { shop, secret: await vault.openOften(sealed, purpose(domain)), hasBodies: hasBodies === 1 };
     },
   };
 }
