@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { connected } from "../support/connected.ts";
+import { LINE } from "../support/connected-shop.ts";
+import { customer } from "../support/records.ts";
+
+test("what a node brings from the platform is its work, and what is posted to it is not", async () => {
+  const { test: opened, remote, shop, deliverAll } = await connected();
+  const { store, platform } = opened.app;
+  const { applyRecords } = store.mirror;
+  const seen = new Set<boolean | undefined>();
+  store.mirror.applyRecords = (submissions, ...rest) => {
+    for (const { isNodeWork } of submissions) seen.add(isNodeWork);
+    return applyRecords(submissions, ...rest);
+  };
+  const first = remote.createCustomer({ email: "ada@example.com" });
+  const contract = remote.createContract({ customer: first, lines: [LINE] });
+  await platform.synchronizer.load(shop.shop, { events: false });
+  expect([...seen]).toEqual([true]);
+  seen.clear();
+  remote.pause(contract);
+  await deliverAll();
+  expect([...seen]).toEqual([true]);
+  seen.clear();
+  expect((await shop.intake(customer(1))).status).toBe(202);
+  expect([...seen]).toEqual([undefined]);
+});
