@@ -24,7 +24,10 @@ const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * 24 * 3_600_000;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
 
 interface Dependencies {
-  store: Pick<Store, "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "settingsPage">;
+  store: Pick<
+    Store,
+    "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "intakeBodies" | "nodes" | "settingsPage"
+  >;
   sender: Pick<Sender, "wake">;
   processor: Pick<InboxProcessor, "wake">;
   remover: Pick<ShopRemover, "wake">;
@@ -68,6 +71,14 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
     ["*/5 * * * * *", "apply what a node that stopped left of large bodies", async () => bodyWriter.wake()],
+    [
+      "50 */10 * * * *",
+      "drop what a node that stopped did not store whole",
+      leading(async () => {
+        // A process that has the database to itself did so at its start.
+        if (store.nodes !== null) await store.intakeBodies.removeIncomplete();
+      }),
+    ],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
     ["0 10 * * * *", "remove old deliveries", leading(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
