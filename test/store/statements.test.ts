@@ -62,9 +62,13 @@ function noted(name: string, method: Method, called: Set<string>): Method {
   };
 }
 
+function functionsOf(part: object): string[] {
+  return Object.entries(part).flatMap(([name, value]) => (typeof value === "function" ? [name] : []));
+}
+
 function namesOf(store: Store): string[] {
   return presentParts(store).flatMap(([name, part]) =>
-    typeof part === "function" ? [name] : Object.keys(part).map((method) => `${name}.${method}`),
+    typeof part === "function" ? [name] : functionsOf(part).map((method) => `${name}.${method}`),
   );
 }
 
