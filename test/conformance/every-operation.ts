@@ -144,6 +144,7 @@ async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<v
   }
   await intakeBodies.remove(shop.id, 1);
   await intakeBodies.removeIncomplete();
+  await intakeBodies.isOfOther(shop.id, 1);
   await intakeBodies.begin(shop.id);
 }
 
