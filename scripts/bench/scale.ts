@@ -134,7 +134,7 @@ async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | 
   const isDue = "SELECT 1 FROM deliveries WHERE claimable_at IS NOT NULL LIMIT 1";
   return await inTurn(Math.min(3, ROUNDS), {
     async sqlite() {
-      const copy = copyFolder(folder, "drained");
+      const copy = copyFolder(folder, `${folder}-drained`);
       return drain(sqliteSide(copy), async () => !queued.hasRow(copy, isDue));
     },
     async postgres() {

@@ -74,8 +74,7 @@ export function startSide(program: string, side: Side): Promise<Server> {
 }
 
 /** A copy that the measurement may change. */
-export function copyFolder(folder: string, name: string): string {
-  const copy = `${folder}-${name}`;
+export function copyFolder(folder: string, copy: string): string {
   rmSync(copy, { recursive: true, force: true });
   cpSync(folder, copy, { recursive: true });
   return copy;
