@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { CryptoHasher, Glob } from "bun";
 import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { failures } from "../../conformance/fixtures.ts";
@@ -37,6 +38,16 @@ async function message(work: Promise<unknown>): Promise<string> {
   expect(thrown).toMatchObject({ name: "SdsError", code: "failed" });
   return (thrown as Error).message;
 }
+
+test("migrations that a PostgreSQL database in the field may have run are not changed: add a new one", async () => {
+  const folder = join(SOURCE, "migrations");
+  const names = [...new Glob("*.sql").scanSync(folder)].sort();
+  const hashOf = async (name: string) =>
+    new CryptoHasher("sha256").update(await Bun.file(join(folder, name)).text()).digest("hex");
+  expect(await Promise.all(names.map(async (name) => `${name} ${(await hashOf(name)).slice(0, 16)}`))).toEqual([
+    "0001_tables.sql 414f6a239a793db6",
+  ]);
+});
 
 describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
   test("is made once by six processes that begin together", async () => {
