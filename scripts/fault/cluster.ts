@@ -42,6 +42,8 @@ interface Node extends ClusterNode {
   kill(): Promise<void>;
   /** Whether it should answer now. */
   isHealthy: boolean;
+  /** How many faults it met. */
+  faults: number;
 }
 
 const folder = mkdtempSync(join(tmpdir(), "sds-cluster-"));
@@ -98,6 +100,7 @@ async function openNode(index: number): Promise<Node> {
     proxy,
     server: undefined,
     isHealthy: false,
+    faults: 0,
     address: () => node.server?.url ?? "",
     isKilled: (address) => killed.has(address),
     async start() {
@@ -140,6 +143,7 @@ const slow: string[] = [];
 let slowest = 0;
 let isOver = false;
 let posted = 0;
+let current = "";
 
 /** One record after another, to any node that runs. What is not acknowledged is posted again, as a sender does. */
 async function post(): Promise<void> {
@@ -166,10 +170,13 @@ async function probe(): Promise<void> {
   while (!isOver) {
     for (const [index, node] of nodes.entries()) {
       if (!node.isHealthy) continue;
-      const took = await timePage(node.server?.url ?? "", pick(shops));
-      if (!node.isHealthy) continue;
+      const { faults } = node;
+      const took = await timePage(node.address(), pick(shops));
+      // What was asked during a fault is answered after it.
+      if (node.faults !== faults) continue;
       slowest = Math.max(slowest, took ?? 0);
-      if (took === undefined || took > HEALTHY_LIMIT) slow.push(`node ${index}: ${took?.toFixed(0) ?? "no answer"}`);
+      if (took === undefined || took > HEALTHY_LIMIT)
+        slow.push(`node ${index} took ${took?.toFixed(0) ?? "too many"} ms (${current})`);
     }
     await Bun.sleep(50);
   }
@@ -178,20 +185,20 @@ async function probe(): Promise<void> {
 const faults: Record<string, () => Promise<void>> = {
   async "kill a node"() {
     const node = pick(nodes);
-    node.isHealthy = false;
+    disturb(node);
     await node.kill();
     await Bun.sleep(Math.random() * FAULT_LENGTH);
     await node.start();
   },
   async "stop a node"() {
     const node = pick(nodes);
-    node.isHealthy = false;
+    disturb(node);
     await node.server?.stop("SIGTERM");
     await node.start();
   },
   async "swallow what a node sends"() {
     const node = pick(nodes);
-    node.isHealthy = false;
+    disturb(node);
     node.proxy.isSwallowing = true;
     await Bun.sleep(Math.random() * 4 * FAULT_LENGTH);
     node.proxy.isSwallowing = false;
@@ -199,7 +206,7 @@ const faults: Record<string, () => Promise<void>> = {
   },
   async "hold a node still"() {
     const node = pick(nodes);
-    node.isHealthy = false;
+    disturb(node);
     process.kill(node.server?.pid ?? 0, "SIGSTOP");
     await Bun.sleep(Math.random() * 4 * FAULT_LENGTH);
     process.kill(node.server?.pid ?? 0, "SIGCONT");
@@ -207,7 +214,7 @@ const faults: Record<string, () => Promise<void>> = {
   },
   ...(disk !== undefined && {
     async "fill the server's disk"() {
-      for (const node of nodes) node.isHealthy = false;
+      for (const node of nodes) disturb(node);
       const ballast = join(disk, "ballast");
       Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=1M"], { stderr: "ignore" });
       await Bun.sleep(Math.random() * 2 * FAULT_LENGTH);
@@ -219,7 +226,7 @@ const faults: Record<string, () => Promise<void>> = {
     },
   }),
   async "kill the server"() {
-    for (const node of nodes) node.isHealthy = false;
+    for (const node of nodes) disturb(node);
     await postgres.stop("SIGKILL");
     await Bun.sleep(Math.random() * 1_000);
     await postgres.start();
@@ -233,6 +240,11 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+function disturb(node: Node): void {
+  node.isHealthy = false;
+  node.faults += 1;
 }
 
 async function untilHealthy(node: Node): Promise<void> {
@@ -260,6 +272,7 @@ try {
   const counts = new Map<string, number>();
   for (let round = 1; round <= ROUNDS; round += 1) {
     const name = pick(Object.keys(faults).filter((each) => each.includes(ONLY)));
+    current = name ?? "";
     counts.set(name, (counts.get(name) ?? 0) + 1);
     await faults[name]?.();
     if (round % 20 === 0)
