@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { StandIn } from "../test/support/platform/stand-in.ts";
+import { postgresServer } from "../test/support/postgres-server.ts";
 import { type Answers, filesOf, readDatabase, STORED_DATABASES } from "../test/support/stored-database.ts";
+import { dumpPostgres, postgresFilesOf } from "../test/support/stored-postgres.ts";
 import { askCommands, askPages } from "./databases/answers.ts";
 import { live, type Remembered, type WebhookReceiver } from "./databases/life.ts";
 import { clockAt, type OldProgram, oldProgram } from "./databases/program.ts";
@@ -14,7 +16,11 @@ const PLATFORM_SECRET = "a-made-up-client-secret";
 const ZSTD = { level: 19 };
 
 const { values } = parseArgs({
-  options: { source: { type: "string", default: "." }, to: { type: "string", default: STORED_DATABASES } },
+  options: {
+    source: { type: "string", default: "." },
+    to: { type: "string", default: STORED_DATABASES },
+    postgres: { type: "boolean", default: false },
+  },
 });
 
 const folder = mkdtempSync(join(tmpdir(), "sds-store-database-"));
@@ -50,10 +56,8 @@ try {
   );
   const remembered = await live({ program, platform, clock, receiver });
   checkFilled(program.data);
-  const version = readDatabase(program.data).schemaVersion;
-  const files = filesOf(version, values.to);
   const answers = JSON.stringify(await ask(program, remembered));
-  writeFileSync(files.database, Bun.zstdCompressSync(readFileSync(join(program.data, "sds.db")), ZSTD));
+  const files = values.postgres ? await storeOnPostgres(program) : storeFile(program);
   writeFileSync(files.masterKey, readFileSync(join(program.data, "master.key")));
   writeFileSync(files.answers, Bun.zstdCompressSync(Buffer.from(answers), ZSTD));
   for (const file of Object.values(files)) process.stdout.write(`${file}: ${Bun.file(file).size} bytes\n`);
@@ -61,6 +65,26 @@ try {
   await listener.stop(true);
   await platform.stop();
   rmSync(folder, { recursive: true, force: true });
+}
+
+function storeFile({ data }: OldProgram) {
+  const files = filesOf(readDatabase(data).schemaVersion, values.to);
+  writeFileSync(files.database, Bun.zstdCompressSync(readFileSync(join(data, "sds.db")), ZSTD));
+  return files;
+}
+
+/** The program's clock may not differ from the server's, so it cannot live there: its database is copied, at real time. */
+async function storeOnPostgres({ data }: OldProgram) {
+  const server = await postgresServer();
+  if (server === undefined) throw new Error("there is no PostgreSQL for this machine");
+  const url = await server.createDatabase();
+  const command = [process.execPath, resolve(values.source, "src/main.ts"), "copy", "--to", url];
+  const { success, stderr } = Bun.spawnSync(command, { env: { PATH: process.env["PATH"] ?? "", SDS_DATA: data } });
+  if (!success) throw new Error(`sds copy failed: ${stderr.toString()}`);
+  const dump = await dumpPostgres(url);
+  const files = postgresFilesOf(dump.schema, values.to);
+  writeFileSync(files.dump, Bun.zstdCompressSync(Buffer.from(JSON.stringify(dump)), ZSTD));
+  return files;
 }
 
 /** A table without a row would not be tested. @throws Error that names the tables */

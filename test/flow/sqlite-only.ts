@@ -14,7 +14,6 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
   { file: "restore-index", reason: "a damaged file" },
-  { file: "upgrade", reason: "stored databases of earlier versions: the first of PostgreSQL is tested in test/store" },
   { file: "commands", test: "because it is a file", reason: "a data folder that is none" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
   {

@@ -1,10 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
-import { Program } from "../support/program.ts";
+import { ENGINE, Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { customer, gid } from "../support/records.ts";
 import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
+import { storedPostgresVersions, unpackPostgres } from "../support/stored-postgres.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(120_000);
@@ -25,12 +26,11 @@ interface ShownDelivery extends Delivery {
 
 async function old(version: number): Promise<{ program: Program; answers: Answers }> {
   const data = join(temporaryFolder(), "data");
-  const answers = await unpack(version, data);
   // The platform does not run in this test.
-  return {
-    answers,
-    program: new Program(data, { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" }),
-  };
+  const env = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" };
+  const program = new Program(data, env);
+  const url = await program.databaseUrl();
+  return { program, answers: await (url === undefined ? unpack(version, data) : unpackPostgres(version, url, data)) };
 }
 
 /** The output of the commands whose arguments begin like this. */
@@ -40,7 +40,9 @@ function printed<T>({ commands }: Answers, ...args: string[]): T[] {
     .map(({ stdout }) => JSON.parse(stdout) as T);
 }
 
-describe.each(storedVersions())("a database of schema version %d", (version) => {
+const VERSIONS = ENGINE === "postgres" ? storedPostgresVersions() : storedVersions();
+
+describe.each(VERSIONS)("a database of schema version %d", (version) => {
   test("is shown by every command as it was before", async () => {
     const { program, answers } = await old(version);
     // The first few programs race for the upgrade.
