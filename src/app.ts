@@ -176,8 +176,9 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
     // A request whose connection was closed may still use the store.
     await Promise.all([work.largeBodies.stop(), work.bodyWriter.stop()]);
     await work.recordWriter.drain();
-    await sent;
+    // Deliveries that run have leases of their own.
     await work.membership.leave();
+    await sent;
     await authenticator.writeUses({ all: true });
     if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
     reserve.stop();

@@ -66,6 +66,7 @@ export function openWork(opened: Opened & { membership: Membership }) {
     now,
     sleep,
     log,
+    isShared: store.nodes !== null,
     onQueued: () => sender.wake(),
   });
   const sender: Sender = openSender(opened, platform, gauge);
@@ -134,7 +135,7 @@ function openSender(opened: Opened & { membership: Membership }, { client }: Pla
   const { deliveries } = store;
   return createSender(
     { deliveries, attempt, membership, now, sleep, log },
-    { concurrency, perShop, timeoutMs, waitsMs },
+    { concurrency, perShop, timeoutMs, waitsMs, isShared: store.nodes !== null },
   );
 }
 

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { version } from "../../package.json";
 import { type ServiceStatus, type ShopWork, serviceStatus } from "../actions/status.ts";
 import { SdsError } from "../domain/error.ts";
+import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { configOf, withStore } from "./context.ts";
 import { example, JSON_OPTION } from "./options.ts";
@@ -48,7 +49,7 @@ function print({ reason, shops, cluster }: ServiceStatus, engine: string): void 
     ["NODE", "ADDRESS", "VERSION", "STARTED", "LAST SEEN", "ALIVE", "SHOPS"],
     cluster.nodes.map((node) => Object.values(nodeEntry(node)).map(String)),
   );
-  printLine(`Work was handed over ${cluster.handOvers} times.`);
+  printLine(`Work was handed over ${counted(cluster.handOvers, "time", "times")}.`);
 }
 
 function shopEntry({ reconciledAt, ...shop }: ShopWork) {

@@ -5,7 +5,10 @@ import type { NodeStore } from "../store/nodes.ts";
 
 /** Which background work this process does: all of it, or, of several nodes on one database, its part. */
 export interface Membership {
-  /** Whether this node may begin work for a shop now. */
+  /**
+   * Whether this node may begin work for a shop now: work that another node may do at the same moment, because the
+   * database decides who is right.
+   */
   owns(shopId: number): boolean;
   /** Whether this node does what concerns no single shop. */
   readonly leads: boolean;
@@ -64,8 +67,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   let beating: Promise<void> = Promise.resolve();
   let peers = "";
 
-  const mayBegin = (partition: number) =>
-    !isLeaving && wanted.has(partition) && leased.has(partition) && clock() < validUntil;
+  const isOwn = (partition: number) => !isLeaving && leased.has(partition) && clock() < validUntil;
 
   async function exchange(): Promise<void> {
     const beganAt = clock();
@@ -91,13 +93,14 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   }
 
   return {
-    owns: (shopId) => mayBegin(partitionOf(shopId)),
+    owns: (shopId) => isOwn(partitionOf(shopId)),
     get leads() {
-      return mayBegin(LEADING_PARTITION);
+      return isOwn(LEADING_PARTITION);
     },
     hold(shopId) {
       const partition = partitionOf(shopId);
-      if (!mayBegin(partition)) return undefined;
+      // What goes to another node soon gets no new work, or it would never go.
+      if (!isOwn(partition) || !wanted.has(partition)) return undefined;
       held.set(partition, (held.get(partition) ?? 0) + 1);
       let isEnded = false;
       return () => {

@@ -16,6 +16,10 @@ export interface SenderSettings {
   perShop: number;
   /** The longest time that an attempt takes. */
   timeoutMs: number;
+  /**
+   * Whether other nodes claim deliveries too. Then a lease must outlast its attempt by more: their clocks differ.
+   */
+  isShared: boolean;
   /** The wait after each attempt, except the last attempt of a round: see `afterAttempt`. */
   waitsMs: readonly number[];
 }
@@ -40,7 +44,12 @@ export interface Sender {
 
 /** A lease ends this long after the timeout of its attempt, so that the result can be recorded in time. */
 const LEASE_MARGIN_MS = 5_000;
-/** What was claimed is attempted if the claim took no longer. Else the lease could end during the attempt. */
+/**
+ * The same between nodes: for a claim and a signature of two seconds each, clocks that differ by four, and some time to
+ * record.
+ */
+const SHARED_LEASE_MARGIN_MS = 10_000;
+/** What was claimed is attempted if the claim took no longer. Else another node's clock could end the lease too early. */
 const LONGEST_CLAIM_MS = 2_000;
 /** The clocks of two nodes differ by no more: each may differ from the database's by half of it. */
 const CLOCK_SLACK_MS = 4_000;
@@ -60,6 +69,7 @@ const QUIET_ROUNDS = 3;
  */
 export function createSender(dependencies: Dependencies, settings: SenderSettings): Sender {
   const { deliveries, attempt, membership, now, sleep, log } = dependencies;
+  const leaseMarginMs = settings.isShared ? SHARED_LEASE_MARGIN_MS : LEASE_MARGIN_MS;
   const limiter = createConcurrencyLimiter(settings.concurrency, settings.perShop, () => performance.now());
   const logFailure = createFailureLog(log, settings.waitsMs);
   /** The deliveries that are being attempted, by id. */
@@ -103,7 +113,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     try {
       const { recorded, claimed, claimMs } = await recordAndClaim(ended);
       for (const result of recorded) logFailure(result);
-      if (claimMs <= LONGEST_CLAIM_MS) for (const claim of claimed) launch(claim);
+      if (!settings.isShared || claimMs <= LONGEST_CLAIM_MS) for (const claim of claimed) launch(claim);
       else if (claimed.length > 0)
         log.warn("deliveries are attempted later, because the database took long", { count: claimed.length, claimMs });
       if (limiter.heldBack && claimed.length > 0) loop.wake();
@@ -120,7 +130,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     const shares = limiter.share(due.filter(({ shopId }) => membership.owns(shopId)));
     if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
     const began = performance.now();
-    const leaseEndsAt = now() + settings.timeoutMs + LEASE_MARGIN_MS;
+    const leaseEndsAt = now() + settings.timeoutMs + leaseMarginMs;
     // What another process attempts counts too: for a while, two may believe that a shop is theirs.
     const limits = new Map(due.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
     const answer = await deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs, limits);
@@ -138,7 +148,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
       isRestored = true;
     }
     if (at < lastTurnAt) {
-      const longestMs = Math.max(...settings.waitsMs, settings.timeoutMs + LEASE_MARGIN_MS) + CLOCK_SLACK_MS;
+      const longestMs = Math.max(...settings.waitsMs, settings.timeoutMs + leaseMarginMs) + CLOCK_SLACK_MS;
       const count = await deliveries.bringForward(at + longestMs, at);
       if (count > 0) log.warn("deliveries that were planned by a clock that was ahead are due now", { count });
     }

@@ -61,14 +61,16 @@ interface Dependencies {
   now: () => number;
   sleep: Sleep;
   log: Log;
+  /** Whether other nodes use the database too. */
+  isShared: boolean;
   /** Called after a commit that queued deliveries. */
   onQueued: () => void;
 }
 
 export function createBodyWriter(dependencies: Dependencies): BodyWriter {
-  const { mirror, bodies, slices, now, sleep, log, onQueued } = dependencies;
+  const { mirror, bodies, slices, now, sleep, log, isShared, onQueued } = dependencies;
   const senders = createWaitingSenders();
-  const earlier = createEarlierBodies();
+  const earlier = createEarlierBodies(isShared);
   const stop = new AbortController();
   const storage = createBodyStorage({ bodies, slices, stop: stop.signal, onBegun: earlier.noteOwn });
   let parts = 1;

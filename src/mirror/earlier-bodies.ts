@@ -16,7 +16,8 @@ export interface EarlierBodies {
   note(oldest: readonly IntakeBody[]): void;
 }
 
-export function createEarlierBodies(): EarlierBodies {
+/** @param isShared whether other nodes store bodies meanwhile, which are not earlier */
+export function createEarlierBodies(isShared: boolean): EarlierBodies {
   const { promise: applied, resolve } = Promise.withResolvers<void>();
   let firstOwn = Number.POSITIVE_INFINITY;
   /** By shop id; undefined while it is unknown. */
@@ -36,8 +37,7 @@ export function createEarlierBodies(): EarlierBodies {
     note(oldest) {
       // Once all are applied, what is complete is of this run, or of another program that runs now.
       if (behind?.size === 0) return;
-      // What is stored from now on is not earlier, also where another node stores it.
-      firstOwn = Math.min(firstOwn, Math.max(0, ...oldest.map(({ number }) => number)) + 1);
+      if (isShared) firstOwn = Math.min(firstOwn, Math.max(0, ...oldest.map(({ number }) => number)) + 1);
       behind = new Set(oldest.filter(({ number }) => number < firstOwn).map(({ shop }) => shop.id));
       if (behind.size === 0) resolve();
     },

@@ -10,11 +10,6 @@ interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
-/**
- * Removing a shop can take long, so it goes in steps. `beginRemoval` is the first; from then on only `removing` finds
- * the shop, no other operation does, and whoever found it before can add nothing to it: they are refused as if the shop
- * were gone. An interrupted removal goes on with the next `removeSome`, in any process.
- */
 /** It is read at once, because every post needs it. */
 export interface IntakeSecret {
   shop: Shop;
@@ -24,6 +19,11 @@ export interface IntakeSecret {
   hasBodies: boolean;
 }
 
+/**
+ * Removing a shop can take long, so it goes in steps. `beginRemoval` is the first; from then on only `removing` finds
+ * the shop, no other operation does, and whoever found it before can add nothing to it: they are refused as if the shop
+ * were gone. An interrupted removal goes on with the next `removeSome`, in any process.
+ */
 export interface ShopStore {
   /** @throws SdsError `conflict` for a domain that exists, or that is being removed */
   add(shop: NewShop, now: number): Promise<Shop>;

@@ -348,7 +348,7 @@ test("an attempt that another process made meanwhile counts", async () => {
 
 describe("a process that stood still", () => {
   test("attempts nothing that it claimed before: the lease may end during the attempt", async () => {
-    const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly();
+    const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
     performance.now = () => clock.ms;
     const shop = await addShop("a", 1);
     const { turn } = deliveries;

@@ -55,7 +55,7 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
       },
       log: createLog("debug", { write: (text) => logged.push(text) }, clock.now),
     },
-    { concurrency: 8, perShop: 4, timeoutMs: 10_000, waitsMs: [2 * MINUTE, 4 * MINUTE], ...changed },
+    { concurrency: 8, perShop: 4, timeoutMs: 10_000, isShared: false, waitsMs: [2 * MINUTE, 4 * MINUTE], ...changed },
   );
   afterTest(async () => {
     const stopping = sender.stop();

@@ -53,6 +53,7 @@ async function setUp() {
   };
   const writer = ({ sleep = endPauses } = {}) => {
     const made = createBodyWriter({
+      isShared: false,
       mirror,
       bodies,
       slices: createSlices(),
@@ -240,6 +241,7 @@ test("a body that another node waits for is left to that node when it cannot be 
   const { shop, store, logged } = await setUp();
   const isOfOther = { now: true };
   const bodyWriter = createBodyWriter({
+    isShared: false,
     mirror: store.mirror,
     bodies: { ...store.intakeBodies, isOfOther: async () => isOfOther.now },
     slices: createSlices(),

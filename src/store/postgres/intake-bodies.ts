@@ -2,14 +2,15 @@ import type { IntakeBodyStore } from "../intake-bodies.ts";
 import { StoreError } from "../store-error.ts";
 import type { Database, Queries } from "./database.ts";
 import { ALIVE_MS, DATABASE_NOW } from "./nodes.ts";
+import { lockServed } from "./shop-ids.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */
 const PARTS_PER_STEP = 16;
 
 /** @param node the id of this process: nobody else drops what it is storing */
 export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
-  async function remove(shopId: number, number: number): Promise<void> {
-    while (await db.transaction((tx) => removeSome(tx, shopId, number)));
+  async function remove(shopId: number, number: number, isIncomplete: boolean): Promise<void> {
+    while (await db.transaction((tx) => removeSome(tx, shopId, number, isIncomplete)));
   }
 
   return {
@@ -25,6 +26,8 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
 
     async add(shopId, number, parts) {
       await db.transaction(async (tx) => {
+        // Before the parts get their numbers: a redaction takes what has higher ones for new.
+        await lockServed(tx, [shopId]);
         // It waits for a removal of the body, and lets several processes add parts.
         const body = await tx.get(
           "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR KEY SHARE",
@@ -90,7 +93,7 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
       return found !== undefined;
     },
 
-    remove,
+    remove: (shopId, number) => remove(shopId, number, false),
 
     async removeIncomplete() {
       const bodies = await db.all<{ shopId: number; number: number }>(
@@ -98,7 +101,7 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
          WHERE NOT complete AND node NOT IN (SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $1::bigint)`,
         [ALIVE_MS],
       );
-      for (const { shopId, number } of bodies) await remove(shopId, number);
+      for (const { shopId, number } of bodies) await remove(shopId, number, true);
     },
   };
 }
@@ -106,15 +109,17 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
 /**
  * Gives a body up and removes some of its parts, or, without parts, the body. From the first step on nothing of it is
  * applied: whoever applies a part has locked the shop's changes. If this is interrupted, removeIncomplete goes on.
+ * @param isIncomplete removes it only if it is not complete
  * @returns whether something is left
  */
-async function removeSome(tx: Queries, shopId: number, number: number): Promise<boolean> {
+async function removeSome(tx: Queries, shopId: number, number: number, isIncomplete: boolean): Promise<boolean> {
   await tx.get("SELECT 1 AS one FROM shop_changes WHERE shop_id = $1::bigint FOR NO KEY UPDATE", [shopId]);
   const body = await tx.get<{ complete: boolean }>(
     "SELECT complete FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR UPDATE",
     [shopId, number],
   );
-  if (body === undefined) return false;
+  // A node that stood still may have completed it since.
+  if (body === undefined || (body.complete && isIncomplete)) return false;
   if (body.complete)
     await tx.run("UPDATE intake_bodies SET complete = false WHERE shop_id = $1::bigint AND number = $2::bigint", [
       shopId,

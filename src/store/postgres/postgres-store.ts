@@ -68,8 +68,13 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     const version = await checkVersion(db, name);
     if (mustExist && version === 0) throw noData(name);
     if (version > 0 && (await readMeta(db, UNFINISHED_COPY)) !== undefined) throw unfinishedCopy(name);
-    await migrate(db, name);
-    return storeOf(db, await openOwnVault(db, masterKeyFile, random), options);
+    if (version < MIGRATIONS.length) {
+      const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
+      await migrate(upgrade, name).finally(() => upgrade.close());
+    }
+    // A node whose connections are all busy is not dead.
+    const beats = openConnections({ ...shared, connections: 1, deadlineMs });
+    return storeOf({ db, beats }, await openOwnVault(db, masterKeyFile, random), options);
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -96,7 +101,7 @@ async function openOwnVault(db: Database, file: string, random: PostgresOptions[
   return named === vault.fingerprint ? vault : openVault(file, named, random);
 }
 
-function storeOf(db: Database, vault: Vault, { random }: PostgresOptions): Store {
+function storeOf({ db, beats }: Record<"db" | "beats", Database>, vault: Vault, { random }: PostgresOptions): Store {
   const node = randomId("node_", random);
   return {
     shops: shopStore(db, vault, random),
@@ -114,7 +119,7 @@ function storeOf(db: Database, vault: Vault, { random }: PostgresOptions): Store
     dataRequests: dataRequestStore(db),
     sessions: sessionStore(db),
     settingsPage: settingsPageStore(db, vault),
-    nodes: nodeStore(db, node),
+    nodes: nodeStore(beats, node),
     async check() {
       await checkVersionStays(db);
       await db.run(
@@ -125,6 +130,8 @@ function storeOf(db: Database, vault: Vault, { random }: PostgresOptions): Store
     async checkpoint() {
       // The server looks after its own log.
     },
-    close: () => db.close(),
+    async close() {
+      await Promise.all([db.close(), beats.close()]);
+    },
   };
 }
