@@ -37,7 +37,7 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
     await eventually(async () => {
       const run = await unfinished(program);
       return run !== undefined && isThere(run);
-    });
+    }, 30_000);
     process.kill(pid, "SIGKILL");
     await exited;
   }

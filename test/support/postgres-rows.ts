@@ -1,4 +1,5 @@
 import { SQL } from "bun";
+import { afterTest } from "./cleanup.ts";
 import { type Row, sorted, type Table } from "./tables.ts";
 
 /** What a table of the SQLite engine is here, where the two differ. */
@@ -12,33 +13,44 @@ const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
   intake_bodies: ["node"],
 };
 
+const connections = new Map<string, SQL>();
+
+/** One connection for each test: some ask again and again until a row is there. */
+function connectionTo(url: string): SQL {
+  const known = connections.get(url);
+  if (known !== undefined) return known;
+  const sql = new SQL(url, { max: 1, prepare: false });
+  connections.set(url, sql);
+  afterTest(async () => {
+    connections.delete(url);
+    await sql.close();
+  });
+  return sql;
+}
+
 /** All rows of a table of a PostgreSQL database, in the order and form that tables.ts describes. */
 export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
-  const sql = new SQL(url, { max: 1, prepare: false });
-  try {
-    const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
-    // Numbers come as text.
-    const columns = await sql.unsafe(
-      `SELECT column_name, data_type FROM information_schema.columns
+  const sql = connectionTo(url);
+  const rows = (await sql.unsafe(`SELECT * FROM ${SOURCES[table] ?? table}`)) as Row[];
+  // Numbers come as text.
+  const columns = await sql.unsafe(
+    `SELECT column_name, data_type FROM information_schema.columns
        WHERE table_schema = 'public' AND table_name = ANY($1::text[])`,
-      [table === "shops" ? [table, "shop_changes"] : [table]],
-    );
-    const numbers = new Set(
-      (columns as { column_name: string; data_type: string }[]).flatMap(({ column_name, data_type }) =>
-        data_type === "bigint" ? [column_name] : [],
+    [table === "shops" ? [table, "shop_changes"] : [table]],
+  );
+  const numbers = new Set(
+    (columns as { column_name: string; data_type: string }[]).flatMap(({ column_name, data_type }) =>
+      data_type === "bigint" ? [column_name] : [],
+    ),
+  );
+  return sorted(
+    table,
+    rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(row)
+          .filter(([name]) => !(OWN_COLUMNS[table] ?? []).includes(name))
+          .map(([name, value]) => [name, numbers.has(name) && typeof value === "string" ? Number(value) : value]),
       ),
-    );
-    return sorted(
-      table,
-      rows.map((row) =>
-        Object.fromEntries(
-          Object.entries(row)
-            .filter(([name]) => !(OWN_COLUMNS[table] ?? []).includes(name))
-            .map(([name, value]) => [name, numbers.has(name) && typeof value === "string" ? Number(value) : value]),
-        ),
-      ),
-    );
-  } finally {
-    await sql.close();
-  }
+    ),
+  );
 }
