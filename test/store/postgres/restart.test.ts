@@ -189,7 +189,7 @@ describe.skipIf(!hasPostgres())("a server that only reads", () => {
     await openTable(url);
     await readOnly(true, url);
     // There is no time to try each of the old connections.
-    const db = openDatabase(url, { connections: 12, waitMs: 150 });
+    const db = openDatabase(url, { connections: 12, waitMs: 1_500 });
     await Promise.all(Array.from({ length: 12 }, () => db.get("SELECT pg_sleep($1::float8)", [0.2])));
     await readOnly(false, url);
     let runs = 0;
