@@ -13,8 +13,11 @@ export interface ConnectionOptions {
   isPooled: boolean;
 }
 
-/** A node that was cut off in a transaction holds its locks for no longer than this. */
-const MAX_IDLE_MS = 4_000;
+/**
+ * A node that was cut off, or stands still, in a transaction holds its locks for no longer than this. All commits of
+ * another node wait for them, because they follow each other. A transaction that is ended so is run again.
+ */
+const MAX_IDLE_MS = 1_500;
 /** The server ends connections to a node that is gone after a minute, instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
