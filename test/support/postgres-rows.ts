@@ -28,6 +28,12 @@ function connectionTo(url: string): SQL {
   return sql;
 }
 
+/** How many rows a table of a PostgreSQL database has of a shop. */
+export async function countPostgresRows(url: string, table: Table, shopId: number): Promise<number> {
+  const rows = await connectionTo(url).unsafe(`SELECT 1 FROM ${table} WHERE shop_id = $1::bigint`, [shopId]);
+  return rows.length;
+}
+
 /** All rows of a table of a PostgreSQL database, in the order and form that tables.ts describes. */
 export async function readPostgresRows(url: string, table: Table): Promise<Row[]> {
   const sql = connectionTo(url);

@@ -5,10 +5,10 @@ import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
-import { readPostgresRows } from "./postgres-rows.ts";
+import { countPostgresRows, readPostgresRows } from "./postgres-rows.ts";
 import { postgresServer } from "./postgres-server.ts";
 import { fileHas } from "./removed-shop.ts";
-import { readRows } from "./rows.ts";
+import { countRows, readRows } from "./rows.ts";
 import { type Row, TABLE_NAMES, type Table } from "./tables.ts";
 
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
@@ -86,6 +86,12 @@ export class Program {
   async rows(table: Table): Promise<Row[]> {
     const url = await this.databaseUrl();
     return url === undefined ? readRows(this.data, table) : readPostgresRows(url, table);
+  }
+
+  /** How many rows a table has of a shop; for those who ask again and again. */
+  async count(table: Table, shopId: number): Promise<number> {
+    const url = await this.databaseUrl();
+    return url === undefined ? countRows(this.data, table, shopId) : countPostgresRows(url, table, shopId);
   }
 
   /** Whether a text is anywhere in the database; with SQLite also in what was deleted from its file, and serve must have stopped. */

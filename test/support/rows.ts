@@ -2,6 +2,17 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Row, sorted, type Table } from "./tables.ts";
 
+/** How many rows a table of the SQLite database in a data folder has of a shop. */
+export function countRows(folder: string, table: Table, shopId: number): number {
+  const db = new Database(join(folder, "sds.db"), { readonly: true });
+  try {
+    db.run("PRAGMA busy_timeout = 5000");
+    return db.query<Row, [number]>(`SELECT 1 FROM ${table} WHERE shop_id = ?`).all(shopId).length;
+  } finally {
+    db.close();
+  }
+}
+
 /** All rows of a table of the SQLite database in a data folder, in the order and form that tables.ts describes. */
 export function readRows(folder: string, table: Table): Row[] {
   const db = new Database(join(folder, "sds.db"), { readonly: true });
