@@ -43,6 +43,7 @@ export interface PostgresOptions {
 const CONNECTIONS = 10;
 const DEADLINE_MS = 10_000;
 const WAIT_MS = 5_000;
+const SLOW_DEADLINE_MS = 600_000;
 const UPGRADE_DEADLINE_MS = 3_600_000;
 
 /**
@@ -74,7 +75,9 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     }
     // A node whose connections are all busy is not dead.
     const beats = openConnections({ ...shared, connections: 1, deadlineMs });
-    return storeOf({ db, beats }, await openOwnVault(db, masterKeyFile, random), options);
+    // What is stored about a person is searched for in all rows of a shop.
+    const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
+    return storeOf({ db, beats, slow }, await openOwnVault(db, masterKeyFile, random), options);
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -101,7 +104,11 @@ async function openOwnVault(db: Database, file: string, random: PostgresOptions[
   return named === vault.fingerprint ? vault : openVault(file, named, random);
 }
 
-function storeOf({ db, beats }: Record<"db" | "beats", Database>, vault: Vault, { random }: PostgresOptions): Store {
+function storeOf(
+  { db, beats, slow }: Record<"db" | "beats" | "slow", Database>,
+  vault: Vault,
+  { random }: PostgresOptions,
+): Store {
   const node = randomId("node_", random);
   return {
     shops: shopStore(db, vault, random),
@@ -115,7 +122,7 @@ function storeOf({ db, beats }: Record<"db" | "beats", Database>, vault: Vault, 
     inbox: inboxStore(db),
     syncs: syncStore(db),
     orderStages: orderStageStore(db),
-    people: personStore(db),
+    people: personStore(slow),
     dataRequests: dataRequestStore(db),
     sessions: sessionStore(db),
     settingsPage: settingsPageStore(db, vault),
@@ -131,7 +138,7 @@ function storeOf({ db, beats }: Record<"db" | "beats", Database>, vault: Vault, 
       // The server looks after its own log.
     },
     async close() {
-      await Promise.all([db.close(), beats.close()]);
+      await Promise.all([db, beats, slow].map((each) => each.close()));
     },
   };
 }
