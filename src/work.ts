@@ -49,9 +49,10 @@ export const SPARE_DESCRIPTORS = 32;
 export function openWork(opened: Opened & { membership: Membership }) {
   const { config, store, membership, now, clock, sleep, log } = opened;
   const { mirror, inbox, shops, connections, syncs } = store;
+  const isShared = store.nodes !== null;
   const gauge = createLoadGauge(clock);
   const slices = createSlices();
-  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake());
+  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake(), isShared);
   const remover = createShopRemover({ shops, membership, sleep, log });
   const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
   const nodeWriter: RecordWriter = {
@@ -66,7 +67,7 @@ export function openWork(opened: Opened & { membership: Membership }) {
     now,
     sleep,
     log,
-    isShared: store.nodes !== null,
+    isShared,
     onQueued: () => sender.wake(),
   });
   const sender: Sender = openSender(opened, platform, gauge);

@@ -17,7 +17,19 @@ export interface GroupCommitOptions<I, O> {
    * one, so that a bad one fails alone.
    */
   failsAll(thrown: unknown): boolean;
+  /** Lets others go on while a commit waits for somebody else's lock. Without it, commits follow each other. */
+  overtaking?: Overtaking<I>;
 }
+
+export interface Overtaking<I> {
+  /** A commit that takes longer is overtaken, milliseconds. */
+  afterMs: number;
+  /** What may be locked. Items with the same key keep their order. */
+  keyOf(item: I): unknown;
+}
+
+/** Commits at once, so that locks on a few keys do not take all connections to a database. */
+const MAX_COMMITS = 4;
 
 /**
  * Lets items that are submitted at the same time share a commit: each commit costs one sync of the disk, whatever its
@@ -35,17 +47,36 @@ export function createGroupCommit<I, O>({
   sizeOf,
   maxSize,
   failsAll,
+  overtaking,
 }: GroupCommitOptions<I, O>): GroupCommit<I, O> {
   const queue: Submitted<I, O>[] = [];
+  /** The commits that run, each with the keys of its items. */
+  const commits = new Map<Promise<void>, ReadonlySet<unknown>>();
+  /** Resolves with the next item. */
+  let arrival = Promise.withResolvers<void>();
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
     await gather();
     while (queue.length > 0) {
-      await commitGroup(takeGroup());
+      const group = commits.size < MAX_COMMITS ? takeGroup() : [];
+      if (group.length > 0) await untilEndedOrSlow(group);
+      else await Promise.race([...commits.keys(), arrival.promise]);
       await gather();
     }
     running = undefined;
+  }
+
+  /** Commits a group, and waits for it as long as it may hold up others. */
+  async function untilEndedOrSlow(group: Submitted<I, O>[]): Promise<void> {
+    const keys = new Set(overtaking === undefined ? [] : group.map(({ item }) => overtaking.keyOf(item)));
+    const ended = commitGroup(group).finally(() => commits.delete(ended));
+    commits.set(ended, keys);
+    if (overtaking === undefined) return ended;
+    const slow = Promise.withResolvers<void>();
+    const timer = setTimeout(slow.resolve, overtaking.afterMs);
+    await Promise.race([ended, slow.promise]);
+    clearTimeout(timer);
   }
 
   /**
@@ -61,13 +92,23 @@ export function createGroupCommit<I, O>({
     }
   }
 
+  /** The first items that may be committed now, as many as one commit takes. */
   function takeGroup(): Submitted<I, O>[] {
+    const locked = [...commits.values()].reduce((all, keys) => all.union(keys), new Set<unknown>());
+    const isLocked = (item: I) => overtaking !== undefined && locked.size > 0 && locked.has(overtaking.keyOf(item));
+    const group: Submitted<I, O>[] = [];
     let size = 0;
-    const end = queue.findIndex(({ item }, index) => {
-      size += sizeOf(item);
-      return index > 0 && size > maxSize;
-    });
-    return queue.splice(0, end === -1 ? queue.length : end);
+    let index = 0;
+    for (; index < queue.length; index += 1) {
+      const submitted = queue[index] as Submitted<I, O>;
+      if (isLocked(submitted.item)) continue;
+      size += sizeOf(submitted.item);
+      if (group.length > 0 && size > maxSize) break;
+      group.push(submitted);
+    }
+    const taken = new Set(group);
+    queue.splice(0, index, ...queue.slice(0, index).filter((submitted) => !taken.has(submitted)));
+    return group;
   }
 
   async function commitGroup(group: Submitted<I, O>[]): Promise<void> {
@@ -84,11 +125,14 @@ export function createGroupCommit<I, O>({
     submit(item) {
       const { promise, resolve, reject } = Promise.withResolvers<O>();
       queue.push({ item, resolve, reject });
+      arrival.resolve();
+      arrival = Promise.withResolvers();
       running ??= run();
       return promise;
     },
     async drain() {
       await running;
+      await Promise.all(commits.keys());
     },
   };
 }

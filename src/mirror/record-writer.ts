@@ -9,6 +9,8 @@ import { createRedactionSearches } from "./redaction-searches.ts";
 const MAX_SIZE = 250;
 /** Line items that take as long as a record without any. */
 const LINES_PER_RECORD = 10;
+/** A commit that takes longer waits for the lock of a shop. Most take a few milliseconds. */
+const OVERTAKEN_AFTER_MS = 100;
 /** A redaction counts as many records, because it changes every stored text about a person. */
 const REDACTION_SIZE = 25;
 
@@ -30,11 +32,13 @@ interface Ready {
  * Submissions that arrive at the same time share a commit. A submission with a redaction enters it when the stored
  * texts were searched, because others must not wait for that.
  * @param onQueued is called after a commit that queued deliveries
+ * @param isShared whether another node can lock a shop: then commits of other shops do not wait for it
  */
 export function createRecordWriter(
   store: Pick<MirrorStore, "applyRecords" | "searchTexts">,
   now: () => number,
   onQueued: () => void = () => {},
+  isShared = false,
 ): RecordWriter {
   const searches = createRedactionSearches(store, failsAll);
   /** Submissions with redactions that are under way. */
@@ -50,6 +54,7 @@ export function createRecordWriter(
     sizeOf: ({ submission }) => submission.records.reduce((sum, record) => sum + sizeOf(record), 0),
     maxSize: MAX_SIZE,
     failsAll,
+    ...(isShared && { overtaking: { afterMs: OVERTAKEN_AFTER_MS, keyOf: ({ submission }) => submission.shop.id } }),
   });
 
   async function redact(submission: Submission, people: ReadonlySet<string>): Promise<CommitResult> {
