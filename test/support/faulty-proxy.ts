@@ -12,6 +12,8 @@ export interface FaultyProxy {
   forgetConnections(): void;
   /** An answer with these bytes does not arrive: the connection is cut instead. Once; then it is undefined again. */
   cutAtAnswer: string | undefined;
+  /** How many pieces of what clients sent have vanished. */
+  swallowed: number;
   /** How late each answer arrives, in milliseconds. */
   delayMs: number;
 }
@@ -30,7 +32,8 @@ export async function startFaultyProxy(serverPort: number): Promise<FaultyProxy>
     };
     for (const socket of [client, server]) socket.on("error", cut).on("close", cut);
     client.on("data", (bytes) => {
-      if (!proxy.isSwallowing && !forgotten.has(client)) server.write(bytes);
+      if (proxy.isSwallowing || forgotten.has(client)) proxy.swallowed += 1;
+      else server.write(bytes);
     });
     server.on("data", (bytes) => {
       if (proxy.isSwallowing || forgotten.has(client)) return;
@@ -52,6 +55,7 @@ export async function startFaultyProxy(serverPort: number): Promise<FaultyProxy>
       for (const socket of sockets) forgotten.add(socket);
     },
     cutAtAnswer: undefined,
+    swallowed: 0,
     delayMs: 0,
   };
   afterTest(() => {

@@ -25,6 +25,21 @@ export function withPort(url: string, port: number): string {
   return other.href;
 }
 
+/** How many sessions of a database run a statement that begins so, or wait within it. */
+export async function countRunning(db: Database, beginning: string): Promise<number> {
+  const found = await db.get<{ n: number }>(
+    `SELECT count(*)::int4 AS n FROM pg_stat_activity
+     WHERE datname = current_database() AND state = 'active' AND starts_with(query, $1::text)`,
+    [beginning],
+  );
+  return found?.n ?? 0;
+}
+
+/** Whether a session of the server still exists. */
+export async function hasSession(db: Database, pid: number): Promise<boolean> {
+  return (await db.get("SELECT 1 AS one FROM pg_stat_activity WHERE pid = $1::int", [pid])) !== undefined;
+}
+
 /** Connections with short times, which are closed after the test. */
 export function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
   const db = openConnections({

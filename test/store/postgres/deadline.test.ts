@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { nextTurn } from "../../../src/lib/next-turn.ts";
 import { failures } from "../../conformance/fixtures.ts";
+import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { openDatabase, testServer, withPort } from "../../support/postgres-connections.ts";
+import { countRunning, openDatabase, testServer, withPort } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 
 const DEADLINE_MS = 400;
@@ -19,7 +21,7 @@ afterAll(() => {
 async function behindProxy(options = {}) {
   const { url } = await testServer();
   const proxy = await startFaultyProxy(Number(new URL(url).port));
-  return { proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
+  return { url, proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
 }
 
 async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
@@ -69,7 +71,7 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
     await db.get("SELECT 1 AS one");
     proxy.isSwallowing = true;
     const working = failures([db.get("SELECT 1 AS one"), db.transaction((tx) => tx.get("SELECT 2 AS two"))]);
-    await Bun.sleep(20);
+    await eventually(() => proxy.swallowed >= 2);
     expect(await elapsedMs(() => db.close())).toBeLessThan(2_500);
     expect(await working).toMatchObject([{ reason: "lost" }, { reason: "lost" }]);
     expect(unhandled).toEqual([]);
@@ -77,20 +79,25 @@ describe.skipIf(!hasPostgres())("PostgreSQL behind a network that swallows every
 
   test("ends what is under way, also a transaction, before it closes", async () => {
     const { db } = await behindProxy({ deadlineMs: 5_000 });
+    const begun = Promise.withResolvers<void>();
     const working = db.transaction(async (tx) => {
-      for (let n = 0; n < 3; n += 1) await tx.get("SELECT pg_sleep($1::float8)", [0.1]);
+      for (let n = 0; n < 3; n += 1) {
+        await tx.get("SELECT pg_sleep($1::float8)", [0.1]);
+        begun.resolve();
+      }
       return "committed";
     });
-    await Bun.sleep(50);
+    await begun.promise;
     await db.close();
     expect(await working).toBe("committed");
   });
 
   test("refuses what comes after it was closed, and what waited", async () => {
-    const { db } = await behindProxy({ connections: 1 });
-    const [first, second] = [db.get("SELECT pg_sleep($1::float8)", [0.1]), db.get("SELECT 1 AS one")];
+    const { url, db } = await behindProxy({ connections: 1 });
+    const [first, second] = [db.get("SELECT pg_sleep($1::float8)", [0.2]), db.get("SELECT 1 AS one")];
     const waiting = failures([first, second]);
-    await Bun.sleep(20);
+    const other = openDatabase(url);
+    await eventually(async () => (await countRunning(other, "SELECT pg_sleep")) > 0);
     await db.close();
     expect(await waiting).toMatchObject([undefined, { reason: "lost", message: "the database was closed" }]);
     expect(await failures([db.get("SELECT 1 AS one"), db.transaction(async () => 1)])).toMatchObject([
@@ -124,7 +131,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     const { db } = await behindProxy();
     await db.get("SELECT 1 AS one");
     const answers = [db.get("SELECT 1 AS one"), db.transaction((tx) => tx.get("SELECT 1 AS one"))];
-    await Bun.sleep(0);
+    await nextTurn();
     Bun.sleepSync(DEADLINE_MS + 100);
     expect(await failures(answers)).toEqual([undefined, undefined]);
   });

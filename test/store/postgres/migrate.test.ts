@@ -5,6 +5,7 @@ import { migrate } from "../../../src/store/postgres/migrate.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
 import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
@@ -107,7 +108,13 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     const opening = openStoreAt(url, { deadlineMs: 500 }).then(() => {
       isOpen = true;
     });
-    await Bun.sleep(900);
+    // Longer than any other operation of this deadline may wait for a lock.
+    await eventually(() =>
+      other.get(
+        `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
+         AND clock_timestamp() - query_start > interval '600 ms'`,
+      ),
+    );
     expect(isOpen).toBe(false);
     release.resolve();
     await upgrading;

@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { afterTest } from "../../support/cleanup.ts";
+import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { countRunning, emptyDatabase, hasSession, openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 
@@ -57,13 +58,13 @@ describe.skipIf(!hasPostgres())("a PostgreSQL server that restarts", () => {
         await tx.get("SELECT pg_sleep($1::float8)", [0.4]);
         return "committed";
       });
-      await Bun.sleep(150);
+      await eventually(async () => (await countRunning(db, "SELECT")) >= 3 && acknowledged.length > 2);
       await server.stop(signal);
-      await Bun.sleep(100);
       await server.start();
+      const acknowledgedBefore = acknowledged.length;
       expect(await reading).toMatchObject({ one: 1 });
       expect([await inTransaction, runs]).toEqual(["committed", 2]);
-      await Bun.sleep(100);
+      await eventually(() => acknowledged.length > acknowledgedBefore + 4);
       stop = true;
       await Promise.all(writers);
       const noted = await notedIn(db);
@@ -151,9 +152,11 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     await db.transaction(async (tx) => {
       runs += 1;
       await note(tx, runs);
-      const own = await tx.get<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-      if (runs === 1) await db.get("SELECT pg_terminate_backend($1::int)", [own?.pid ?? 0]);
-      await Bun.sleep(20);
+      const { pid = 0 } = (await tx.get<{ pid: number }>("SELECT pg_backend_pid() AS pid")) ?? {};
+      if (runs === 1) {
+        await db.get("SELECT pg_terminate_backend($1::int)", [pid]);
+        await eventually(async () => !(await hasSession(db, pid)));
+      }
       await note(tx, runs);
     });
     expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
@@ -167,7 +170,8 @@ describe.skipIf(!hasPostgres())("a connection that is cut", () => {
     await hasty.transaction(async (tx) => {
       runs += 1;
       await note(tx, runs);
-      if (runs === 1) await Bun.sleep(400);
+      const { pid = 0 } = (await tx.get<{ pid: number }>("SELECT pg_backend_pid() AS pid")) ?? {};
+      if (runs === 1) await eventually(async () => !(await hasSession(db, pid)));
       await note(tx, runs);
     });
     expect([runs, await notedIn(db)]).toEqual([2, [2, 2]]);
