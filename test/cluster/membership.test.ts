@@ -7,7 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { type Engine, engines } from "../conformance/engines.ts";
 
 const log = createLog("error", { write: () => true }, Date.now);
-const [postgres] = engines().filter(({ name }) => name === "postgres");
+const shared = engines().filter(({ name }) => name === "postgres");
 
 test("a process that has the database to itself works for every shop", async () => {
   const member = soleMember();
@@ -33,9 +33,7 @@ function owned(member: Membership): number[] {
   return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.owns(shop));
 }
 
-describe.if(postgres !== undefined)("nodes on one PostgreSQL database", () => {
-  const engine = postgres as Engine;
-
+describe.each(shared)("nodes on one database: $name", (engine) => {
   test("a node alone works for every shop, and for none before its first beat", async () => {
     const { members, gained } = await openNodes(engine, 1);
     const [a] = members as [Membership];

@@ -21,20 +21,26 @@ export function postgresServer(): Promise<TestServer | undefined> {
   return server;
 }
 
-/** Whether there is a server to test with, without starting it. */
+/**
+ * Whether to test on a server, without starting it. npm has one for Linux on x64: where it is missing there, the tests
+ * fail, and do not leave out half of what they test.
+ */
 export function hasPostgres(): boolean {
-  return process.env["SDS_TEST_POSTGRES"] !== undefined || binaryFolder() !== undefined;
+  const isInNpm = process.platform === "linux" && process.arch === "x64";
+  return isInNpm || process.env["SDS_TEST_POSTGRES"] !== undefined || binaryFolder() !== undefined;
 }
 
 async function findServer(): Promise<TestServer | undefined> {
   const named = process.env["SDS_TEST_POSTGRES"];
-  if (named === undefined) return binaryFolder() === undefined ? undefined : ownServer((await startPostgres()).url);
+  if (named === undefined) return hasPostgres() ? ownServer((await startPostgres()).url) : undefined;
   const found = serverAt(named);
   await found.removeOld();
   return found;
 }
 
-/** On a server that ends with this process, nobody waits until a database is removed: that takes longer than to make it. */
+/**
+ * On a server that ends with this process, nobody waits until a database is removed: that takes longer than to make it.
+ */
 function ownServer(url: string): TestServer {
   const own = serverAt(url);
   return {
