@@ -32,7 +32,8 @@ export function addPlatformCommands(program: Command): void {
     .option("--url <url>", "the address at which the platform reaches this service", "https://sds.example.com")
     .option(
       "--without <scope>",
-      `leave out a scope that the platform has not approved, and its webhooks; again for each: ${ASKED_SCOPES.join(", ")}`,
+      "leave out a scope that the platform has not approved, and its webhooks; again for each: " +
+        ASKED_SCOPES.join(", "),
       (scope: string, before: string[] = []) => [...before, scope],
     )
     .option("--force", "overwrite files that exist")

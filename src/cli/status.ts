@@ -36,9 +36,8 @@ function jsonOf({ serving, shops, cluster }: ServiceStatus, engine: string) {
 }
 
 function print({ reason, shops, cluster }: ServiceStatus, engine: string): void {
-  printLine(
-    `sds ${version} on ${engine === "sqlite" ? "SQLite" : "PostgreSQL"}: ${reason === null ? "serving" : "not serving"}`,
-  );
+  const name = engine === "sqlite" ? "SQLite" : "PostgreSQL";
+  printLine(`sds ${version} on ${name}: ${reason === null ? "serving" : "not serving"}`);
   if (shops.length > 0)
     printTable(
       ["SHOP", "PENDING", "RETRYING", "DEAD", "INBOX WAITING", "INBOX FAILED", "RECONCILED"],

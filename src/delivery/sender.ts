@@ -49,7 +49,9 @@ const LEASE_MARGIN_MS = 5_000;
  * record.
  */
 const SHARED_LEASE_MARGIN_MS = 10_000;
-/** What was claimed is attempted if the claim took no longer. Else another node's clock could end the lease too early. */
+/**
+ * What was claimed is attempted if the claim took no longer. Else another node's clock could end the lease too early.
+ */
 const LONGEST_CLAIM_MS = 2_000;
 /** The clocks of two nodes differ by no more: each may differ from the database's by half of it. */
 const CLOCK_SLACK_MS = 4_000;

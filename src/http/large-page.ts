@@ -8,7 +8,9 @@ const PART_BYTES = 256 * 1024;
 /** Bytes of large pages that were made and not sent, of one shop and of all. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** A client that takes longer for a page is cut off. Otherwise a few that read slowly keep others' pages out for ever. */
+/**
+ * A client that takes longer for a page is cut off. Otherwise a few that read slowly keep others' pages out for ever.
+ */
 const SENDING_TIMEOUT_MS = 120_000;
 
 export function isLarge(page: Uint8Array): boolean {

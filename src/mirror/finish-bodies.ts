@@ -8,8 +8,8 @@ import type { MirrorStore } from "../store/mirror.ts";
 const LIMITS = { parts: 16, characters: 256 * 1024 };
 
 /**
- * Applies the large bodies of the intake that a shop has waiting. A command that writes records calls it first: the rest
- * of an older body would overwrite them. It takes turns with a `serve` that applies the same body.
+ * Applies the large bodies of the intake that a shop has waiting. A command that writes records calls it first: the
+ * rest of an older body would overwrite them. It takes turns with a `serve` that applies the same body.
  * @throws SdsError `failed` for a body that cannot be applied: `serve` drops it
  */
 export async function finishBodies(

@@ -73,8 +73,8 @@ export interface InboxStore {
   /** Subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
   /**
-   * What waits in a queue about one subject, due or not, in the order of the numbers. If that is more than `limit`, what
-   * is due first.
+   * What waits in a queue about one subject, due or not, in the order of the numbers. If that is more than `limit`,
+   * what is due first.
    */
   waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
   /** The items with these numbers that are still there, in the order of the numbers. */

@@ -2,7 +2,8 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../domain/stat
 import { isoUtc } from "../lib/time.ts";
 
 /**
- * The columns of the mirror's tables beside `shop_id` and `change_number`: what names and sorts a row, and what changes.
+ * The columns of the mirror's tables beside `shop_id` and `change_number`: what names and sorts a row, and what
+ * changes.
  */
 export const MIRROR_COLUMNS = {
   customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },

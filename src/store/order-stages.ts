@@ -18,8 +18,8 @@ interface OrderWithLines {
 
 /**
  * Orders that a load has read before the contracts that they belong to. They stay only until the load ends, and have no
- * data about people. A stage is one such collection. It is read only when it is complete, and a stage that is removed is
- * not read from then on, so an order is never seen with some of its lines.
+ * data about people. A stage is one such collection. It is read only when it is complete, and a stage that is removed
+ * is not read from then on, so an order is never seen with some of its lines.
  */
 export interface OrderStageStore {
   /** @returns the number of the new stage; undefined if the shop was removed */

@@ -160,8 +160,8 @@ export function adminRoutes(dependencies: AdminDependencies): Route[] {
   const toSection = signedIn((_request, session, path) => seeOther({ to: sectionOf(path) }, session));
 
   /**
-   * Shows a page if the database cannot serve the request, with the same log line as on other routes, and if the body of
-   * a form was given up.
+   * Shows a page if the database cannot serve the request, with the same log line as on other routes, and if the body
+   * of a form was given up.
    */
   const orTryAgain =
     (handler: RouteHandler): RouteHandler =>

@@ -3,8 +3,8 @@ const RESOLUTION_MS = 1_000;
 
 /**
  * The platform's time, for everything that is compared with times of the platform: a clock of ours that is ahead would
- * date a reading after a change that it does not show. What answers say is believed only if our clock is ahead. If it is
- * behind, readings look older than they are, and that loses nothing.
+ * date a reading after a change that it does not show. What answers say is believed only if our clock is ahead. If it
+ * is behind, readings look older than they are, and that loses nothing.
  */
 export interface PlatformClock {
   /** Epoch milliseconds: the platform's time as far as answers have told, and never later than our clock. */

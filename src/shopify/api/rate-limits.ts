@@ -39,7 +39,9 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
     return limiter;
   }
 
-  /** Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one */
+  /**
+   * Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one
+   */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
     while (costs.estimate(query) === undefined && firsts.has(key)) await firsts.get(key);

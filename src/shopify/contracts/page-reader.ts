@@ -137,8 +137,8 @@ function regularHistory(
 }
 
 /**
- * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice, and the number
- * of attempts does not tell the cycle.
+ * Whether about one interval lies between these times. If not, a cycle was left out or was charged twice, and the
+ * number of attempts does not tell the cycle.
  */
 function followEachOther({ billingPolicy }: ContractWithAttempts, times: readonly string[]): boolean {
   const { min, max } = intervalMs(billingPolicy);

@@ -45,8 +45,8 @@ export interface InboxProcessor {
 
 /**
  * Processes the platform webhooks in the inbox. Those about one subject are processed one after another; when one is
- * due, all that wait are processed together. A failed attempt is repeated, after longer and longer waits. After the last
- * one, the platform webhook stays in the inbox as failed.
+ * due, all that wait are processed together. A failed attempt is repeated, after longer and longer waits. After the
+ * last one, the platform webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
   const { inbox, isSlow, membership, now, clock, sleep, log } = dependencies;

@@ -76,8 +76,8 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 }
 
 /**
- * The time up to which complete runs have seen everything. A time in the future was noted by a clock that was ahead, and
- * says nothing: without any other, everything is read.
+ * The time up to which complete runs have seen everything. A time in the future was noted by a clock that was ahead,
+ * and says nothing: without any other, everything is read.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];

@@ -92,7 +92,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     "shop_id number",
     {
       number:
-        "shop_id number secret_version attempts round next_attempt_at claimable_at last_status_code created_at ended_at",
+        "shop_id number secret_version attempts round next_attempt_at claimable_at last_status_code " +
+        "created_at ended_at",
       text: "id kind topic body status lease error",
       flag: "test",
     },

@@ -51,9 +51,8 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
           [shopId, number],
         );
         const completed = await tx.run(
-          `UPDATE intake_bodies SET complete = true WHERE shop_id = $1::bigint AND number = $2::bigint AND $3::bigint = (
-             SELECT count(*) FROM intake_parts WHERE shop_id = $1::bigint AND body = $2::bigint
-           )`,
+          `UPDATE intake_bodies SET complete = true WHERE shop_id = $1::bigint AND number = $2::bigint
+             AND $3::bigint = (SELECT count(*) FROM intake_parts WHERE shop_id = $1::bigint AND body = $2::bigint)`,
           [shopId, number, parts],
         );
         return completed > 0;

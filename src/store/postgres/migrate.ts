@@ -77,7 +77,8 @@ export async function readMeta(queries: Queries, name: string): Promise<string |
 
 async function writeMeta(queries: Queries, name: string, value: string): Promise<void> {
   await queries.run(
-    "INSERT INTO meta (name, value) VALUES ($1::text, $2::text) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    `INSERT INTO meta (name, value) VALUES ($1::text, $2::text)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
     [name, value],
   );
 }

@@ -59,7 +59,8 @@ export function orderStageStore(db: Database): OrderStageStore {
     },
 
     async find(shopId, orderGid) {
-      // One statement, so that a removal in between does not show an order without its lines. Longer numbers are higher.
+      // One statement, so that a removal in between does not show an order without its lines. Longer numbers are
+      // higher.
       const rows = await db.all<{ order: string; line: string | null }>(
         `SELECT staged_orders.json AS "order", staged_order_lines.json AS line FROM staged_orders
          LEFT JOIN staged_order_lines ON staged_order_lines.shop_id = staged_orders.shop_id

@@ -22,9 +22,9 @@ const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsO
 >;
 
 /**
- * The server joins a page's rows and gives bytes, so no row becomes a JavaScript object. What is read beside the page is
- * cut off (page-cut.ts). Nearly every page has small rows only, so it is surely within the bound of bytes. If a row is
- * not small, a second statement joins as many rows as fit.
+ * The server joins a page's rows and gives bytes, so no row becomes a JavaScript object. What is read beside the page
+ * is cut off (page-cut.ts). Nearly every page has small rows only, so it is surely within the bound of bytes. If a row
+ * is not small, a second statement joins as many rows as fit.
  */
 export function pageStore(db: Database): PageStore {
   return {
@@ -55,7 +55,9 @@ function statementsOf(resource: Resource) {
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
     // The page's first row, which the cursor's row can be in front of, belongs to it whatever its size; the row behind
     // it shows that more follow. Each other row is read if all of the page's rows in front of it fit.
-    fitting: `SELECT ${joining}, (count(*) FILTER (WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})))::int4 AS fitting
+    fitting: `SELECT ${joining}, (count(*) FILTER (
+        WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})
+      ))::int4 AS fitting
       FROM (
         SELECT json, place, sum(size) FILTER (WHERE place >= $5::int4) OVER (ORDER BY place) AS bytes_to, size
         FROM (

@@ -53,8 +53,8 @@ export function queriesOf(ask: Ask): Queries {
 }
 
 /**
- * Statements that are sent together, without waiting for each answer. After the first one that fails, the server refuses
- * the others; this throws why the first one failed.
+ * Statements that are sent together, without waiting for each answer. After the first one that fails, the server
+ * refuses the others; this throws why the first one failed.
  */
 export async function together<const T extends readonly Promise<unknown>[]>(
   statements: T,

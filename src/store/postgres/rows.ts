@@ -145,7 +145,9 @@ function lookUp(table: "customers" | "subscriptions" | "orders", columns: string
     ) AS found`;
 }
 
-/** The shop, the number of the change, then the columns of MIRROR_COLUMNS. Orders are found by the platform's gid too. */
+/**
+ * The shop, the number of the change, then the columns of MIRROR_COLUMNS. Orders are found by the platform's gid too.
+ */
 function columnsOf(table: MirrorTable): string[] {
   const { key, values } = MIRROR_COLUMNS[table];
   return ["shop_id", "change_number", ...key, ...values, ...(table === "orders" ? ["gid"] : [])];

@@ -23,7 +23,9 @@ export function settingsPageStore(db: Database, vault: Vault): SettingsPageStore
          SELECT each FROM unnest(stored.times) WITH ORDINALITY AS counted (each, place)
          WHERE abs(each - $2::bigint) < $3::bigint ORDER BY place
        ) || excluded.last_at
-       WHERE (SELECT count(*) FROM unnest(stored.times) AS each WHERE abs(each - $2::bigint) < $3::bigint) < $4::bigint`,
+       WHERE $4::bigint > (
+         SELECT count(*) FROM unnest(stored.times) AS each WHERE abs(each - $2::bigint) < $3::bigint
+       )`,
       [network, at, WRONG_TOKENS_WITHIN_MS, MAX_WRONG_TOKENS],
     );
     return counted > 0;

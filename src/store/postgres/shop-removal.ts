@@ -33,7 +33,9 @@ const LARGE_TABLES: LargeTable[] = [
     key: "id",
     text: "id",
     // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
-    keptRows: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = $1::bigint AND topic = '${REMOVAL_TOPIC}')`,
+    keptRows: `received_at IN (
+      SELECT received_at FROM inbox WHERE shop_id = $1::bigint AND topic = '${REMOVAL_TOPIC}'
+    )`,
   },
 ];
 

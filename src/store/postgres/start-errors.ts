@@ -38,7 +38,7 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_TIMEOUT")
     return `${name} does not answer: check the host and the port of the database address, and firewalls in between`;
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_REFUSED")
-    return `there is no connection to ${name}: start the server, or correct the host and the port of the database address`;
+    return `there is no connection to ${name}: start the server, or correct host and port of the database address`;
   return undefined;
 }
 

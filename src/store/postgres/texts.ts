@@ -39,7 +39,9 @@ const STATEMENTS = {
   intake: statementsOf(PLACES.intake),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** The texts to look at: those with higher keys, up to one of them, if there is one, and of later changes of the shop. */
+/**
+ * The texts to look at: those with higher keys, up to one of them, if there is one, and of later changes of the shop.
+ */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;
@@ -106,8 +108,9 @@ function statementsOf({ table, key, keyType, text, where, filter = "true" }: Tex
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
   // A long text is read once, however many names are looked for: OFFSET keeps the server from reading it for each.
   const search = (bound: string) =>
-    `SELECT key, text FROM (SELECT ${read}, ${text} || '' AS text ${range} AND ${filter}${changed}${bound} OFFSET 0) AS texts
-     WHERE EXISTS (SELECT 1 FROM unnest($3::text[]) AS name WHERE strpos(text, name) > 0)`;
+    `SELECT key, text FROM (
+       SELECT ${read}, ${text} || '' AS text ${range} AND ${filter}${changed}${bound} OFFSET 0
+     ) AS texts WHERE EXISTS (SELECT 1 FROM unnest($3::text[]) AS name WHERE strpos(text, name) > 0)`;
   return {
     // Counts all rows of the index: where few pass the filter, a slice of those would be the whole shop.
     end: `SELECT ${read} ${range} ORDER BY ${table}.${key} OFFSET $3::bigint - 1 LIMIT 1`,

@@ -5,8 +5,8 @@ import { makeOwnedFile } from "../file-owner.ts";
 
 /**
  * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore and a
- * copy to another engine have it alone. Without it, a process could still have the old file open, and its log would be mixed
- * with the new one.
+ * copy to another engine have it alone. Without it, a process could still have the old file open, and its log would be
+ * mixed with the new one.
  *
  * The lock is a read or write transaction on the empty database `sds.lock`: it ends with its process, however that
  * ends.

@@ -25,7 +25,8 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
          FROM deliveries INDEXED BY deliveries_due
          WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
        ) WHERE kind = firstKind
-     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, attempts, round, lease`,
+     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, attempts, round,
+       lease`,
   );
   const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
     `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id

@@ -6,7 +6,9 @@ export interface BulkOperationNode {
   id: string;
   status: string;
   errorCode: string | null;
-  /** A number in a string, like all sizes and counts of bulk operations: the objects at the root of the query so far. */
+  /**
+   * A number in a string, like all sizes and counts of bulk operations: the objects at the root of the query so far.
+   */
   rootObjectCount: string;
   fileSize: string | null;
   /** Without objects there is no file. */

@@ -73,7 +73,8 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
   const declared = addresses.map((_, n) => `$i${n}: ID!, $n${n}: Int!`).join(", ");
   const fields = addresses.map(
     (_, n) =>
-      `c${n}: subscriptionBillingCycle(billingCycleInput: {contractId: $i${n}, selector: {index: $n${n}}}) { ${CYCLE_STATE_FIELDS} }`,
+      `c${n}: subscriptionBillingCycle(billingCycleInput: {contractId: $i${n}, selector: {index: $n${n}}})
+       { ${CYCLE_STATE_FIELDS} }`,
   );
   const variables = addresses.flatMap(({ contract, index }, n) => [
     [`i${n}`, contract],

@@ -10,5 +10,6 @@ type Node = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typen
 /** Contracts and orders by their gids, in the same order; null for what the platform does not show. */
 export const NODES = operation<{ ids: string[] }, { nodes: (Node | null)[] }>(
   `query Nodes($ids: [ID!]!) {
-    nodes(ids: $ids) { __typename ... on SubscriptionContract { ${CONTRACT_FIELDS} } ... on Order { ${ORDER_FIELDS} } } }`,
+    nodes(ids: $ids) {
+      __typename ... on SubscriptionContract { ${CONTRACT_FIELDS} } ... on Order { ${ORDER_FIELDS} } } }`,
 );
