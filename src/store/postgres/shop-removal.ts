@@ -1,18 +1,7 @@
 import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
+import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../removal-tables.ts";
 import type { ShopStore } from "../shops.ts";
 import type { Database, Queries } from "./database.ts";
-
-/** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
-const EMPTIED_AT_ONCE = [
-  "admin_links",
-  "admin_sessions",
-  "api_keys",
-  "webhook_endpoints",
-  "connections",
-  "syncs",
-  "order_stages",
-  "data_requests",
-];
 
 /** Tables that can hold millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
@@ -38,22 +27,6 @@ const LARGE_TABLES: LargeTable[] = [
     )`,
   },
 ];
-
-interface LargeTable {
-  name: string;
-  /** The primary key beside `shop_id`. */
-  key: string;
-  /** The longest column. */
-  text: string;
-  /** The rows that stay until the shop's own row goes: they are the request for the removal. None if it is left out. */
-  keptRows?: string;
-}
-
-/** A condition that no row meets. */
-const NO_ROWS = "false";
-/** One step stops at the first of these limits. */
-const ROWS_PER_STEP = 100;
-const BYTES_PER_STEP = 512 * 1024;
 
 /** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
 export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
