@@ -14,10 +14,10 @@ export interface ConnectionOptions {
 }
 
 /**
- * A node that was cut off, or stands still, in a transaction holds its locks for no longer than this. All commits of
- * another node wait for them, because they follow each other. A transaction that is ended so is run again.
+ * A node that was cut off, or stands still, in a transaction holds its locks for no longer than this, so that other
+ * nodes still answer within a second. A transaction that is ended so is run again.
  */
-const MAX_IDLE_MS = 1_500;
+const MAX_IDLE_MS = 800;
 /** The server ends connections to a node that is gone after a minute, instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
