@@ -1,0 +1,58 @@
+import { existsSync } from "node:fs";
+import { type FaultyProxy, openFaultyProxy } from "../../test/support/network-faults.ts";
+import type { ClusterNode } from "./cluster-traffic.ts";
+import { compiledProgram, type Server } from "./program.ts";
+
+/** Seconds by which the clocks of the first nodes differ from the database's. Two is what is allowed. */
+const CLOCKS = ["+1.7s", "-1.7s"];
+const FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+/** A node of the compiled program that can fail, and its way to the database. */
+export interface FaultyNode extends ClusterNode {
+  proxy: FaultyProxy;
+  server: Server | undefined;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  /** Whether it should answer now. */
+  isHealthy: boolean;
+  /** How many faults it met. */
+  faults: number;
+}
+
+/** Starts a node. @param index of the node. The first ones get clocks that are wrong, where libfaketime is installed */
+export async function openNode(
+  folder: string,
+  databaseUrl: string,
+  env: Record<string, string>,
+  index: number,
+): Promise<FaultyNode> {
+  const proxy = await openFaultyProxy(Number(new URL(databaseUrl).port));
+  const proxiedUrl = new URL(databaseUrl);
+  proxiedUrl.port = String(proxy.port);
+  const clock = CLOCKS[index];
+  const fakeTime = { LD_PRELOAD: FAKE_TIME, FAKETIME: clock ?? "", FAKETIME_DONT_FAKE_MONOTONIC: "1" };
+  const program = compiledProgram(folder, {
+    ...env,
+    ...(clock !== undefined && existsSync(FAKE_TIME) && fakeTime),
+    SDS_DATABASE_URL: proxiedUrl.href,
+  });
+  const killed = new Set<string>();
+  const node: FaultyNode = {
+    proxy,
+    server: undefined,
+    isHealthy: false,
+    faults: 0,
+    address: () => node.server?.url ?? "",
+    isKilled: (address) => killed.has(address),
+    async start() {
+      node.server = await program.serve();
+      node.isHealthy = true;
+    },
+    async kill() {
+      killed.add(node.address());
+      await node.server?.stop("SIGKILL");
+    },
+  };
+  await node.start();
+  return node;
+}

@@ -1,0 +1,70 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/** A way to a server on this machine that can fail as networks do. */
+export interface FaultyProxy {
+  port: number;
+  /** The port to which new connections go. */
+  target: number;
+  /** How many connections it has. */
+  count(): number;
+  /** While it is set, bytes and ends in both directions vanish, and connections stay open. */
+  isSwallowing: boolean;
+  /** Lets the connections of now vanish so, and no later ones, as a router does that has forgotten them. */
+  forgetConnections(): void;
+  /** An answer with these bytes does not arrive: the connection is cut instead. Once; then it is undefined again. */
+  cutAtAnswer: string | undefined;
+  /** How many pieces of what clients sent have vanished. */
+  swallowed: number;
+  /** How late each answer arrives, in milliseconds. */
+  delayMs: number;
+  stop(): void;
+}
+
+export async function openFaultyProxy(target: number): Promise<FaultyProxy> {
+  const clients = new Set<Socket>();
+  const servers = new Set<Socket>();
+  const forgotten = new Set<Socket>();
+  const listener = createServer((client) => {
+    const server = connect(proxy.target, "127.0.0.1");
+    clients.add(client);
+    servers.add(server);
+    const isLost = () => proxy.isSwallowing || forgotten.has(client);
+    const end = (own: Set<Socket>, from: Socket, to: Socket) => {
+      own.delete(from);
+      if (!isLost()) to.destroy();
+    };
+    client.on("error", () => undefined).on("close", () => end(clients, client, server));
+    server.on("error", () => undefined).on("close", () => end(servers, server, client));
+    client.on("data", (bytes) => {
+      if (isLost()) proxy.swallowed += 1;
+      else server.write(bytes);
+    });
+    server.on("data", (bytes) => {
+      if (isLost()) return;
+      if (proxy.cutAtAnswer !== undefined && bytes.includes(proxy.cutAtAnswer)) {
+        proxy.cutAtAnswer = undefined;
+        client.destroy();
+      } else if (proxy.delayMs === 0) client.write(bytes);
+      else setTimeout(() => client.write(bytes), proxy.delayMs);
+    });
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const address = listener.address();
+  const proxy: FaultyProxy = {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    target,
+    count: () => clients.size,
+    isSwallowing: false,
+    forgetConnections() {
+      for (const socket of clients) forgotten.add(socket);
+    },
+    cutAtAnswer: undefined,
+    swallowed: 0,
+    delayMs: 0,
+    stop() {
+      listener.close();
+      for (const socket of [...clients, ...servers]) socket.destroy();
+    },
+  };
+  return proxy;
+}
