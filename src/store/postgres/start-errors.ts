@@ -36,7 +36,7 @@ function adviceFor(thrown: unknown, name: string, { password }: ServerAddress): 
   if (state === "53300") return `${name} has too many connections already: raise max_connections of the server`;
   if (state === "57P03") return `${name} does not accept connections now: ${said}. Try again in a moment`;
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_TIMEOUT")
-    return `${name} does not answer: check the host and the port of the database address, and firewalls in between`;
+    return `${name} does not answer: check host and port of the database address, and firewalls in between`;
   if (codeOf(thrown) === "ERR_POSTGRES_CONNECTION_REFUSED")
     return `there is no connection to ${name}: start the server, or correct host and port of the database address`;
   return undefined;

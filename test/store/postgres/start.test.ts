@@ -52,8 +52,8 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
 
   test("because nobody listens, is told with what to do", async () => {
     expect(await refusal(at({ port: "1" }))).toBe(
-      "there is no connection to postgres://127.0.0.1:1/postgres: start the server, or correct the host and the port " +
-        "of the database address",
+      "there is no connection to postgres://127.0.0.1:1/postgres: start the server, or correct host and port of the " +
+        "database address",
     );
     expect(await refusal(`postgres://reader:${PASSWORD}@no-such-host.invalid/x`)).toStartWith(
       "there is no connection to postgres://no-such-host.invalid:5432/x: ",
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres())("a PostgreSQL database that cannot be used", () 
     const proxy = await startFaultyProxy(Number(url.port));
     proxy.isSwallowing = true;
     expect(await refusal(withPort(url.href, proxy.port), { deadlineMs: 500 })).toBe(
-      `postgres://127.0.0.1:${proxy.port}/postgres does not answer: check the host and the port of the database ` +
+      `postgres://127.0.0.1:${proxy.port}/postgres does not answer: check host and port of the database ` +
         "address, and firewalls in between",
     );
     await makeBlackhole("127.0.0.9", proxy.port);
