@@ -16,6 +16,14 @@ export interface Receipt {
   isUrgent?: boolean;
 }
 
+/** When urgent items are due: before all others. */
+const URGENT_AT = 0;
+
+/** When a webhook that is received now is due. */
+export function dueAtOf({ waitMs = 0, isUrgent = false }: Receipt, now: number): number {
+  return isUrgent ? URGENT_AT : now + waitMs;
+}
+
 /** The waiting items of one shop, in two queues: those that need the platform and those that don't. */
 export interface InboxQueue {
   shopId: number;

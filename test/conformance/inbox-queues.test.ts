@@ -35,6 +35,22 @@ for (const engine of engines()) {
       expect(await rows("platform_webhooks")).toEqual([{ shop_id: shop.id, id: "w1", received_at: START }]);
     });
 
+    test("puts an urgent one before all that wait, and lists it as due since it came", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await receive(store, shop, ["old"]);
+      await receive(store, shop, ["new"], { waitMs: 3 }, START + 5);
+      await receive(store, shop, ["urgent"], { isUrgent: true, waitMs: 3 }, START + 6);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 6, 9))).toEqual(["urgent", "old"]);
+      expect(subjectsOf(await store.inbox.due(queue(shop), START + 8, 1))).toEqual(["urgent"]);
+      const listed = await store.inbox.list(shop.id, { limit: 9 });
+      expect(listed.map(({ subject, nextAttemptAt }) => [subject, nextAttemptAt])).toEqual([
+        ["urgent", START + 6],
+        ["new", START + 8],
+        ["old", START],
+      ]);
+    });
+
     test("keeps a repeated one only once, by its id in its shop, and returns which are new", async () => {
       const { store } = await engine.open();
       const [alpha, beta] = [await addShop(store, "alpha"), await addShop(store, "beta")];

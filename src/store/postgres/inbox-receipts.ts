@@ -1,4 +1,4 @@
-import type { Receipt } from "../inbox.ts";
+import { dueAtOf, type Receipt } from "../inbox.ts";
 import type { Database } from "./database.ts";
 
 /**
@@ -43,7 +43,7 @@ export async function receiveWebhooks(db: Database, receipts: readonly Receipt[]
       first.map(({ receipt }) => receipt.needsPlatform),
       first.map(({ receipt }) => receipt.body),
       first.map(({ receipt }) => receipt.triggeredAt),
-      first.map(({ receipt }) => now + (receipt.waitMs ?? 0)),
+      first.map(({ receipt }) => dueAtOf(receipt, now)),
       now,
     ],
   );

@@ -102,7 +102,9 @@ export function inboxStore(db: Database): InboxStore {
       const ofStatus = status === undefined ? "" : `AND status = '${status}'`;
       return db.all<InboxEntry>(
         `SELECT number::float8 AS number, topic, subject, status, attempts::float8 AS attempts, error,
-           received_at::float8 AS "receivedAt", next_attempt_at::float8 AS "nextAttemptAt"
+           received_at::float8 AS "receivedAt",
+           (CASE WHEN next_attempt_at IS NOT NULL THEN greatest(next_attempt_at, received_at) END)::float8
+             AS "nextAttemptAt"
          FROM inbox WHERE shop_id = $1::bigint ${ofStatus} ORDER BY inbox.number DESC LIMIT $2::bigint`,
         [shopId, limit],
       );

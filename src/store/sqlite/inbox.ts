@@ -1,13 +1,19 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore, Receipt } from "../inbox.ts";
+import {
+  type DueItem,
+  dueAtOf,
+  type InboxEntry,
+  type InboxItem,
+  type InboxQueue,
+  type InboxStore,
+  type Receipt,
+} from "../inbox.ts";
 import { removingShopIds, shopCheck, shopIds } from "./shop-ids.ts";
 
 /** Ids that are forgotten in one transaction, so that nobody waits long for it. */
 const IDS_PER_STEP = 1_000;
-/** When urgent items are due: before all others. */
-const URGENT_AT = 0;
 /** Items that are brought forward in one transaction. */
 const ITEMS_PER_STEP = 200;
 
@@ -83,13 +89,10 @@ export function inboxStore(db: Database): InboxStore {
     return queues;
   }
 
-  function take(
-    { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt, waitMs = 0, isUrgent = false }: Receipt,
-    now: number,
-  ): boolean {
+  function take(receipt: Receipt, now: number): boolean {
+    const { shopId, webhookId, topic, subject, needsPlatform, body, triggeredAt } = receipt;
     if (webhookId !== null && remember.run(shopId, webhookId, now).changes === 0) return false;
-    const dueAt = isUrgent ? URGENT_AT : now + waitMs;
-    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAt);
+    insert.run(shopId, topic, subject, needsPlatform, body, triggeredAt, now, dueAtOf(receipt, now));
     return true;
   }
 
