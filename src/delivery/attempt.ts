@@ -3,6 +3,7 @@ import { addressError, connectError, httpError, type Outcome, timeoutError } fro
 import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
 import { remembering } from "../lib/remembering.ts";
+import { createTimeLimit, type TimeLimit } from "../lib/time-limit.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
 import { type CheckedEndpoint, checkAddresses, type Resolve } from "./address.ts";
 import type { Connect } from "./connector.ts";
@@ -42,23 +43,20 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
     return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, settings.allow);
   };
   return async (request) => {
-    const signal = AbortSignal.timeout(settings.timeoutMs);
-    const endsAt = performance.now() + settings.timeoutMs;
-    // In a process that stood still, the signal comes later than what else happened meanwhile.
-    const isOver = () => signal.aborted || performance.now() > endsAt;
+    const limit = createTimeLimit(settings.timeoutMs);
     let resolving: string | undefined;
     const resolve = async (host: string) => {
       resolving = host;
-      const addresses = await untilAborted(settings.resolve(host), signal);
+      const addresses = await untilAborted(settings.resolve(host), limit.signal);
       resolving = undefined;
       return addresses;
     };
     try {
       const checked = await check(request.url, resolve);
-      return { ...(await send(request, checked, connect, signal, isOver)), timedOut: false };
+      return { ...(await send(request, checked, connect, limit)), timedOut: false };
     } catch (thrown) {
       if (thrown instanceof SdsError) throw thrown;
-      if (!isOver()) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
+      if (!limit.isOver()) return { statusCode: null, error: connectError(connectReason(thrown)), timedOut: false };
       const error =
         resolving === undefined
           ? timeoutError(settings.timeoutMs)
@@ -72,8 +70,7 @@ async function send(
   request: WebhookRequest,
   checked: CheckedEndpoint,
   connect: Connect,
-  signal: AbortSignal,
-  isOver: () => boolean,
+  { signal, isOver }: TimeLimit,
 ): Promise<Outcome> {
   signal.throwIfAborted();
   if ("refused" in checked) return { statusCode: null, error: addressError(checked.refused) };
@@ -83,9 +80,8 @@ async function send(
   const tls = url.protocol === "https:" ? { tlsHost: host } : {};
   const connection = await connect({ host, isAddress, port, addresses, ...tls }, signal);
   try {
-    // Another node may attempt the same delivery now.
-    if (isOver()) throw new Error("the time of the attempt is over");
-    const status = await untilAborted(connection.exchange(requestBytes(endpoint, request)), signal);
+    // After its time, another node may attempt the same delivery.
+    const status = await untilAborted(connection.exchange(requestBytes(endpoint, request), isOver), signal);
     return { statusCode: status, error: status >= 200 && status < 300 ? null : httpError(status) };
   } finally {
     connection.close();

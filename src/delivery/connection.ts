@@ -26,9 +26,10 @@ export interface Connection {
   readonly isPending: boolean;
   /**
    * Sends the request, as soon as the connection is open and TLS has checked the certificate, and reads the answer.
+   * @param isOver asked just before the first byte is sent: if so, nothing is
    * @returns the status @throws an error with a code of `connectReason`
    */
-  exchange(request: Uint8Array): Promise<number>;
+  exchange(request: Uint8Array, isOver?: () => boolean): Promise<number>;
   close(): void;
 }
 
@@ -55,6 +56,8 @@ export function openConnection(
     isClosed: false,
     isPlain: target.tlsHost === undefined,
     mayWrite: false,
+    hasWritten: false,
+    isOver: () => false,
     resolve,
     reject,
     onSettled,
@@ -72,8 +75,9 @@ export function openConnection(
     get isPending() {
       return state.isPending;
     },
-    exchange(request) {
+    exchange(request, isOver = () => false) {
       state.unwritten = request;
+      state.isOver = isOver;
       write(state);
       return answered;
     },
@@ -90,6 +94,8 @@ interface State {
   /** Without TLS. */
   isPlain: boolean;
   mayWrite: boolean;
+  hasWritten: boolean;
+  isOver(): boolean;
   /** What is still to be written. */
   unwritten?: Uint8Array;
   resolve(status: number): void;
@@ -133,6 +139,11 @@ function handshake(state: State, isTrusted: boolean, refusal: Error | null): voi
 function write(state: State): void {
   const { unwritten, socket, mayWrite } = state;
   if (!mayWrite || unwritten === undefined || unwritten.length === 0) return;
+  if (!state.hasWritten && state.isOver()) {
+    fail(state, new Error("the time of the attempt is over"));
+    return;
+  }
+  state.hasWritten = true;
   const written = socket?.write(unwritten) ?? 0;
   if (written > 0) state.unwritten = unwritten.subarray(written);
 }

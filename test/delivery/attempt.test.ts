@@ -30,25 +30,45 @@ test("sends the body with its headers to the path of the URL", async () => {
   ]);
 });
 
-test("sends nothing after its time, also where the process stood still before", async () => {
-  let received = 0;
-  const url = httpServer(() => {
-    received += 1;
-    return new Response();
+describe.each([
+  { kind: "http", certificate: undefined },
+  { kind: "https", certificate: "valid" },
+])("over $kind, an attempt", ({ certificate }) => {
+  /** An endpoint with a name, and what lets the process stand still for longer than an attempt may take. */
+  function standingStill() {
+    let received = 0;
+    const url = httpServer(() => {
+      received += 1;
+      return new Response();
+    }, certificate);
+    const { now } = performance;
+    let ahead = 0;
+    performance.now = () => now.call(performance) + ahead;
+    afterTest(() => {
+      performance.now = now;
+    });
+    const standStill = () => {
+      ahead += 20_000;
+    };
+    const named = url.replace("127.0.0.1", "hooks.example.test");
+    return { url: named, options: { timeoutMs: 10_000, trusting: true }, standStill, received: () => received };
+  }
+
+  test("sends nothing after its time where the process stood still during the look-up", async () => {
+    const { url, options, standStill, received } = standingStill();
+    const resolve = async () => {
+      standStill();
+      return ["127.0.0.1"];
+    };
+    expect(await send(url, { ...options, resolve })).toMatchObject({ statusCode: null, timedOut: true });
+    expect(received()).toBe(0);
   });
-  const { now } = performance;
-  let ahead = 0;
-  performance.now = () => now.call(performance) + ahead;
-  afterTest(() => {
-    performance.now = now;
+
+  test("sends nothing after its time where the process stood still while it connected", async () => {
+    const { url, options, standStill, received } = standingStill();
+    expect(await send(url, { ...options, onWaiting: standStill })).toMatchObject({ statusCode: null, timedOut: true });
+    expect(received()).toBe(0);
   });
-  const resolve = async () => {
-    ahead = 20_000;
-    return ["127.0.0.1"];
-  };
-  const named = url.replace("127.0.0.1", "hooks.example.test");
-  expect(await send(named, { resolve, timeoutMs: 10_000 })).toMatchObject({ statusCode: null, timedOut: true });
-  expect(received).toBe(0);
 });
 
 test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {

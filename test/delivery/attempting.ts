@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
-import { createConnector } from "../../src/delivery/connector.ts";
+import { type Connect, createConnector } from "../../src/delivery/connector.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
 import { afterTest } from "../support/cleanup.ts";
 
@@ -19,6 +19,8 @@ export interface Options {
   timeoutMs?: number;
   /** Trusts the test authority, as a real machine trusts public ones. */
   trusting?: boolean;
+  /** Called when the request waits for its connection. */
+  onWaiting?: () => void;
 }
 
 /** Makes one attempt at a URL whose name, if it has one, is resolved to this machine. */
@@ -30,9 +32,21 @@ export function send(
     body = "{}",
     timeoutMs = TIMEOUT_MS,
     trusting = false,
+    onWaiting = () => {},
   }: Options = {},
 ) {
-  const connect = createConnector(trusting ? { authorities: AUTHORITY } : {});
+  const open = createConnector(trusting ? { authorities: AUTHORITY } : {});
+  const connect: Connect = async (...to) => {
+    const connection = await open(...to);
+    const { exchange } = connection;
+    return Object.assign(connection, {
+      exchange(...request: Parameters<typeof exchange>) {
+        const status = exchange(...request);
+        onWaiting();
+        return status;
+      },
+    });
+  };
   return createWebhookAttempt(
     { resolve, allow, timeoutMs },
     connect,
