@@ -1,5 +1,6 @@
 import type { Outcome } from "../domain/delivery.ts";
 import { sentence } from "../lib/text.ts";
+import { createTimeLimit } from "../lib/time-limit.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
 import type { Claim } from "../store/deliveries.ts";
 import type { ShopStore } from "../store/shops.ts";
@@ -21,19 +22,20 @@ const MAX_ERROR_LENGTH = 500;
 /** Each attempt is one request. The schedule of deliveries decides about the next attempt. */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
-    const shop = await shops.byId(shopId);
-    if (shop === undefined) return { statusCode: null, error: "The shop was removed.", timedOut: false };
-    const signal = AbortSignal.timeout(timeoutMs);
+    // Everything ends before the lease of the delivery, also where the database does not answer.
+    const { signal, isOver } = createTimeLimit(timeoutMs);
     try {
+      const shop = await untilAborted(shops.byId(shopId), signal);
+      if (shop === undefined) return { statusCode: null, error: "The shop was removed.", timedOut: false };
       // The body is sent as it is stored, because a customer's number may be too large for a float.
-      const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal });
+      const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
       // What else the client does first does not end with the signal, but counts towards the timeout.
       const { flowTriggerReceive } = await untilAborted(query, signal);
       const messages = (flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);
       return { statusCode: 200, error, timedOut: false };
     } catch (thrown) {
-      if (signal.aborted) return { statusCode: null, error: "The platform did not answer in time.", timedOut: true };
+      if (isOver()) return { statusCode: null, error: "The platform did not answer in time.", timedOut: true };
       if (!(thrown instanceof PlatformError)) throw thrown;
       return { statusCode: thrown.status, error: sentence(thrown.message), timedOut: false };
     }

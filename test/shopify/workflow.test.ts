@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
+import { afterTest } from "../support/cleanup.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { createContract } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
@@ -58,9 +59,12 @@ test("triggers that the platform refuses are retried, with its message in the lo
 });
 
 /** What an attempt to start a workflow gives. */
-async function attempt(all: ConnectedShop, { timeoutMs = 10_000, shopId = all.shop.shop.id } = {}) {
+async function attempt(
+  all: ConnectedShop,
+  { timeoutMs = 10_000, shopId = all.shop.shop.id, shops = all.test.app.store.shops } = {},
+) {
   const { client, waits } = recordedClient(all);
-  const start = createWorkflowStarter({ client, shops: all.test.app.store.shops, timeoutMs });
+  const start = createWorkflowStarter({ client, shops, timeoutMs });
   const claim = {
     shopId,
     body: '{"handle":"subscription-created","payload":{"customer_id":9007199254740993}}',
@@ -82,6 +86,35 @@ test("an attempt ends with its timeout", async () => {
   all.platform.fault = () => ({ delay: 10_000 });
   const { outcome } = await attempt(all, { timeoutMs: 20 });
   expect(outcome).toEqual({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
+});
+
+test("an attempt ends with its timeout also where the database does not answer", async () => {
+  const all = await connected();
+  const shops = { ...all.test.app.store.shops, byId: () => new Promise<undefined>(() => undefined) };
+  const { outcome } = await attempt(all, { timeoutMs: 20, shops });
+  expect(outcome).toEqual({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
+});
+
+test("an attempt sends nothing after its time, also where the process stood still before", async () => {
+  const all = await connected();
+  const { now } = performance;
+  let ahead = 0;
+  performance.now = () => now.call(performance) + ahead;
+  afterTest(() => {
+    performance.now = now;
+  });
+  const { shops } = all.test.app.store;
+  const slow = {
+    ...shops,
+    async byId(id: number) {
+      const shop = await shops.byId(id);
+      ahead = 20_000;
+      return shop;
+    },
+  };
+  const { outcome } = await attempt(all, { shops: slow });
+  expect(outcome).toMatchObject({ statusCode: null, timedOut: true });
+  expect(all.remote.workflows).toEqual([]);
 });
 
 test("an attempt for a shop that was removed fails", async () => {

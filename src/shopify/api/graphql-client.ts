@@ -23,6 +23,8 @@ interface QueryOptions {
   /** Who gets points first; without it, the request is as urgent as one about an attempt. */
   priority?: Priority;
   signal?: AbortSignal;
+  /** Asked just before a request is sent: if so, it is not. */
+  isOver?: () => boolean;
 }
 
 export interface AdminGraphqlClient extends GraphqlClient {
@@ -73,13 +75,13 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   async function run<D>(
     shop: ShopAddress,
     { shape, body }: Query,
-    { maxRetries = MAX_RETRIES, priority = "attempt", signal }: QueryOptions,
+    { maxRetries = MAX_RETRIES, priority = "attempt", signal, isOver = () => false }: QueryOptions,
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
     for (let retries = 0; ; ) {
       try {
         stopped.throwIfAborted();
-        const { data, denied } = await send(shop, { shape, body, priority }, stopped);
+        const { data, denied } = await send(shop, { shape, body, priority, isOver }, stopped);
         if (denied !== undefined) report.addDenied(shop, denied);
         await report.setTrouble(shop, null);
         return data as D;

@@ -12,6 +12,8 @@ interface GraphqlRequest {
   shape: QueryShape;
   body: string;
   priority: Priority;
+  /** Asked just before the request is sent: if so, it is not. */
+  isOver: () => boolean;
 }
 
 /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
@@ -32,11 +34,12 @@ export function createRequestSender(dependencies: Dependencies): RequestSender {
   const { fetch, baseUrl, tokens, limits, times, clock } = dependencies;
 
   async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
-    const { shape, body, priority } = request;
+    const { shape, body, priority, isOver } = request;
     const release = await unlessAborted(limits.reserve(shop.id, shape, priority), signal);
     const sentAt = clock();
     let cost: QueryCost | undefined;
     try {
+      if (isOver()) throw new PlatformError("unavailable", "the time of the request is over");
       const url = apiUrls(baseUrl, shop.domain).graphql;
       const headers = { "Content-Type": "application/json", "X-Shopify-Access-Token": token };
       const response = await postJson(fetch, { url, body, headers, signal });
