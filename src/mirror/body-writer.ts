@@ -73,6 +73,8 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
   const earlier = createEarlierBodies(isShared);
   const stop = new AbortController();
   const storage = createBodyStorage({ bodies, slices, stop: stop.signal, onBegun: earlier.noteOwn });
+  /** The looks for bodies that another process applies, by shop: however many posts wait, one of them asks. */
+  const looks = new Map<number, Promise<void>>();
   let parts = 1;
   let resuming: Promise<void> | undefined;
   const loop = createTurnLoop({
@@ -84,18 +86,25 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     },
   });
 
-  /** Applies a slice of the oldest body of each shop in turn, until no body waits. */
+  /**
+   * Applies a slice of the oldest body of each shop in turn, until no body waits. Bodies of other nodes are left to
+   * them: both would wait for the lock of the shop.
+   */
   async function turn(): Promise<void> {
     while (!stop.signal.aborted) {
       const asked = senders.numbers();
       const oldest = await bodies.oldestOfEachShop();
-      earlier.note(oldest);
+      const own = oldest.filter(({ isOfOther }) => !isOfOther);
+      earlier.note(own);
       senders.note(oldest, asked);
-      if (oldest.length === 0) return;
-      for (const body of oldest) {
+      for (const body of own) {
         await slices.next();
         if (!stop.signal.aborted) await applySlice(body);
       }
+      if (own.length > 0) continue;
+      if (asked.size === 0) return;
+      // Those of this node wait behind another one's.
+      await sleep(LOOK_MS, stop.signal);
     }
   }
 
@@ -120,19 +129,37 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
 
   /** Drops a body that would fail again and again, and hold up the others. */
   async function drop({ number, shop }: IntakeBody, thrown: unknown): Promise<void> {
-    // Its sender would take it for applied. That node has the same failure, and drops it.
-    if (await bodies.isOfOther(shop.id, number)) throw thrown;
     const fields = { shop: shop.domain, body: number, error: messageOf(thrown) };
     log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
-    await bodies.remove(shop.id, number);
-    senders.fail(number, thrown);
+    try {
+      await bodies.remove(shop.id, number);
+    } finally {
+      // Also when some of it is left: once it is given up it looks like one that was applied.
+      senders.fail(number, thrown);
+    }
+  }
+
+  /** Resolves when no body of the shop waited a moment ago, or at the stop. */
+  function untilNoneSeen(shopId: number): Promise<void> {
+    const known = looks.get(shopId);
+    if (known !== undefined) return known;
+    const look = lookUntilNone(shopId).finally(() => looks.delete(shopId));
+    // Those who wait may all have given up.
+    look.catch(() => undefined);
+    looks.set(shopId, look);
+    return look;
+  }
+
+  async function lookUntilNone(shopId: number): Promise<void> {
+    do await sleep(LOOK_MS, stop.signal);
+    while (!stop.signal.aborted && (await bodies.isWaiting(shopId)));
   }
 
   async function resume(): Promise<void> {
     earlier.begin();
     try {
       await bodies.removeIncomplete();
-      earlier.note(await bodies.oldestOfEachShop());
+      earlier.note((await bodies.oldestOfEachShop()).filter(({ isOfOther }) => !isOfOther));
     } catch (thrown) {
       log.error("cannot read the bodies of the intake; the next turn tries again", { error: messageOf(thrown) });
     }
@@ -172,7 +199,7 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
           if (await Promise.race([Promise.allSettled(ends).then(() => false), isLate])) return false;
         }
         while (!stop.signal.aborted && (await bodies.isWaiting(id)))
-          if (await Promise.race([sleep(LOOK_MS, end.signal).then(() => false), isLate])) return false;
+          if (await Promise.race([untilNoneSeen(id).then(() => false), isLate])) return false;
         return !stop.signal.aborted;
       } finally {
         end.abort();

@@ -6,6 +6,12 @@ export interface IntakeBody {
   shop: ShopRef;
 }
 
+/** A body that can be applied. */
+interface CompleteBody extends IntakeBody {
+  /** Whether another node that is alive stored it: that node applies it. */
+  isOfOther: boolean;
+}
+
 /**
  * Bodies of the intake that are too large for one commit. A body is stored part by part; once it is complete, its parts
  * are applied one after another (`MirrorStore.applyIntakeParts`), also after a restart. A part is the JSON of an array
@@ -23,9 +29,7 @@ export interface IntakeBodyStore {
   /** Whether a complete body of the shop waits to be applied, in whichever process. */
   isWaiting(shopId: number): Promise<boolean>;
   /** Of each shop the complete body that is applied first. */
-  oldestOfEachShop(): Promise<IntakeBody[]>;
-  /** Whether another node that is alive stored a body, and waits for its end. */
-  isOfOther(shopId: number, number: number): Promise<boolean>;
+  oldestOfEachShop(): Promise<CompleteBody[]>;
   /** Removes a body with what is left of it, in steps. From the first one on nothing of it is applied. */
   remove(shopId: number, number: number): Promise<void>;
   /** Removes the bodies that a program which has stopped did not complete, or did not remove to their end. */

@@ -139,12 +139,11 @@ async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<v
     await intakeBodies.add(shop.id, number, [JSON.stringify([customer(3)]), JSON.stringify([customer(4)])]);
     if (isComplete) await intakeBodies.complete(shop.id, number, 2);
     await intakeBodies.canBegin(shop.id);
-    await Promise.all([intakeBodies.isWaiting(shop.id), intakeBodies.isOfOther(shop.id, number)]);
+    await intakeBodies.isWaiting(shop.id);
     for (const body of await intakeBodies.oldestOfEachShop()) await mirror.applyIntakeParts(body, limits, START);
   }
   await intakeBodies.remove(shop.id, 1);
   await intakeBodies.removeIncomplete();
-  await intakeBodies.isOfOther(shop.id, 1);
   await intakeBodies.begin(shop.id);
 }
 

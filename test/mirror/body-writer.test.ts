@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
+import type { Shop } from "../../src/domain/shop.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createSlices } from "../../src/lib/slices.ts";
 import { createLog } from "../../src/log.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
 import type { IntakeBodyStore } from "../../src/store/intake-bodies.ts";
 import type { MirrorStore } from "../../src/store/mirror.ts";
+import type { Store } from "../../src/store/store.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { START, temporaryFolder } from "../support/app.ts";
@@ -27,8 +29,14 @@ async function setUp() {
   afterTest(() => store.close());
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, () => START);
-  /** Called before each commit that applies parts, before each that stores some, and before the answer what waits. */
+  /** Numbers of bodies that seem to be of another node. */
+  const others = new Set<number>();
+  /**
+   * Called before each commit that applies parts, before each that stores some, before the answer what waits, and
+   * before each look whether something waits for a shop.
+   */
   const before = {
+    look: (): void => undefined,
     commit: (): void => undefined,
     add: async (): Promise<void> => undefined,
     answer: async (): Promise<void> => undefined,
@@ -42,7 +50,11 @@ async function setUp() {
     async oldestOfEachShop() {
       const oldest = await store.intakeBodies.oldestOfEachShop();
       await before.answer();
-      return oldest;
+      return oldest.map((body) => ({ ...body, isOfOther: others.has(body.number) }));
+    },
+    async isWaiting(shopId) {
+      before.look();
+      return store.intakeBodies.isWaiting(shopId);
     },
   };
   const mirror: Pick<MirrorStore, "applyIntakeParts"> = {
@@ -67,7 +79,17 @@ async function setUp() {
   };
   const addShop = (domain: string) => store.shops.add({ domain, plan: "pro", currency: "USD" }, START);
   const customers = async (shopId: number) => (await store.shops.rowCounts(shopId)).customers;
-  return { store, writer, before, logged, addShop, customers, shop: await addShop("alpha.myshopify.com") };
+  return {
+    store,
+    writer,
+    before,
+    others,
+    bodies,
+    logged,
+    addShop,
+    customers,
+    shop: await addShop("alpha.myshopify.com"),
+  };
 }
 
 async function appliedOf(submitted: ReturnType<ReturnType<typeof createBodyWriter>["submit"]>): Promise<void> {
@@ -237,25 +259,67 @@ test("a body that cannot be applied is dropped, and the next one is applied", as
   expect(logged.join("")).toContain("the rest of a body of the intake cannot be applied and is dropped");
 });
 
-test("a body that another node waits for is left to that node when it cannot be applied", async () => {
-  const { shop, store, logged } = await setUp();
-  const isOfOther = { now: true };
-  const bodyWriter = createBodyWriter({
-    isShared: false,
-    mirror: store.mirror,
-    bodies: { ...store.intakeBodies, isOfOther: async () => isOfOther.now },
-    slices: createSlices(),
-    now: () => START,
-    sleep: endPauses,
-    log: createLog("debug", { write: (text) => logged.push(text) }, () => START),
-    onQueued: () => undefined,
-  });
-  afterTest(() => bodyWriter.stop());
-  const bad = failureOf(appliedOf(bodyWriter.submit(shop, [JSON.stringify([order(9, 1)])])));
-  await eventually(() => logged.join("").includes("nothing is lost, the next turn tries again"));
-  expect(await store.intakeBodies.isWaiting(shop.id)).toBe(true);
-  isOfOther.now = false;
+test("a body that cannot be removed whole either is not reported as applied", async () => {
+  const { writer, bodies, shop, store } = await setUp();
+  bodies.remove = async (...body) => {
+    await store.intakeBodies.remove(...body);
+    throw new StoreError("lost", new Error("disk I/O error"));
+  };
+  const bad = failureOf(appliedOf(writer().submit(shop, [JSON.stringify([order(9, 1)])])));
   expect(await bad).toMatchObject({ message: expect.stringContaining("a checked record was refused") });
+});
+
+/** Stores a body as another process does. */
+async function storeBody({ intakeBodies }: Store, { id }: Shop, given: readonly string[]): Promise<number> {
+  const number = (await intakeBodies.begin(id)) ?? 0;
+  await intakeBodies.add(id, number, given);
+  expect(await intakeBodies.complete(id, number, given.length)).toBe(true);
+  return number;
+}
+
+test("a body of another node is left to it while it is alive, and those of its shop wait behind it", async () => {
+  const { writer, before, others, shop, addShop, store, customers } = await setUp();
+  others.add(await storeBody(store, shop, parts(2)));
+  let looks = 0;
+  before.answer = async () => {
+    looks += 1;
+  };
+  const bodyWriter = writer();
+  await bodyWriter.resume();
+  expect(bodyWriter.isBehind(shop)).toBe(false);
+  const behind = appliedOf(bodyWriter.submit(shop, parts(2, 11)));
+  const other = await addShop("beta.myshopify.com");
+  await appliedOf(bodyWriter.submit(other, parts(2)));
+  looks = 0;
+  await eventually(() => looks > 3);
+  expect([await customers(shop.id), await customers(other.id)]).toEqual([0, 4]);
+  others.clear();
+  await behind;
+  expect(await customers(shop.id)).toBe(8);
+});
+
+test("however many small posts wait for the body of another node, one of them asks for it", async () => {
+  const { writer, before, shop, store } = await setUp();
+  const number = await storeBody(store, shop, parts(2));
+  let looks = 0;
+  before.look = () => {
+    looks += 1;
+  };
+  const pauses: (() => void)[] = [];
+  const { waitForBodies } = writer({
+    sleep: (ms) => new Promise((resolve) => void (ms < 5_000 && pauses.push(resolve))),
+  });
+  const waiting = Promise.all(Array.from({ length: 20 }, () => waitForBodies(shop, true)));
+  await eventually(() => pauses.length > 0);
+  await nextTurn();
+  expect([looks, pauses.length]).toEqual([20, 1]);
+  pauses[0]?.();
+  await eventually(() => pauses.length > 1);
+  await nextTurn();
+  expect([looks, pauses.length]).toEqual([21, 2]);
+  await store.intakeBodies.remove(shop.id, number);
+  pauses[1]?.();
+  expect(new Set(await waiting)).toEqual(new Set([true]));
 });
 
 test("a body whose shop is removed meanwhile is refused, or ends with it", async () => {

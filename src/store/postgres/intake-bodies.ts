@@ -1,7 +1,7 @@
 import type { IntakeBodyStore } from "../intake-bodies.ts";
 import { StoreError } from "../store-error.ts";
 import type { Database, Queries } from "./database.ts";
-import { ALIVE_MS, DATABASE_NOW } from "./nodes.ts";
+import { ALIVE_NODES } from "./nodes.ts";
 import { lockServed } from "./shop-ids.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */
@@ -74,22 +74,16 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
     },
 
     async oldestOfEachShop() {
-      const bodies = await db.all<{ number: number; id: number; domain: string }>(
-        `SELECT number::float8 AS number, shop_id::float8 AS id, domain FROM (
+      const bodies = await db.all<{ number: number; isOfOther: boolean; id: number; domain: string }>(
+        `SELECT number::float8 AS number, shop_id::float8 AS id, domain,
+           node <> $1::text AND node IN (${ALIVE_NODES}) AS "isOfOther"
+         FROM (
            SELECT min(number) AS number, shop_id FROM intake_bodies WHERE complete GROUP BY shop_id
-         ) AS oldest JOIN shops ON shops.id = shop_id WHERE removal_started_at IS NULL ORDER BY oldest.number`,
+         ) AS oldest JOIN intake_bodies USING (shop_id, number) JOIN shops ON shops.id = shop_id
+         WHERE removal_started_at IS NULL ORDER BY oldest.number`,
+        [node],
       );
-      return bodies.map(({ number, ...shop }) => ({ number, shop }));
-    },
-
-    async isOfOther(shopId, number) {
-      const found = await db.get(
-        `SELECT 1 AS one FROM intake_bodies
-         WHERE shop_id = $1::bigint AND number = $2::bigint AND node <> $3::text
-           AND node IN (SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $4::bigint)`,
-        [shopId, number, node, ALIVE_MS],
-      );
-      return found !== undefined;
+      return bodies.map(({ number, isOfOther, ...shop }) => ({ number, shop, isOfOther }));
     },
 
     remove: (shopId, number) => remove(shopId, number, false),
@@ -97,8 +91,7 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
     async removeIncomplete() {
       const bodies = await db.all<{ shopId: number; number: number }>(
         `SELECT shop_id::float8 AS "shopId", number::float8 AS number FROM intake_bodies
-         WHERE NOT complete AND node NOT IN (SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $1::bigint)`,
-        [ALIVE_MS],
+         WHERE NOT complete AND node NOT IN (${ALIVE_NODES})`,
       );
       for (const { shopId, number } of bodies) await remove(shopId, number, true);
     },

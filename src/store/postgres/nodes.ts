@@ -4,17 +4,17 @@ import { StoreError } from "../store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
 /** The database's clock: milliseconds since 1970. */
-export const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** A node that said nothing for so long counts as dead. */
-export const ALIVE_MS = 5_000;
+const ALIVE_MS = 5_000;
+/** A query for the ids of the nodes that are alive. */
+export const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
 /** So long a dead node is listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
 
 /** Whether a `serve` uses the database, or ended just now without saying so. */
 export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<boolean> {
-  const alive = await all<{ id: string }>(
-    `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS} LIMIT 1`,
-  );
+  const alive = await all<{ id: string }>(`${ALIVE_NODES} LIMIT 1`);
   return alive.length > 0;
 }
 
@@ -52,9 +52,9 @@ export function nodeStore(db: Database, id: string): NodeStore {
            VALUES ($1::text, $2::text, $3::text, ${DATABASE_NOW}, ${DATABASE_NOW})
            ON CONFLICT (id) DO UPDATE
              SET heartbeat_at = excluded.heartbeat_at, address = excluded.address, version = excluded.version
-         ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $5::bigint)
-         SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - $4::bigint AND id <> $1::text`,
-        [id, described.address, described.version, ALIVE_MS, REMEMBERED_MS],
+         ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $4::bigint)
+         ${ALIVE_NODES} AND id <> $1::text`,
+        [id, described.address, described.version, REMEMBERED_MS],
       );
       // The statement does not see its own insert.
       return [id, ...alive.map((node) => node.id)];

@@ -66,11 +66,9 @@ export function intakeBodyStore(db: Database): IntakeBodyStore {
     },
 
     async oldestOfEachShop() {
-      return oldest.all().map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain } }));
-    },
-
-    async isOfOther() {
-      return false;
+      return oldest
+        .all()
+        .map(({ number, shopId, domain }) => ({ number, shop: { id: shopId, domain }, isOfOther: false }));
     },
 
     remove,
