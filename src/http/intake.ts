@@ -27,7 +27,7 @@ interface Dependencies {
   bodies: BodyReader;
   shops: ShopStore;
   bodyWriter: Pick<BodyWriter, "isBehind" | "waitForBodies">;
-  /** Counts posts that are signed: readers make room for them. */
+  /** Counts posts that are signed and wait for no other post: readers make room for them. */
   load: Pick<LoadGauge, "during">;
 }
 
@@ -40,7 +40,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     if (!mayBeSigned(request.headers)) throw unauthorized();
     using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     const { shop, hasBodies } = await authenticate(shops, request.headers, body.bytes);
-    return await load.during(take(shop, hasBodies, body, keepOpen));
+    return await take(shop, hasBodies, body, keepOpen);
   };
 
   async function take(
@@ -54,10 +54,10 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
     if (records === undefined) {
       using _open = keepOpen();
-      return accepted(await largeBodies.apply(shop, body));
+      return accepted(await load.during(largeBodies.apply(shop, body)));
     }
     if (!(await bodyWriter.waitForBodies(shop, hasBodies))) throw new SdsError("unavailable", BODIES_WAIT);
-    const applied = await recordWriter.submit({ shop, records });
+    const applied = await load.during(recordWriter.submit({ shop, records }));
     if ("refused" in applied) throw badRecord(applied.refused);
     return accepted(applied.accepted);
   }
