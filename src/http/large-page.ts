@@ -39,20 +39,23 @@ export function createLargePages({
           `Too many large pages${whose} are not read by their clients. It is safe to try again.`,
         );
       }
-      const end = () => share[Symbol.dispose]();
-      // If the client went away before, nobody reads the stream, and nobody cancels it.
-      if (signal.aborted) end();
-      signal.addEventListener("abort", end, { once: true });
-      return respond(200, partsOf(page, sendingTimeoutMs, end), headers);
+      const parts = partsOf(page, { signal, timeoutMs: sendingTimeoutMs, onEnd: () => share[Symbol.dispose]() });
+      return respond(200, parts, headers);
     },
   };
 }
 
-/** @param onEnd is called when the last part was taken, or none will be any more */
+interface Sending {
+  /** Of the request: aborted when its client goes away. */
+  signal: AbortSignal;
+  timeoutMs: number;
+  /** Called when the last part was taken, or none will be any more. May be called twice. */
+  onEnd: () => void;
+}
+
 function partsOf(
   page: Uint8Array<ArrayBuffer>,
-  timeoutMs: number,
-  onEnd: () => void,
+  { signal, timeoutMs, onEnd }: Sending,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let sent = 0;
   let timer: Timer | undefined;
@@ -60,7 +63,7 @@ function partsOf(
     clearTimeout(timer);
     onEnd();
   }
-  return new ReadableStream({
+  const parts = new ReadableStream({
     start(controller) {
       timer = setTimeout(() => {
         onEnd();
@@ -76,4 +79,8 @@ function partsOf(
     },
     cancel: end,
   });
+  // If the client went away before, nobody reads the stream, and nobody cancels it. The timer would keep the page.
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  return parts;
 }

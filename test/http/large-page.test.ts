@@ -27,3 +27,19 @@ test("a client that reads a page too slowly is cut off, and its bytes count no m
   expect(status).toBe(200);
   client.destroy();
 });
+
+test.each(["before the answer", "after the answer"])(
+  "a page of a client that went away %s is let go at once",
+  async (when) => {
+    const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 1 });
+    const away = new AbortController();
+    const request = new Request("http://sds.example.test/", { signal: away.signal });
+    if (when === "before the answer") away.abort();
+    const answer = pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
+    away.abort();
+    expect(pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(200);
+    // A timer that is later has seen the time of the page pass: it would have ended the stream with an error.
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect((await answer.bytes()).length).toBe(PAGE_BYTES);
+  },
+);
