@@ -154,11 +154,13 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
   }
 
   /** Without the balancer's address, a sign-in link would lead to the node that started last. */
-  async function checkPublicUrl(): Promise<void> {
-    if (config.publicUrl !== null || store.nodes === null) return;
-    const alive = (await store.nodes.status()).nodes.filter(({ isAlive }) => isAlive);
-    if (alive.length > 1)
+  function checkPublicUrl(): void {
+    if (config.publicUrl === null && work.membership.nodes > 1)
       log.warn("several nodes serve this database: set SDS_PUBLIC_URL to the address of all of them");
+  }
+
+  function refuseStopped(): void {
+    if (stopped !== undefined) throw new SdsError("failed", "it was stopped while it started");
   }
 
   async function stop(): Promise<void> {
@@ -189,7 +191,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
     async start() {
       // A body that was interrupted is applied first, so that nobody sees half of it unless that takes long.
       await work.bodyWriter.resume();
-      if (stopped !== undefined) throw new SdsError("failed", "it was stopped before it listened");
+      refuseStopped();
       try {
         server.listen({ hostname: config.host, port: config.port });
       } catch (thrown) {
@@ -201,9 +203,10 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
       address = httpAddress(config.host, server.server?.port);
       store.nodes?.describe({ address: config.publicUrl ?? address, version });
       await work.membership.beat();
+      refuseStopped();
       for (const each of jobs) each.resume();
       await noteAddress(address);
-      await checkPublicUrl();
+      checkPublicUrl();
       return address;
     },
     stop() {

@@ -12,6 +12,8 @@ export interface Membership {
   owns(shopId: number): boolean;
   /** Whether this node does what concerns no single shop. */
   readonly leads: boolean;
+  /** How many nodes were alive at the last beat, this one included; 0 before the first one. */
+  readonly nodes: number;
   /**
    * Begins work for a shop that no other node may do at the same time: its partition is not handed over before the end.
    * @returns what ends it; undefined if this node may not begin it
@@ -35,6 +37,7 @@ export function soleMember(): Membership {
   return {
     owns: () => true,
     leads: true,
+    nodes: 1,
     hold: () => () => {},
     async beat() {},
     async leave() {},
@@ -65,15 +68,13 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   const held = new Map<number, number>();
   let isLeaving = false;
   let beating: Promise<void> = Promise.resolve();
-  let peers = "";
+  let alive: readonly string[] = [];
 
   const isOwn = (partition: number) => !isLeaving && leased.has(partition) && clock() < validUntil;
 
   async function exchange(): Promise<void> {
     const beganAt = clock();
-    const alive = await nodes.beat();
-    noteNodes(alive);
-    wanted = partitionsFor(nodes.id, alive);
+    noteNodes((await nodes.beat()).toSorted());
     const busy = new Set([...held].flatMap(([partition, count]) => (count > 0 ? [partition] : [])));
     const released = leased.difference(wanted.union(busy));
     const before = leased;
@@ -86,16 +87,21 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     if (leased.difference(before).size > 0) onGained();
   }
 
-  function noteNodes(alive: readonly string[]): void {
-    const now = alive.toSorted().join(" ");
-    if (now !== peers && peers !== "") log.info("the nodes of this database changed", { nodes: alive.length });
-    peers = now;
+  /** @param ids in order */
+  function noteNodes(ids: readonly string[]): void {
+    if (ids.length === alive.length && ids.every((id, index) => id === alive[index])) return;
+    if (alive.length > 0) log.info("the nodes of this database changed", { nodes: ids.length });
+    alive = ids;
+    wanted = partitionsFor(nodes.id, ids);
   }
 
   return {
     owns: (shopId) => isOwn(partitionOf(shopId)),
     get leads() {
       return isOwn(LEADING_PARTITION);
+    },
+    get nodes() {
+      return alive.length;
     },
     hold(shopId) {
       const partition = partitionOf(shopId);
