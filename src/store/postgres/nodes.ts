@@ -34,8 +34,11 @@ export async function checkLeases(tx: Queries, node: string, shopIds: readonly n
     throw new StoreError("conflict", new Error("another node has taken over the work for the shop"));
 }
 
-/** @param id of this node */
-export function nodeStore(db: Database, id: string): NodeStore {
+/**
+ * @param beats for what has to be quick: whoever waits there for long counts as dead
+ * @param id of this node
+ */
+export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
   let described = { address: "", version: "" };
 
   return {
@@ -46,7 +49,7 @@ export function nodeStore(db: Database, id: string): NodeStore {
     },
 
     async beat() {
-      const alive = await db.all<{ id: string }>(
+      const alive = await beats.all<{ id: string }>(
         `WITH own AS (
            INSERT INTO nodes (id, address, version, started_at, heartbeat_at)
            VALUES ($1::text, $2::text, $3::text, ${DATABASE_NOW}, ${DATABASE_NOW})
@@ -62,13 +65,13 @@ export function nodeStore(db: Database, id: string): NodeStore {
 
     async lease({ wanted, held, released }, leaseMs) {
       if (released.length > 0)
-        await db.run("UPDATE work_leases SET until = 0 WHERE node = $1::text AND partition = ANY($2::bigint[])", [
+        await beats.run("UPDATE work_leases SET until = 0 WHERE node = $1::text AND partition = ANY($2::bigint[])", [
           id,
           released,
         ]);
       const asked = [...wanted, ...held];
       if (asked.length === 0) return [];
-      const leased = await db.all<{ partition: number }>(
+      const leased = await beats.all<{ partition: number }>(
         `INSERT INTO work_leases AS lease (partition, node, until)
          SELECT asked, $1::text, ${DATABASE_NOW} + $3::bigint FROM unnest($2::bigint[]) AS asked ORDER BY asked
          ON CONFLICT (partition) DO UPDATE SET node = excluded.node, until = excluded.until,
@@ -82,8 +85,8 @@ export function nodeStore(db: Database, id: string): NodeStore {
     },
 
     async leave() {
-      await db.run("UPDATE work_leases SET until = 0 WHERE node = $1::text", [id]);
-      await db.run("DELETE FROM nodes WHERE id = $1::text", [id]);
+      await beats.run("UPDATE work_leases SET until = 0 WHERE node = $1::text", [id]);
+      await beats.run("DELETE FROM nodes WHERE id = $1::text", [id]);
     },
 
     async status() {

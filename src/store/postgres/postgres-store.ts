@@ -42,6 +42,8 @@ export interface PostgresOptions {
 
 const CONNECTIONS = 10;
 const DEADLINE_MS = 10_000;
+/** A node whose server says nothing must be able to try again before its leases end (src/cluster/membership.ts). */
+const BEAT_DEADLINE_MS = 2_000;
 const WAIT_MS = 5_000;
 const SLOW_DEADLINE_MS = 600_000;
 const UPGRADE_DEADLINE_MS = 3_600_000;
@@ -74,7 +76,8 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
       await migrate(upgrade, name).finally(() => upgrade.close());
     }
     // A node whose connections are all busy is not dead.
-    const beats = openConnections({ ...shared, connections: 1, deadlineMs });
+    const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
+    const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
     // What is stored about a person is searched for in all rows of a shop.
     const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
     return storeOf({ db, beats, slow }, await openOwnVault(db, masterKeyFile, random), options);
@@ -126,7 +129,7 @@ function storeOf(
     dataRequests: dataRequestStore(db),
     sessions: sessionStore(db),
     settingsPage: settingsPageStore(db, vault),
-    nodes: nodeStore(beats, node),
+    nodes: nodeStore({ beats, db }, node),
     async check() {
       await checkVersionStays(db);
       await db.run(
