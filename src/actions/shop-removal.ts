@@ -55,7 +55,8 @@ export function createShopRemover({ shops, membership, sleep, log }: Dependencie
           errors.push(thrown);
         }
       }
-      left = unfinished;
+      // Another node may have taken over some in the meantime.
+      left = unfinished.filter(({ id }) => membership.owns(id));
     }
     if (errors.length > 0) throw errors[0];
   }

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { createShopRemover, removeShop } from "../../src/actions/shop-removal.ts";
-import { soleMember } from "../../src/cluster/membership.ts";
 import { createLog } from "../../src/log.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { START, testApp } from "../support/app.ts";
@@ -24,9 +23,9 @@ async function shopsToRemove(...names: string[]) {
   const steps: number[] = [];
   const rests: number[] = [];
   const logged: string[] = [];
-  const remover = (beforeStep: (index: number) => void = () => {}) => {
+  const remover = (beforeStep: (index: number) => void = () => {}, isOwn: (index: number) => boolean = () => true) => {
     const made = createShopRemover({
-      membership: soleMember(),
+      membership: { owns: (id) => isOwn(ids.indexOf(id)) },
       shops: {
         removing: shops.removing,
         async removeSome(id) {
@@ -90,6 +89,14 @@ test("a shop whose step fails again and again does not hold up the removal of th
   await eventually(async () => (await all.shops.removing()).length === 1);
   expect((await all.shops.removing()).map(({ domain }) => domain)).toEqual(["alpha.myshopify.com"]);
   await eventually(() => all.logged.some((line) => line.includes("malformed")));
+});
+
+test("a shop that another node has taken over is left to it, also in the middle of a turn", async () => {
+  const all = await shopsToRemove("alpha", "beta");
+  await begun(all);
+  all.remover(undefined, (index) => index === 1 || all.steps.length === 0).wake();
+  await eventually(async () => (await all.shops.removing()).length === 1);
+  expect(all.steps.filter((index) => index === 0)).toEqual([0]);
 });
 
 test("a locked database ends the turn at once, because each try blocks the program", async () => {
