@@ -49,7 +49,8 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       const { changed, events, skipped } = await synchronizer.reconcile(shop);
       log.info("reconciled the mirror with the platform", { shop: shop.domain, changed, events, skipped });
     } catch (thrown) {
-      if (stopping) return;
+      // Another node may have taken over the shop, and reconciles it.
+      if (stopping || !membership.owns(shopId)) return;
       notBefore.set(shopId, clock() + RETRY_WAIT_MS);
       const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
       log.warn(message, { shopId, error: messageOf(thrown) });

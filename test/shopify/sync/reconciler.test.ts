@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { createLog } from "../../../src/log.ts";
+import { createReconciler } from "../../../src/shopify/sync/reconciler.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -77,6 +80,35 @@ test("a failed run is repeated after five minutes", async () => {
   all.test.clock.ms += 1;
   await all.runOnce();
   expect(await lastRun(all)).toBeDefined();
+});
+
+test("a run that ends because another node has taken over the shop is no failure", async () => {
+  const all = await loaded();
+  all.test.clock.ms += HOUR_MS;
+  const { shops, connections, syncs } = all.test.app.store;
+  const logged: string[] = [];
+  let isOwn = true;
+  let runs = 0;
+  const reconciler = createReconciler({
+    shops,
+    connections,
+    syncs,
+    synchronizer: {
+      async reconcile() {
+        runs += 1;
+        isOwn = false;
+        throw new StoreError("conflict", new Error("another node has taken over the work for the shop"));
+      },
+    },
+    membership: { owns: () => isOwn },
+    now: all.test.clock.now,
+    clock: all.test.clock.now,
+    log: createLog("debug", { write: (text) => logged.push(text) }, all.test.clock.now),
+  });
+  await reconciler.runOnce();
+  isOwn = true;
+  await reconciler.runOnce();
+  expect([runs, logged]).toEqual([2, []]);
 });
 
 test("a failure of the database is logged, and the next round goes on", async () => {
