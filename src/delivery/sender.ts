@@ -115,9 +115,12 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     try {
       const { recorded, claimed, claimMs } = await recordAndClaim(ended);
       for (const result of recorded) logFailure(result);
-      if (!settings.isShared || claimMs <= LONGEST_CLAIM_MS) for (const claim of claimed) launch(claim);
-      else if (claimed.length > 0)
-        log.warn("deliveries are attempted later, because the database took long", { count: claimed.length, claimMs });
+      const isLate = settings.isShared && claimMs > LONGEST_CLAIM_MS;
+      // An attempt that runs goes on in any case, and needs its new lease to be recorded.
+      const launched = isLate ? claimed.filter(({ id }) => claims.has(id)) : claimed;
+      for (const claim of launched) launch(claim);
+      const count = claimed.length - launched.length;
+      if (count > 0) log.warn("deliveries are attempted later, because the database took long", { count, claimMs });
       if (limiter.heldBack && claimed.length > 0) loop.wake();
     } catch (thrown) {
       results = [...ended, ...results];

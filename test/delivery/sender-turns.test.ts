@@ -368,6 +368,34 @@ describe("a process that stood still", () => {
     expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
   });
 
+  test("goes on with an attempt that runs, under the lease that it claimed late", async () => {
+    const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
+    let ahead = 0;
+    performance.now = () => START + ahead;
+    const shop = await addShop("a", 2);
+    await wake();
+    newAttempts()[0]?.end();
+    await settle();
+    const [running] = newAttempts();
+    // The lease ends.
+    clock.ms += 60_000;
+    const { turn } = deliveries;
+    deliveries.turn = async (...args) => {
+      const answer = await turn(...args);
+      ahead += 3_000;
+      return answer;
+    };
+    await wake();
+    deliveries.turn = turn;
+    expect(newAttempts()).toEqual([]);
+    running?.end();
+    await settle();
+    expect(await log(shop)).toMatchObject([
+      { status: "delivered", attempts: 1 },
+      { status: "delivered", attempts: 1 },
+    ]);
+  });
+
   test.each([
     ["a clock that is ahead by as much as nodes may differ", 4_000, 0],
     ["a clock that was ahead by more", 20_000, 1],
