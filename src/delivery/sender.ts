@@ -137,7 +137,8 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     const began = performance.now();
     const leaseEndsAt = now() + settings.timeoutMs + leaseMarginMs;
     // What another process attempts counts too: for a while, two may believe that a shop is theirs.
-    const limits = new Map(due.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
+    const shared = due.filter(({ shopId }) => shares.has(shopId));
+    const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
     const answer = await deliveries.turn(ended, shares, at, leaseEndsAt, settings.waitsMs, limits);
     return { ...answer, claimMs: Math.round(performance.now() - began) };
   }
