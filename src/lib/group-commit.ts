@@ -95,19 +95,22 @@ export function createGroupCommit<I, O>({
   /** The first items that may be committed now, as many as one commit takes. */
   function takeGroup(): Submitted<I, O>[] {
     const locked = [...commits.values()].reduce((all, keys) => all.union(keys), new Set<unknown>());
-    const isLocked = (item: I) => overtaking !== undefined && locked.size > 0 && locked.has(overtaking.keyOf(item));
+    const isLocked = (item: I) => locked.size > 0 && locked.has(overtaking?.keyOf(item));
     const group: Submitted<I, O>[] = [];
+    const kept: Submitted<I, O>[] = [];
     let size = 0;
     let index = 0;
     for (; index < queue.length; index += 1) {
       const submitted = queue[index] as Submitted<I, O>;
-      if (isLocked(submitted.item)) continue;
+      if (isLocked(submitted.item)) {
+        kept.push(submitted);
+        continue;
+      }
       size += sizeOf(submitted.item);
       if (group.length > 0 && size > maxSize) break;
       group.push(submitted);
     }
-    const taken = new Set(group);
-    queue.splice(0, index, ...queue.slice(0, index).filter((submitted) => !taken.has(submitted)));
+    queue.splice(0, index, ...kept);
     return group;
   }
 
