@@ -1,4 +1,5 @@
 import { messageOf } from "../domain/error.ts";
+import { createSlots } from "../lib/slots.ts";
 import type { NodeStatus } from "../store/nodes.ts";
 import type { Store } from "../store/store.ts";
 
@@ -17,9 +18,7 @@ export interface ShopWork {
 }
 
 export interface ServiceStatus {
-  /** Whether a `serve` answers. */
-  serving: boolean;
-  /** Why not, where that is known. */
+  /** Why no `serve` answers; null if one does. */
   reason: string | null;
   shops: ShopWork[];
   /** null for a database that only one machine can use. */
@@ -32,6 +31,8 @@ interface Dependencies {
 }
 
 const HEALTH_TIMEOUT_MS = 2_000;
+/** How many shops are looked at at once. */
+const SHOPS_AT_ONCE = 10;
 
 /** Shows whether the service runs, and the work of each shop. */
 export async function serviceStatus({ store, fetch }: Dependencies): Promise<ServiceStatus> {
@@ -42,9 +43,10 @@ export async function serviceStatus({ store, fetch }: Dependencies): Promise<Ser
       : cluster.nodes.some(({ isAlive }) => isAlive)
         ? null
         : "no node is alive";
-  const shops: ShopWork[] = [];
-  for (const shop of await store.shops.list()) shops.push(await workOf(store, shop));
-  return { serving: reason === null, reason, shops, cluster };
+  const slots = createSlots(SHOPS_AT_ONCE);
+  const listed = await store.shops.list();
+  const shops = await Promise.all(listed.map((shop) => slots.run(() => workOf(store, shop))));
+  return { reason, shops, cluster };
 }
 
 async function whyNotServing(address: string | undefined, fetch: Dependencies["fetch"]): Promise<string | null> {

@@ -25,9 +25,9 @@ export function addStatusCommand(program: Command): void {
     });
 }
 
-function jsonOf({ serving, shops, cluster }: ServiceStatus, engine: string) {
+function jsonOf({ reason, shops, cluster }: ServiceStatus, engine: string) {
   return {
-    serving,
+    serving: reason === null,
     version,
     engine,
     shops: shops.map(shopEntry),
