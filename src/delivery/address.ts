@@ -14,22 +14,20 @@ export type CheckedEndpoint =
 /**
  * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address
  * of a name refuses the endpoint. Send the request to one of the returned addresses: another look-up could differ.
+ * @param parse such as one that remembers what it parsed
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
-export async function checkEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
-  const parsed = parseEndpoint(text, allow);
+export async function checkEndpoint(
+  text: string,
+  resolve: Resolve,
+  allow: EgressAllow,
+  parse = parseEndpoint,
+): Promise<CheckedEndpoint> {
+  const parsed = parse(text, allow);
   return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, allow);
 }
 
-/**
- * Looks up the addresses of a parsed endpoint and checks them, as `checkEndpoint` does.
- * @throws SdsError as `checkEndpoint`
- */
-export async function checkAddresses(
-  endpoint: Endpoint,
-  resolve: Resolve,
-  allow: EgressAllow,
-): Promise<CheckedEndpoint> {
+async function checkAddresses(endpoint: Endpoint, resolve: Resolve, allow: EgressAllow): Promise<CheckedEndpoint> {
   const addresses = endpoint.isAddress ? [endpoint.host] : await lookUp(endpoint.host, resolve);
   if (addresses.length === 0) return { unresolved: `the name ${endpoint.host} does not resolve` };
   for (const address of addresses) {

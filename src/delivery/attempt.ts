@@ -5,7 +5,7 @@ import { SdsError } from "../domain/error.ts";
 import { remembering } from "../lib/remembering.ts";
 import { createTimeLimit, type TimeLimit } from "../lib/time-limit.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
-import { type CheckedEndpoint, checkAddresses, type Resolve } from "./address.ts";
+import { type CheckedEndpoint, checkEndpoint, type Resolve } from "./address.ts";
 import type { Connect } from "./connector.ts";
 
 export interface AttemptSettings {
@@ -38,10 +38,6 @@ export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome
 export function createWebhookAttempt(settings: AttemptSettings, connect: Connect): WebhookAttempt {
   // Only what the text says. The addresses are checked at every attempt.
   const parse = remembering(REMEMBERED_URLS, (url) => parseEndpoint(url, settings.allow));
-  const check = async (url: string, resolve: Resolve): Promise<CheckedEndpoint> => {
-    const parsed = parse(url);
-    return "refused" in parsed ? parsed : checkAddresses(parsed.endpoint, resolve, settings.allow);
-  };
   return async (request) => {
     const limit = createTimeLimit(settings.timeoutMs);
     let resolving: string | undefined;
@@ -52,7 +48,7 @@ export function createWebhookAttempt(settings: AttemptSettings, connect: Connect
       return addresses;
     };
     try {
-      const checked = await check(request.url, resolve);
+      const checked = await checkEndpoint(request.url, resolve, settings.allow, parse);
       return { ...(await send(request, checked, connect, limit)), timedOut: false };
     } catch (thrown) {
       if (thrown instanceof SdsError) throw thrown;
