@@ -32,13 +32,11 @@ export interface Clients {
 export function createClients(trustedProxies: Networks): Clients {
   const trusted = [...LOOPBACK, ...trustedProxies.map(unmapped)];
   const isTrusted = (address: Address | undefined) => address !== undefined && isWithin(address, trusted);
-  /** A request without a socket comes from this process itself. */
-  const isTrustedPeer = (peer: string | undefined) => peer === undefined || isTrusted(parse(peer));
 
   return {
     networkOf({ headers }, peer) {
       let client = peer === undefined ? undefined : parse(peer);
-      if (!isTrustedPeer(peer)) return networkOf(client);
+      if (peer !== undefined && !isTrusted(client)) return networkOf(client);
       // Each proxy adds its own client at the end. What stands before the first address that is no proxy of ours can be
       // anything. Where a proxy has written something else, the client is counted as that proxy.
       const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
@@ -53,7 +51,9 @@ export function createClients(trustedProxies: Networks): Clients {
 
     isSecure({ headers, url }, peer) {
       const forwarded = headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
-      return url.startsWith("https:") || (isTrustedPeer(peer) && forwarded === "https");
+      // A request without a socket comes from this process itself.
+      const isTrustedPeer = peer === undefined || isTrusted(parse(peer));
+      return url.startsWith("https:") || (isTrustedPeer && forwarded === "https");
     },
   };
 }
