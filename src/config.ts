@@ -129,14 +129,22 @@ function readDatabaseUrl(env: Environment): string | null {
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
   if (url !== undefined && file !== undefined)
     throw new SdsError("invalid", "set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
-  if (file === undefined) return url ?? null;
+  return file === undefined ? (url ?? null) : readAddressFile("SDS_DATABASE_URL_FILE", file);
+}
+
+/**
+ * The address of a database that is in a file, because it may hold a password.
+ * @param name what names the file, for messages
+ * @throws SdsError `invalid`
+ */
+export function readAddressFile(name: string, file: string): string {
   let text: string;
   try {
     text = readFileSync(file, "utf8").trim();
   } catch (thrown) {
-    throw new SdsError("invalid", `SDS_DATABASE_URL_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw new SdsError("invalid", `${name} cannot be read: ${messageOf(thrown)}`, { cause: thrown });
   }
-  if (text === "") throw new SdsError("invalid", `SDS_DATABASE_URL_FILE ${file} is empty`);
+  if (text === "") throw new SdsError("invalid", `${name} ${file} is empty`);
   return text;
 }
 

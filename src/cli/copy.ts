@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { readCopyTarget } from "../config.ts";
-import { messageOf, SdsError } from "../domain/error.ts";
+import { readAddressFile, readCopyTarget } from "../config.ts";
+import { SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { printable } from "../log.ts";
 import { copyStore } from "../store/open-store.ts";
@@ -61,14 +60,9 @@ async function copy({ to, toFile, json }: Options, command: Command): Promise<vo
     );
 }
 
-/** @throws SdsError `invalid`, `not_found` */
+/** @throws SdsError `invalid` */
 function targetText(to: string | undefined, file: string | undefined): string {
   if ((to === undefined) === (file === undefined))
     throw new SdsError("invalid", "say where to copy: --to URL or --to-file FILE");
-  if (file === undefined) return (to ?? "").trim();
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (thrown) {
-    throw new SdsError("invalid", `--to-file cannot be read: ${messageOf(thrown)}`, { cause: thrown });
-  }
+  return file === undefined ? (to ?? "").trim() : readAddressFile("--to-file", file);
 }
