@@ -21,6 +21,9 @@ const MAX_IDLE_MS = 800;
 /** The server ends connections to a node that is gone after a minute, instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 
+/** A connection on which nothing arrives for so long is of no use, also where a statement may take longer. */
+const LONGEST_SILENCE_MS = 10_000;
+
 /** What each transaction needs, by the names of the server's settings: its own limits, in milliseconds. */
 export function neededSettings(deadlineMs: number): Record<string, string> {
   const lockMs = Math.ceil(deadlineMs * 0.4);
@@ -35,7 +38,7 @@ export function neededSettings(deadlineMs: number): Record<string, string> {
 
 /** What a connection is told when it begins. */
 export function connectionSettings({ address, deadlineMs }: ConnectionOptions): Record<string, string> {
-  const keepalive = address.socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(deadlineMs) };
+  const keepalive = address.socketPath === null && { ...KEEPALIVE, tcp_user_timeout: String(silenceMsOf(deadlineMs)) };
   return { application_name: "sds", ...neededSettings(deadlineMs), ...keepalive };
 }
 
@@ -52,11 +55,15 @@ export function connect(options: ConnectionOptions): SQL {
     tls: tls ?? false,
     max: 1,
     idleTimeout: 0,
-    connectionTimeout: deadlineMs / 2 / 1_000,
+    connectionTimeout: silenceMsOf(deadlineMs) / 2 / 1_000,
     prepare: !isPooled,
     // A pooler refuses what it does not know.
     ...(!isPooled && { connection: connectionSettings(options) }),
   } as SQL.Options);
+}
+
+function silenceMsOf(deadlineMs: number): number {
+  return Math.min(deadlineMs, LONGEST_SILENCE_MS);
 }
 
 /** Begins a transaction. Behind a pooler it sets what it needs, which ends with the transaction. */
