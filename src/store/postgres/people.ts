@@ -4,7 +4,9 @@ import type { Database } from "./database.ts";
 
 type Part = "customer" | "subscription" | "order" | "reward" | "cancel_flow" | "delivery" | "inbox";
 
-/** A stored text. Only deliveries have id and kind, and only bodies a topic and a time. */
+/**
+ * A stored text. Only deliveries have a kind, items of the inbox have no id, and only bodies have a topic and a time.
+ */
 interface Found {
   part: Part;
   text: string;
