@@ -3,7 +3,7 @@ import { StoreError } from "../store-error.ts";
 import { beginText, type ConnectionOptions, connect } from "./connect.ts";
 import { createConnectionPool } from "./connection-pool.ts";
 import { createDeadline } from "./deadline.ts";
-import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf } from "./errors.ts";
+import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf, wasIdleTooLong } from "./errors.ts";
 import { type Queries, queriesOf, send } from "./queries.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
@@ -95,8 +95,8 @@ export function openConnections(options: DatabaseOptions): Database {
     }
   }
 
-  /** Nothing was sent, or nothing can be written there. */
-  const isUndone = (thrown: unknown) => isUnreachable(thrown) || isReadOnly(thrown);
+  /** Nothing was sent, nothing can be written there, or the server ended the transaction before its COMMIT. */
+  const isUndone = (thrown: unknown) => isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
 
   async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = () => false): Promise<T> {
     let last: Transaction<T> | undefined;

@@ -37,6 +37,11 @@ export function isReadOnly(thrown: unknown): boolean {
   return sqlState(thrown) === "25006";
 }
 
+/** Whether the server ended a transaction in which nothing happened for too long, whatever was sent afterwards. */
+export function wasIdleTooLong(thrown: unknown): boolean {
+  return sqlState(thrown) === "25P03";
+}
+
 /** Whether the connection is gone: the network, a server that stops (57P01, 57P02), a session that it ended. */
 export function isConnectionLost(thrown: unknown): boolean {
   if (isUnreachable(thrown)) return true;
