@@ -32,6 +32,9 @@ interface Loaded {
   reads: Map<number, Map<string, StoredRead>>;
 }
 
+/** How long a redaction may take between its statements. */
+const REDACTING_MS = 4_000;
+
 /** @param node the id of this process */
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
@@ -47,6 +50,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
     const [{ shops, reads }] = await together([
       load(tx, submissions, (keys) => texts.read(tx, keys, searches)),
       checkLeases(tx, node, worked),
+      ...(searches.length > 0 ? [allowIdle(tx)] : []),
     ]);
     const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
     await write(tx, plan.changes, reads, now);
@@ -133,6 +137,11 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
       });
     },
   };
+}
+
+/** Lets the transaction rest while all texts about people are redacted, which can take seconds. */
+async function allowIdle(tx: Queries): Promise<void> {
+  await tx.run("SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", [String(REDACTING_MS)]);
 }
 
 /**
