@@ -1,6 +1,6 @@
 import type { IntakeBodyStore } from "../intake-bodies.ts";
 import { StoreError } from "../store-error.ts";
-import type { Database, Queries } from "./database.ts";
+import { type Database, type Queries, together } from "./database.ts";
 import { ALIVE_NODES } from "./nodes.ts";
 import { lockServed } from "./shop-ids.ts";
 
@@ -26,35 +26,39 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
 
     async add(shopId, number, parts) {
       await db.transaction(async (tx) => {
-        // Before the parts get their numbers: a redaction takes what has higher ones for new.
-        await lockServed(tx, [shopId]);
-        // It waits for a removal of the body, and lets several processes add parts.
-        const body = await tx.get(
-          "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR KEY SHARE",
-          [shopId, number],
-        );
+        const [, body] = await together([
+          // Before the parts get their numbers: a redaction takes what has higher ones for new.
+          lockServed(tx, [shopId]),
+          // It waits for a removal of the body, and lets several processes add parts.
+          tx.get(
+            "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR KEY SHARE",
+            [shopId, number],
+          ),
+          tx.run(
+            `INSERT INTO intake_parts (shop_id, body, records)
+             SELECT $1::bigint, $2::bigint, records FROM unnest($3::text[]) WITH ORDINALITY AS new (records, place)
+             ORDER BY place`,
+            [shopId, number, parts],
+          ),
+        ]);
         if (body === undefined) throw new StoreError("conflict", new Error("the body was removed"));
-        await tx.run(
-          `INSERT INTO intake_parts (shop_id, body, records)
-           SELECT $1::bigint, $2::bigint, records FROM unnest($3::text[]) WITH ORDINALITY AS new (records, place)
-           ORDER BY place`,
-          [shopId, number, parts],
-        );
       });
     },
 
     async complete(shopId, number, parts) {
       return db.transaction(async (tx) => {
-        // It waits for a removal of the body that is just beginning, and then sees what is left of the parts.
-        await tx.get(
-          "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR NO KEY UPDATE",
-          [shopId, number],
-        );
-        const completed = await tx.run(
-          `UPDATE intake_bodies SET complete = true WHERE shop_id = $1::bigint AND number = $2::bigint
-             AND $3::bigint = (SELECT count(*) FROM intake_parts WHERE shop_id = $1::bigint AND body = $2::bigint)`,
-          [shopId, number, parts],
-        );
+        const [, completed] = await together([
+          // It waits for a removal of the body that is just beginning. The next statement sees which parts are left.
+          tx.get(
+            "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR NO KEY UPDATE",
+            [shopId, number],
+          ),
+          tx.run(
+            `UPDATE intake_bodies SET complete = true WHERE shop_id = $1::bigint AND number = $2::bigint
+               AND $3::bigint = (SELECT count(*) FROM intake_parts WHERE shop_id = $1::bigint AND body = $2::bigint)`,
+            [shopId, number, parts],
+          ),
+        ]);
         return completed > 0;
       });
     },
