@@ -80,7 +80,7 @@ function addRows(db: Database): void {
 
 async function signIn(): Promise<string> {
   const token = newToken(random);
-  await app.store.sessions.addLink(shop.id, hashToken(token), Date.now(), Date.now() + LINK_LIFE_MS);
+  await app.store.sessions.addLink(shop.id, hashToken(token), Date.now() + LINK_LIFE_MS);
   const opened = await app.handle(new Request(`http://sds/admin/sign-in?token=${token}`));
   return opened.headers.get("set-cookie")?.split(";")[0] ?? "";
 }

@@ -28,7 +28,7 @@ export async function createSignInLink(
   const token = newToken(random);
   const expiresAt = now + LINK_LIFE_MS;
   const base = publicUrl ?? (await sessions.address()) ?? configuredUrl;
-  await sessions.addLink(shop.id, hashToken(token), now, expiresAt);
+  await sessions.addLink(shop.id, hashToken(token), expiresAt);
   return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
 }
 

@@ -2,7 +2,7 @@ import type { Shop } from "../domain/shop.ts";
 
 /** Who may open the settings page. Of tokens only the SHA-256 is stored. Times in epoch milliseconds. */
 export interface SessionStore {
-  addLink(shopId: number, hash: Uint8Array, now: number, expiresAt: number): Promise<void>;
+  addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
   /** Uses a sign-in link up and begins a session with it. @returns false for a link that is unknown, used or expired */
   begin(link: Uint8Array, session: Uint8Array, now: number, expiresAt: number): Promise<boolean>;
   /** The shop of a session. Reads the database each time, because any process may end it. */

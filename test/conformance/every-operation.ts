@@ -196,7 +196,7 @@ async function receive(store: Store, shop: Shop): Promise<void> {
 async function signIn(store: Store, shop: Shop): Promise<void> {
   const { sessions } = store;
   const [link, session] = [hashToken("link"), hashToken("session")];
-  await sessions.addLink(shop.id, link, START, START + 1);
+  await sessions.addLink(shop.id, link, START + 1);
   await sessions.begin(link, session, START, START + 1);
   await sessions.find(session, START);
   await store.settingsPage.useForm(session, hashToken("form"));

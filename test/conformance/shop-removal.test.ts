@@ -35,8 +35,8 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   const name = shop.domain;
   await chooseAllEvents(store, shop);
   await store.keys.add(shop.id, apiKey(name), hashKey(name));
-  await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START, START + 1_000);
-  await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START, START + 1_000);
+  await store.sessions.addLink(shop.id, hashKey(`link ${name}`), START + 1_000);
+  await store.sessions.addLink(shop.id, hashKey(`used ${name}`), START + 1_000);
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
   await store.syncs.save(shop.id, "full", run);
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
@@ -219,7 +219,7 @@ for (const engine of engines()) {
       expect(missing).toMatchObject(missing.map(() => ({ name: "SdsError", code: "not_found" })));
       const refused = await failures([
         keys.add(id, apiKey("new"), hashKey("new")),
-        sessions.addLink(id, hashKey("new link"), START, START + 10),
+        sessions.addLink(id, hashKey("new link"), START + 10),
         connections.connect(id, "token", TOKENS, [], START),
         syncs.save(id, "full", run),
         syncs.complete(id, "full", START, 0, START),

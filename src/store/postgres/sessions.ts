@@ -7,19 +7,12 @@ const ADDRESS = "address";
 
 export function sessionStore(db: Database): SessionStore {
   return {
-    async addLink(shopId, hash, now, expiresAt) {
-      await db.transaction((tx) =>
-        together([
-          // Expired links and sessions are removed here: links are rarely made.
-          tx.run("DELETE FROM admin_links WHERE expires_at <= $1::bigint", [now]),
-          tx.run("DELETE FROM admin_sessions WHERE expires_at <= $1::bigint", [now]),
-          tx.run("INSERT INTO admin_links (hash, shop_id, expires_at) VALUES ($1::bytea, $2::bigint, $3::bigint)", [
-            hash,
-            shopId,
-            expiresAt,
-          ]),
-        ]),
-      );
+    async addLink(shopId, hash, expiresAt) {
+      await db.run("INSERT INTO admin_links (hash, shop_id, expires_at) VALUES ($1::bytea, $2::bigint, $3::bigint)", [
+        hash,
+        shopId,
+        expiresAt,
+      ]);
     },
 
     async begin(link, session, now, expiresAt) {

@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, lte } from "drizzle-orm";
+import { and, eq, gt, isNull } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { SessionStore } from "../sessions.ts";
 import { adminLinks, adminSessions, meta, shops } from "./schema.ts";
@@ -7,18 +7,10 @@ const ADDRESS = "address";
 
 export function sessionStore(db: BunSQLiteDatabase): SessionStore {
   return {
-    async addLink(shopId, hash, now, expiresAt) {
-      db.transaction(
-        (tx) => {
-          // Expired links and sessions are removed here: links are rarely made.
-          tx.delete(adminLinks).where(lte(adminLinks.expiresAt, now)).run();
-          tx.delete(adminSessions).where(lte(adminSessions.expiresAt, now)).run();
-          tx.insert(adminLinks)
-            .values({ hash: Buffer.from(hash), shopId, expiresAt })
-            .run();
-        },
-        { behavior: "immediate" },
-      );
+    async addLink(shopId, hash, expiresAt) {
+      db.insert(adminLinks)
+        .values({ hash: Buffer.from(hash), shopId, expiresAt })
+        .run();
     },
 
     async begin(link, session, now, expiresAt) {
