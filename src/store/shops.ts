@@ -10,6 +10,11 @@ interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
+/** What the sealed intake secret of a shop is for. */
+export function intakePurpose(domain: string): string {
+  return `intake ${domain}`;
+}
+
 /** It is read at once, because every post needs it. */
 export interface IntakeSecret {
   shop: Shop;

@@ -1,5 +1,5 @@
 import type { ConnectionKind, Tokens } from "../../domain/connection.ts";
-import type { ConnectionStore } from "../connections.ts";
+import { type ConnectionStore, tokensPurpose } from "../connections.ts";
 import type { Vault } from "../vault.ts";
 import type { Database } from "./database.ts";
 
@@ -13,8 +13,7 @@ interface StoredConnection {
 }
 
 export function connectionStore(db: Database, vault: Vault): ConnectionStore {
-  const purpose = (shopId: number) => `tokens ${shopId}`;
-  const seal = (shopId: number, tokens: Tokens) => vault.seal(JSON.stringify(tokens), purpose(shopId));
+  const seal = (shopId: number, tokens: Tokens) => vault.seal(JSON.stringify(tokens), tokensPurpose(shopId));
 
   return {
     async find(shopId) {
@@ -40,7 +39,7 @@ export function connectionStore(db: Database, vault: Vault): ConnectionStore {
         shopId,
       ]);
       if (found === undefined) return undefined;
-      return JSON.parse(await vault.openOften(found.sealed, purpose(shopId))) as Tokens;
+      return JSON.parse(await vault.openOften(found.sealed, tokensPurpose(shopId))) as Tokens;
     },
 
     async connect(shopId, kind, tokens, scopes, now) {

@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import { beingRemoved, type Shop, type ShopSettings } from "../../domain/shop.ts";
-import type { ShopStore } from "../shops.ts";
+import { intakePurpose, type ShopStore } from "../shops.ts";
 import type { Vault } from "../vault.ts";
 import type { Database } from "./database.ts";
 import { shopRemoval } from "./shop-removal.ts";
@@ -10,7 +10,6 @@ const COLUMNS = 'id::float8 AS id, domain, plan, currency, created_at::float8 AS
 const IS_SERVED = "removal_started_at IS NULL";
 
 export function shopStore(db: Database, vault: Vault, random: (bytes: number) => Uint8Array): ShopStore {
-  const purpose = (domain: string) => `intake ${domain}`;
   const byDomain = (domain: string) =>
     db.get<Shop>(`SELECT ${COLUMNS} FROM shops WHERE domain = $1::text AND ${IS_SERVED}`, [domain]);
 
@@ -18,7 +17,7 @@ export function shopStore(db: Database, vault: Vault, random: (bytes: number) =>
     ...shopRemoval(db),
 
     async add({ domain, plan, currency, planFixed = false }, now) {
-      const sealed = await vault.seal(`intake_${random(32).toBase64()}`, purpose(domain));
+      const sealed = await vault.seal(`intake_${random(32).toBase64()}`, intakePurpose(domain));
       const added = await db.get<Shop>(
         `WITH shop AS (
            INSERT INTO shops (domain, plan, currency, intake_secret, created_at, plan_fixed)
@@ -107,7 +106,7 @@ export function shopStore(db: Database, vault: Vault, random: (bytes: number) =>
       );
       if (found === undefined) return undefined;
       const { sealed, hasBodies, ...shop } = found;
-      return { shop, secret: await vault.openOften(sealed, purpose(domain)), hasBodies };
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)), hasBodies };
     },
   };
 }

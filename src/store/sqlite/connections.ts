@@ -1,12 +1,11 @@
 import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { Tokens } from "../../domain/connection.ts";
-import type { ConnectionStore } from "../connections.ts";
+import { type ConnectionStore, tokensPurpose } from "../connections.ts";
 import type { Vault } from "../vault.ts";
 import { connections } from "./schema.ts";
 
 export function connectionStore(db: BunSQLiteDatabase, vault: Vault): ConnectionStore {
-  const purpose = (shopId: number) => `tokens ${shopId}`;
   // Prepared, because every query to the platform reads it.
   const byShop = db
     .select()
@@ -15,7 +14,7 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     .prepare();
   const of = (shopId: number) => byShop.get({ shopId });
   const seal = async (shopId: number, tokens: Tokens) =>
-    Buffer.from(await vault.seal(JSON.stringify(tokens), purpose(shopId)));
+    Buffer.from(await vault.seal(JSON.stringify(tokens), tokensPurpose(shopId)));
 
   return {
     async find(shopId) {
@@ -44,7 +43,7 @@ export function connectionStore(db: BunSQLiteDatabase, vault: Vault): Connection
     async tokens(shopId) {
       const found = of(shopId);
       if (found === undefined) return undefined;
-      return JSON.parse(await vault.openOften(found.sealed, purpose(shopId))) as Tokens;
+      return JSON.parse(await vault.openOften(found.sealed, tokensPurpose(shopId))) as Tokens;
     },
 
     async connect(shopId, kind, tokens, scopes, now) {

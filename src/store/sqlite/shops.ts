@@ -3,7 +3,7 @@ import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { beingRemoved, type Shop } from "../../domain/shop.ts";
-import type { ShopStore } from "../shops.ts";
+import { intakePurpose, type ShopStore } from "../shops.ts";
 import type { Vault } from "../vault.ts";
 import { shops } from "./schema.ts";
 import { shopRemoval } from "./shop-removal.ts";
@@ -51,14 +51,13 @@ export function shopStore(
        EXISTS (SELECT 1 FROM intake_bodies WHERE shop_id = +shops.id AND complete = 1) AS hasBodies
      FROM shops WHERE domain = ? AND removal_started_at IS NULL`,
   );
-  const purpose = (domain: string) => `intake ${domain}`;
 
   return {
     ...shopRemoval(raw),
 
     async add(shop, now) {
       const secret = `intake_${random(32).toBase64()}`;
-      const intakeSecret = Buffer.from(await vault.seal(secret, purpose(shop.domain)));
+      const intakeSecret = Buffer.from(await vault.seal(secret, intakePurpose(shop.domain)));
       const added = db
         .insert(shops)
         .values({ ...shop, intakeSecret, createdAt: now })
@@ -115,7 +114,7 @@ export function shopStore(
       const found = withSecret.get(domain);
       if (found === null) return undefined;
       const { sealed, hasBodies, ...shop } = found;
-      return { shop, secret: await vault.openOften(sealed, purpose(domain)), hasBodies: hasBodies === 1 };
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)), hasBodies: hasBodies === 1 };
     },
   };
 }
