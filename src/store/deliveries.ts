@@ -1,4 +1,4 @@
-import type { DeliveryKind, DeliveryStatus, Outcome, Pace } from "../domain/delivery.ts";
+import { DELIVERY_KINDS, type DeliveryKind, type DeliveryStatus, type Outcome, type Pace } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { ShopRef } from "../domain/shop.ts";
 
@@ -137,4 +137,9 @@ export interface DeliveryStore {
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /** Forgets what was delivered before a time, in steps. The next call finishes what is left. Dead deliveries stay. */
   prune(before: number): Promise<void>;
+}
+
+/** The kinds of deliveries that are asked for. @param kind undefined for all */
+export function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
+  return kind === undefined ? DELIVERY_KINDS : [kind];
 }

@@ -99,9 +99,7 @@ export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): 
         ? "both databases are SQLite: use sds backup and sds restore"
         : "both databases are PostgreSQL: use its own tools, such as pg_dump",
     );
-  const [fromPlace, toPlace] = [from, to].map((place) =>
-    "folder" in place ? place : parseServerAddress(place.url, place.passwordFile),
-  ) as [ServerAddress | { folder: string }, ServerAddress | { folder: string }];
+  const [fromPlace, toPlace] = [placeOf(from), placeOf(to)];
   const source =
     "folder" in fromPlace
       ? await openSqliteSource(fromPlace.folder)
@@ -120,4 +118,8 @@ export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): 
   } finally {
     await source.close();
   }
+}
+
+function placeOf(place: Place): { folder: string } | ServerAddress {
+  return "folder" in place ? place : parseServerAddress(place.url, place.passwordFile);
 }

@@ -6,7 +6,7 @@ import { openConnections } from "./database.ts";
 import { beginLong } from "./long-transaction.ts";
 import { checkVersion, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { noData } from "./postgres-store.ts";
+import { DEADLINE_MS, noData, UPGRADE_DEADLINE_MS } from "./postgres-store.ts";
 import { checkServer } from "./server-check.ts";
 import { startError } from "./start-errors.ts";
 
@@ -17,9 +17,6 @@ export interface Opening {
   now: () => number;
   sleep: (ms: number) => Promise<void>;
 }
-
-const DEADLINE_MS = 10_000;
-const UPGRADE_DEADLINE_MS = 3_600_000;
 
 /**
  * Opens a database to copy it as it is at one moment; nobody can write to it until it is closed.

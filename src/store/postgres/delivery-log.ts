@@ -1,8 +1,8 @@
-import { afterRetryByHand, DELIVERY_KINDS, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
+import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
-import type { Delivery, DeliveryDetails, DeliveryStore } from "../deliveries.ts";
+import { type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../deliveries.ts";
 import { StoreError } from "../store-error.ts";
 import { type Database, together } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
@@ -138,10 +138,6 @@ export function deliveryLog(
 
 function notFound(id: string): SdsError {
   return new SdsError("not_found", `there is no delivery ${id}`);
-}
-
-function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
-  return kind === undefined ? DELIVERY_KINDS : [kind];
 }
 
 /** A step of retrying all dead deliveries. */

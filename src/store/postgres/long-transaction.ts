@@ -1,4 +1,4 @@
-import { SdsError } from "../../domain/error.ts";
+import { messageOf, SdsError } from "../../domain/error.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { connect } from "./connect.ts";
 import type { Parameter } from "./database.ts";
@@ -69,9 +69,8 @@ export async function beginLong(address: ServerAddress, mode: string): Promise<L
 function copyError(name: string, thrown: unknown): SdsError {
   if (thrown instanceof SdsError) return thrown;
   if (sqlState(thrown) === "55P03") return serverInUse(name, thrown);
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
   const how = isConnectionLost(thrown) ? "the connection was lost" : "it cannot be used";
-  return new SdsError("failed", `${name}: ${how}: ${reason}`, { cause: thrown });
+  return new SdsError("failed", `${name}: ${how}: ${messageOf(thrown)}`, { cause: thrown });
 }
 
 export function serverInUse(name: string, cause?: unknown): SdsError {

@@ -41,12 +41,13 @@ export interface PostgresOptions {
 }
 
 const CONNECTIONS = 10;
-const DEADLINE_MS = 10_000;
+/** How long the server may be silent. */
+export const DEADLINE_MS = 10_000;
 /** A node whose server says nothing must be able to try again before its leases end (src/cluster/membership.ts). */
 const BEAT_DEADLINE_MS = 2_000;
 const WAIT_MS = 5_000;
 const SLOW_DEADLINE_MS = 600_000;
-const UPGRADE_DEADLINE_MS = 3_600_000;
+export const UPGRADE_DEADLINE_MS = 3_600_000;
 
 /**
  * The engine for several machines: a PostgreSQL server, 15 or later.

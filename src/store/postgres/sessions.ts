@@ -1,7 +1,7 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { SessionStore } from "../sessions.ts";
 import { type Database, together } from "./database.ts";
-import { readMeta } from "./migrate.ts";
+import { readMeta, writeMeta } from "./migrate.ts";
 
 const ADDRESS = "address";
 
@@ -60,11 +60,7 @@ export function sessionStore(db: Database): SessionStore {
     },
 
     async noteAddress(address) {
-      await db.run(
-        `INSERT INTO meta (name, value) VALUES ($1::text, $2::text)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-        [ADDRESS, address],
-      );
+      await writeMeta(db, ADDRESS, address);
     },
 
     async forgetAddress(address) {

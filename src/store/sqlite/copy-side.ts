@@ -4,6 +4,7 @@ import { nextTurn } from "../../lib/next-turn.ts";
 import { BATCH_BYTES, BATCH_ROWS, type CopySide, describeRow } from "../copy/copy.ts";
 import { type ColumnKind, type CopiedTable, placeIn } from "../copy/tables.ts";
 import { type Row, sizeOf, type Value } from "../copy/tally.ts";
+import { sealedWith } from "./database.ts";
 
 type Stored = string | number | Uint8Array | null;
 
@@ -46,7 +47,7 @@ export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> 
     },
 
     async sealedWith() {
-      return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
+      return sealedWith(db);
     },
   };
 }

@@ -165,16 +165,13 @@ function inUse(path: string, cause: unknown): SdsError {
 /**
  * Moves the write-ahead log into the database file and empties it. Does nothing while another process uses the
  * database, such as a backup that reads: the connection must have a busy_timeout of 0.
+ * @returns whether the log is empty now
  */
-export function checkpoint(db: Database): void {
-  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+export function checkpoint(db: Database): boolean {
+  return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
 }
 
-/** The same after a write found the disk full. @returns whether the log is empty now */
-export function tryCheckpoint(db: Database): boolean {
-  try {
-    return db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
-  } catch {
-    return false;
-  }
+/** The fingerprint of the master key that sealed the secrets; undefined if none is named yet. */
+export function sealedWith(db: Database): string | undefined {
+  return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
 }

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { afterRetryByHand, DELIVERY_KINDS, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
+import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
 import { webhookDelivery } from "../../domain/event-queue.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { Attempt, Delivery, DeliveryDetails, DeliveryStore } from "../deliveries.ts";
+import { type Attempt, type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../deliveries.ts";
 import { StoreError } from "../store-error.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
@@ -155,8 +155,4 @@ export function deliveryLog(
       }
     },
   };
-}
-
-function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
-  return kind === undefined ? DELIVERY_KINDS : [kind];
 }

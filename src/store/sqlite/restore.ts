@@ -29,6 +29,7 @@ import {
   takeFolder,
   unfinishedPath,
 } from "./data-files.ts";
+import { isBusy } from "./lock-wait.ts";
 
 /** How long a restore waits for a program that does not know the lock of the folder, in milliseconds. */
 const WAIT_MS = 2_000;
@@ -170,7 +171,7 @@ function finishLog(database: string, folder: string): void {
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
   } catch (thrown) {
-    if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(thrown))) throw inUse(folder);
+    if (isBusy(thrown)) throw inUse(folder);
     if (!DAMAGED.test(codeOf(thrown)))
       throw new SdsError("failed", `cannot keep the old database ${database}: ${messageOf(thrown)}`, { cause: thrown });
   } finally {

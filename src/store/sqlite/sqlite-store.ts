@@ -7,7 +7,7 @@ import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
 import { dataRequestStore } from "./data-requests.ts";
-import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, tryCheckpoint } from "./database.ts";
+import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { withStoreErrors } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
@@ -65,17 +65,20 @@ async function openOwnVault(db: Database, file: string, random: SqliteOptions["r
   return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
 }
 
-function sealedWith(db: Database): string | undefined {
-  return db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'master_key'").get()?.value;
-}
-
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
   const typed = drizzle(db);
   const writeCheck = prepareWriteCheck(db);
   // From here on nobody waits inside SQLite.
   db.run("PRAGMA busy_timeout = 0");
   const lockWait = createLockWait(db, busyTimeoutMs);
-  const emptyLog = (): boolean => tryCheckpoint(db);
+  // After a write found the disk full, this may fail too.
+  const emptyLog = (): boolean => {
+    try {
+      return checkpoint(db);
+    } catch {
+      return false;
+    }
+  };
   const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, emptyLog });
   return {
     shops: protect(shopStore(db, typed, vault, random)),
