@@ -19,6 +19,12 @@ export interface Membership {
    * @returns what ends it; undefined if this node may not begin it
    */
   hold(shopId: number): (() => void) | undefined;
+  /**
+   * Begins work for a shop that goes on while its partition is handed over, and whose commits are refused then. This
+   * node does not take the partition again before the end, because the commits would be kept again.
+   * @returns what ends it
+   */
+  begin(shopId: number): () => void;
   /** Tells the other nodes that this one is alive, and takes and hands over partitions. Never rejects. */
   beat(): Promise<void>;
   /** Hands everything over. Work that is held must have ended. May be called twice. */
@@ -39,6 +45,7 @@ export function soleMember(): Membership {
     leads: true,
     nodes: 1,
     hold: () => () => {},
+    begin: () => () => {},
     async beat() {},
     async leave() {},
   };
@@ -64,8 +71,8 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   /** Those that we should have. The others of `leased` are handed over when their work has ended. */
   let wanted: ReadonlySet<number> = new Set();
   let validUntil = Number.NEGATIVE_INFINITY;
-  /** How much work runs, by partition. */
-  const held = new Map<number, number>();
+  const held = createRunning();
+  const begun = createRunning();
   let isLeaving = false;
   let beating: Promise<void> = Promise.resolve();
   let alive: readonly string[] = [];
@@ -75,13 +82,14 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   async function exchange(): Promise<void> {
     const beganAt = clock();
     noteNodes((await nodes.beat()).toSorted());
-    const busy = new Set([...held].flatMap(([partition, count]) => (count > 0 ? [partition] : [])));
+    const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
     // If the answer is lost, they may have gone to another node.
     leased = leased.difference(released);
     // What runs since before another node had the partition has to end before this one takes it again.
-    const change = { wanted: [...wanted.difference(busy)], held: [...busy], released: [...released] };
+    const renewed = busy.union(begun.partitions().intersection(wanted));
+    const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));
     validUntil = beganAt + LEASE_MS - MARGIN_MS;
     if (leased.difference(before).size > 0) onGained();
@@ -106,15 +114,9 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     hold(shopId) {
       const partition = partitionOf(shopId);
       // What goes to another node soon gets no new work, or it would never go.
-      if (!isOwn(partition) || !wanted.has(partition)) return undefined;
-      held.set(partition, (held.get(partition) ?? 0) + 1);
-      let isEnded = false;
-      return () => {
-        if (isEnded) return;
-        isEnded = true;
-        held.set(partition, (held.get(partition) ?? 1) - 1);
-      };
+      return isOwn(partition) && wanted.has(partition) ? held.add(partition) : undefined;
     },
+    begin: (shopId) => begun.add(partitionOf(shopId)),
     async beat() {
       if (isLeaving) return;
       beating = exchange().catch((thrown: unknown) => {
@@ -130,5 +132,25 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
         log.warn("cannot hand over the work: other nodes take it in a few seconds", { error: messageOf(thrown) });
       });
     },
+  };
+}
+
+/** Work that runs, by partition. */
+function createRunning() {
+  const counts = new Map<number, number>();
+  return {
+    /** @returns what ends it; it may be called twice */
+    add(partition: number): () => void {
+      counts.set(partition, (counts.get(partition) ?? 0) + 1);
+      let isEnded = false;
+      return () => {
+        if (isEnded) return;
+        isEnded = true;
+        const left = (counts.get(partition) ?? 1) - 1;
+        if (left > 0) counts.set(partition, left);
+        else counts.delete(partition);
+      };
+    },
+    partitions: (): ReadonlySet<number> => new Set(counts.keys()),
   };
 }

@@ -98,6 +98,23 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(a.owns(7)).toBe(true);
   });
 
+  test("work that goes on while its shop is handed over must end before the shop is taken again", async () => {
+    const { members } = await openNodes(engine, 2);
+    const [a, b] = members as [Membership, Membership];
+    await a.beat();
+    const ends = owned(a).map((shop) => a.begin(shop));
+    for (let beat = 0; beat < 2; beat += 1) for (const member of [a, b]) await member.beat();
+    const others = owned(b);
+    expect(others.length).toBeGreaterThan(0);
+    expect(owned(a).length + others.length).toBe(PARTITIONS);
+    await b.leave();
+    for (let beat = 0; beat < 2; beat += 1) await a.beat();
+    expect(owned(a).filter((shop) => others.includes(shop))).toEqual([]);
+    for (const end of ends) end();
+    await a.beat();
+    expect(owned(a).length).toBe(PARTITIONS);
+  });
+
   test("what was handed over is not taken for leased when the answer is lost", async () => {
     const { members, nodes } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];

@@ -21,7 +21,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "list">;
   syncs: Pick<SyncStore, "lastComplete">;
   synchronizer: Pick<Synchronizer, "reconcile">;
-  membership: Pick<Membership, "owns">;
+  membership: Pick<Membership, "begin" | "owns">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -63,7 +63,11 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
         if (stopping || underWay.size >= MAX_CONCURRENT_SHOPS) return;
         if (underWay.has(shopId) || clock() < (notBefore.get(shopId) ?? Number.NEGATIVE_INFINITY)) continue;
         if (!membership.owns(shopId) || !(await isDue(dependencies, shopId))) continue;
-        const running = run(shopId).finally(() => underWay.delete(shopId));
+        const end = membership.begin(shopId);
+        const running = run(shopId).finally(() => {
+          underWay.delete(shopId);
+          end();
+        });
         underWay.set(shopId, running);
       }
     } catch (thrown) {
