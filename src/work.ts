@@ -83,7 +83,7 @@ export function openWork(opened: Opened & { membership: Membership }) {
     sleep,
     log,
   });
-  const inboxWriter = createInboxWriter(inbox, now, () => processor.wake());
+  const inboxWriter = createInboxWriter(inbox, now, () => processor.wake(), isShared);
   const reconciler = createReconciler({
     shops,
     connections,

@@ -28,6 +28,9 @@ export interface Overtaking<I> {
   keyOf(item: I): unknown;
 }
 
+/** For commits that may wait for somebody else's lock. Most take a few milliseconds. */
+export const OVERTAKEN_AFTER_MS = 100;
+
 /** Commits at once, so that locks on a few keys do not take all connections to a database. */
 const MAX_COMMITS = 4;
 

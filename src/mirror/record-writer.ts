@@ -1,6 +1,6 @@
 import type { CommitResult, Submission } from "../domain/commit.ts";
 import type { MirrorRecord } from "../domain/platform-records.ts";
-import { createGroupCommit } from "../lib/group-commit.ts";
+import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../lib/group-commit.ts";
 import type { MirrorStore, TextSearch } from "../store/mirror.ts";
 import { StoreError } from "../store/store-error.ts";
 import { createRedactionSearches } from "./redaction-searches.ts";
@@ -9,8 +9,6 @@ import { createRedactionSearches } from "./redaction-searches.ts";
 const MAX_SIZE = 250;
 /** Line items that take as long as a record without any. */
 const LINES_PER_RECORD = 10;
-/** A commit that takes longer waits for the lock of a shop. Most take a few milliseconds. */
-const OVERTAKEN_AFTER_MS = 100;
 /** A redaction counts as many records, because it changes every stored text about a person. */
 const REDACTION_SIZE = 25;
 

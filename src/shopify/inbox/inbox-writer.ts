@@ -1,4 +1,4 @@
-import { createGroupCommit } from "../../lib/group-commit.ts";
+import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../../lib/group-commit.ts";
 import type { InboxStore, Receipt } from "../../store/inbox.ts";
 import { StoreError } from "../../store/store-error.ts";
 
@@ -16,8 +16,14 @@ export interface InboxWriter {
 /**
  * Platform webhooks that arrive at the same time share a commit.
  * @param onReceived is called after a commit with a new one
+ * @param isShared whether another node can lock a shop: then commits of other shops do not wait for it
  */
-export function createInboxWriter(store: InboxStore, now: () => number, onReceived: () => void): InboxWriter {
+export function createInboxWriter(
+  store: Pick<InboxStore, "receive">,
+  now: () => number,
+  onReceived: () => void,
+  isShared = false,
+): InboxWriter {
   return createGroupCommit<Receipt, boolean>({
     async commit(receipts) {
       const areNew = await store.receive(receipts, now());
@@ -27,5 +33,6 @@ export function createInboxWriter(store: InboxStore, now: () => number, onReceiv
     sizeOf: ({ body }) => body.length,
     maxSize: MAX_SIZE,
     failsAll: (thrown) => thrown instanceof StoreError && thrown.reason !== "conflict",
+    ...(isShared && { overtaking: { afterMs: OVERTAKEN_AFTER_MS, keyOf: ({ shopId }) => shopId } }),
   });
 }
