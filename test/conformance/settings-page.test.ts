@@ -186,7 +186,11 @@ for (const engine of engines()) {
     expect((await rows("admin_sessions")).map(({ hash }) => hash)).toEqual(
       [SESSION, OTHER_SESSION].map((hash) => hash.toHex()).sort(),
     );
-    expect((await rows("admin_links")).map(({ expires_at }) => Number(expires_at) > START + 5)).toEqual([true, true, true]);
+    expect((await rows("admin_links")).map(({ expires_at }) => Number(expires_at) > START + 5)).toEqual([
+      true,
+      true,
+      true,
+    ]);
     expect(await rows("admin_forms")).toEqual([{ session: SESSION.toHex(), form: FORM.toHex() }]);
     expect((await rows("admin_notices")).map((row) => row["expires_at"])).toEqual([START + 6]);
     expect((await rows("admin_wrong_tokens")).map(({ network }) => network)).toEqual(["192.0.2.2"]);

@@ -278,21 +278,25 @@ async function storeBody({ intakeBodies }: Store, { id }: Shop, given: readonly 
 }
 
 test("a body of another node is left to it while it is alive, and those of its shop wait behind it", async () => {
-  const { writer, before, others, shop, addShop, store, customers } = await setUp();
+  const { writer, before, others, logged, shop, addShop, store, customers } = await setUp();
+  const other = await addShop("beta.myshopify.com");
   others.add(await storeBody(store, shop, parts(2)));
+  await storeBody(store, other, parts(2));
   let looks = 0;
   before.answer = async () => {
     looks += 1;
   };
   const bodyWriter = writer();
   await bodyWriter.resume();
-  expect(bodyWriter.isBehind(shop)).toBe(false);
+  expect([bodyWriter.isBehind(shop), await customers(other.id)]).toEqual([false, 4]);
+  expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+    { message: expect.stringContaining("did not finish"), shops: 1 },
+  ]);
   const behind = appliedOf(bodyWriter.submit(shop, parts(2, 11)));
-  const other = await addShop("beta.myshopify.com");
-  await appliedOf(bodyWriter.submit(other, parts(2)));
+  await appliedOf(bodyWriter.submit(other, parts(2, 11)));
   looks = 0;
   await eventually(() => looks > 3);
-  expect([await customers(shop.id), await customers(other.id)]).toEqual([0, 4]);
+  expect([await customers(shop.id), await customers(other.id)]).toEqual([0, 8]);
   others.clear();
   await behind;
   expect(await customers(shop.id)).toBe(8);
