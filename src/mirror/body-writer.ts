@@ -5,7 +5,7 @@ import type { Sleep } from "../lib/sleep.ts";
 import type { Slices } from "../lib/slices.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
-import type { IntakeBody, IntakeBodyStore } from "../store/intake-bodies.ts";
+import type { CompleteBody, IntakeBodyStore } from "../store/intake-bodies.ts";
 import type { MirrorStore } from "../store/mirror.ts";
 import { StoreError } from "../store/store-error.ts";
 import { createBodyStorage, stopped } from "./body-storage.ts";
@@ -88,15 +88,16 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
 
   /**
    * Applies a slice of the oldest body of each shop in turn, until no body waits. Bodies of other nodes are left to
-   * them: both would wait for the lock of the shop.
+   * them: both would wait for the lock of the shop. Only a start applies them too, because a node that was killed just
+   * now still counts as alive.
    */
   async function turn(): Promise<void> {
     while (!stop.signal.aborted) {
       const asked = senders.numbers();
       const oldest = await bodies.oldestOfEachShop();
-      const own = oldest.filter(({ isOfOther }) => !isOfOther);
-      earlier.note(own);
+      earlier.note(oldest);
       senders.note(oldest, asked);
+      const own = oldest.filter(({ isOfOther, shop }) => !isOfOther || earlier.isBehind(shop.id));
       for (const body of own) {
         await slices.next();
         if (!stop.signal.aborted) await applySlice(body);
@@ -108,7 +109,7 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     }
   }
 
-  async function applySlice(body: IntakeBody): Promise<void> {
+  async function applySlice(body: CompleteBody): Promise<void> {
     const began = performance.now();
     try {
       const result = await mirror.applyIntakeParts(body, { parts, characters: MAX_CHARACTERS }, now());
@@ -128,7 +129,9 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
   }
 
   /** Drops a body that would fail again and again, and hold up the others. */
-  async function drop({ number, shop }: IntakeBody, thrown: unknown): Promise<void> {
+  async function drop({ number, shop, isOfOther }: CompleteBody, thrown: unknown): Promise<void> {
+    // Its sender would take it for applied. That node has the same failure, and drops it.
+    if (isOfOther) throw thrown;
     const fields = { shop: shop.domain, body: number, error: messageOf(thrown) };
     log.error("the rest of a body of the intake cannot be applied and is dropped", fields);
     try {
@@ -159,7 +162,7 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     earlier.begin();
     try {
       await bodies.removeIncomplete();
-      earlier.note((await bodies.oldestOfEachShop()).filter(({ isOfOther }) => !isOfOther));
+      earlier.note(await bodies.oldestOfEachShop());
     } catch (thrown) {
       log.error("cannot read the bodies of the intake; the next turn tries again", { error: messageOf(thrown) });
     }

@@ -7,7 +7,7 @@ export interface IntakeBody {
 }
 
 /** A body that can be applied. */
-interface CompleteBody extends IntakeBody {
+export interface CompleteBody extends IntakeBody {
   /** Whether another node that is alive stored it: that node applies it. */
   isOfOther: boolean;
 }
