@@ -1,6 +1,7 @@
 /** Every code that a refusal can have. HTTP statuses and exit statuses are chosen by it. */
 export type ErrorCode =
   | "bad_cursor"
+  | "bad_parameter"
   | "bad_record"
   | "invalid"
   | "unauthorized"
@@ -9,6 +10,7 @@ export type ErrorCode =
   | "method_not_allowed"
   | "conflict"
   | "too_large"
+  | "rate_limited"
   | "unavailable"
   | "failed"
   | "internal";

@@ -1,22 +1,5 @@
 import { CryptoHasher } from "bun";
-
-const BASE32 = [..."abcdefghijklmnopqrstuvwxyz234567"];
-/** Two characters for every ten bits. */
-const PAIRS = BASE32.flatMap((first) => BASE32.map((second) => first + second));
-const ID_BYTES = 15;
-
-/** Lower-case base32 (the alphabet of RFC 4648, section 6) of the first 15 bytes: 24 characters, 120 bits. */
-function base32(bytes: Uint8Array): string {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let text = "";
-  for (let at = 0; at < ID_BYTES; at += 5) {
-    // Five bytes are four pairs of characters: two in the first 20 bits, two in the last.
-    const first = view.getUint32(at) >>> 12;
-    const last = view.getUint32(at + 1);
-    text += `${PAIRS[first >>> 10]}${PAIRS[first & 1023]}${PAIRS[(last >>> 10) & 1023]}${PAIRS[last & 1023]}`;
-  }
-  return text;
-}
+import { base32 } from "./base32.ts";
 
 /**
  * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids

@@ -30,9 +30,13 @@ const cents = Type.Integer({
 });
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, must: "must be a whole number, 0 or more" });
 
+/** The pattern of the platform's ids of an object, such as `Customer`. */
+export function gidPattern(object: string): string {
+  return `^gid://shopify/${object}/[1-9][0-9]{0,19}$`;
+}
+
 function gid(object: string) {
-  const pattern = `^gid://shopify/${object}/[1-9][0-9]{0,19}$`;
-  return Type.String({ pattern, must: `must be a gid like gid://shopify/${object}/123` });
+  return Type.String({ pattern: gidPattern(object), must: `must be a gid like gid://shopify/${object}/123` });
 }
 
 function nullable<T extends TSchema>(schema: T) {

@@ -5,7 +5,10 @@ import type { Plan } from "../domain/shop.ts";
 export interface KeyOwner {
   keyId: string;
   shopId: number;
+  domain: string;
   plan: Plan;
+  /** The number of the shop's last change. */
+  changeCount: number;
   /** Epoch milliseconds. */
   lastUsedAt: number | null;
 }

@@ -32,6 +32,8 @@ export interface JoinedRows {
   /** How many rows that are, and how many there would be if more followed. */
   count: number;
   wanted: number;
+  /** The number of the shop's last change, read with the rows. */
+  changeCount: number;
 }
 
 /** How many rows are read that do not belong to the page: the row of the cursor in front, and one behind. */
@@ -45,11 +47,11 @@ export function rowsAround(after: Position | null): number {
  * @returns undefined if the first row is not the cursor's
  */
 export function cutPage(
-  { bytes: joined, count, wanted }: JoinedRows,
+  { bytes: joined, count, wanted, changeCount }: JoinedRows,
   resource: Resource,
   after: Position | null,
 ): RowPage | undefined {
-  if (joined === null) return after === null ? { rows: new Uint8Array(), end: null } : undefined;
+  if (joined === null) return after === null ? { rows: new Uint8Array(), end: null, changeCount } : undefined;
   const dateStart = `"${PAGE_SORT[resource].field}":"`;
   const bytes = Buffer.from(joined.buffer, joined.byteOffset, joined.byteLength);
   let start = 0;
@@ -59,11 +61,11 @@ export function cutPage(
     if (first.id !== after.id || first.at !== after.at) return undefined;
     start = count === 1 ? next : next + 1;
   }
-  if (count < wanted) return { rows: bytes.subarray(start), end: null };
+  if (count < wanted) return { rows: bytes.subarray(start), end: null, changeCount };
   const end = bytes.lastIndexOf(ROW_START);
   // The first row has no comma before it: lastIndexOf gives -1, and -1 + 1 is where it begins.
   const last = bytes.subarray(bytes.lastIndexOf(ROW_START, end - 1) + 1, end);
-  return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart) };
+  return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), changeCount };
 }
 
 /**

@@ -1,30 +1,73 @@
 import type { Position } from "../domain/cursor.ts";
 import type { Resource } from "../domain/resources.ts";
+import type { NamedRow, RowFilter } from "../domain/row-filter.ts";
 
 /** The most rows of a page. */
 export const MAX_PAGE_ROWS = 250;
 /** The most bytes of a page's rows together with their commas, unless a single row is larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-export interface RowPage {
+interface Rows {
   /**
    * The rows' JSON joined by commas, ready to be sent. It is a part of a buffer that belongs to the caller, who may
    * overwrite the rest.
    */
   rows: Uint8Array<ArrayBuffer>;
-  /** The position of the last row; null if nothing follows. */
+  /** The number of the shop's last change, in the same snapshot as the rows. */
+  changeCount: number;
+}
+
+export interface RowPage extends Rows {
+  /** Where the next page begins: behind this row. Null if nothing follows. */
   end: Position | null;
 }
 
+export interface ChangePage extends Rows {
+  /** The number of the change up to which the page tells all: that of its last row, or a later one. */
+  reached: number;
+  /** Whether changes follow that were not looked at. */
+  hasMore: boolean;
+}
+
+export interface StoredRow {
+  json: string;
+  changeCount: number;
+}
+
+/** Pages have fewer than `limit` rows where they would be larger than MAX_PAGE_BYTES, but at least one. */
 export interface PageStore {
   /** Whether a page comes in a later turn of the event loop than the call. */
   isLater: boolean;
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
-   * It has fewer than `limit` rows where they would be larger than MAX_PAGE_BYTES, but at least one.
    * @param limit up to MAX_PAGE_ROWS
    * @param after the page begins behind this row; null for the first page
    * @returns undefined if `after` is no row of this shop and resource
    */
   list(shopId: number, resource: Resource, limit: number, after: Position | null): Promise<RowPage | undefined>;
+  /**
+   * A page of the rows that a filter lets through, in the order of `list`. It looks at a limited number of rows, so it
+   * can have few rows, or none, although more follow.
+   * @returns undefined as `list`
+   */
+  listFiltered(
+    shopId: number,
+    resource: Resource,
+    filter: RowFilter,
+    limit: number,
+    after: Position | null,
+  ): Promise<RowPage | undefined>;
+  /**
+   * The rows that changed after a change, in the order of their last changes (docs/copies.md). It looks at a limited
+   * number of them, as `listFiltered`.
+   * @param after the number of the change
+   */
+  changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Promise<ChangePage>;
+  /** The newest row of that name. undefined if the shop has none */
+  find(shopId: number, resource: Resource, name: NamedRow): Promise<StoredRow | undefined>;
+  /**
+   * The number of the last change before a time; an earlier one where the time is within a minute, never a later one.
+   * @param at epoch milliseconds
+   */
+  changeBefore(shopId: number, at: number): Promise<number>;
 }

@@ -15,13 +15,15 @@ export interface StoredState {
   /** An engine without booleans has 0 and 1. */
   isConnected: number | boolean;
   changeCount: number;
+  changeMinute: number;
+  notedCount: number;
   customers: number;
   subscriptions: number;
   orders: number;
 }
 
 export function stateOf(stored: StoredState): ShopState {
-  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount } = stored;
+  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, changeMinute, notedCount } = stored;
   const { customers, subscriptions, orders } = stored;
   return {
     plan,
@@ -31,6 +33,8 @@ export function stateOf(stored: StoredState): ShopState {
     triggers: JSON.parse(triggers) as TriggerHandle[],
     isConnected: Boolean(isConnected),
     changeCount,
+    changeMinute,
+    notedCount,
     counts: { customers, subscriptions, orders },
   };
 }

@@ -15,6 +15,9 @@ import type { ShopStore } from "./shops.ts";
 import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
+/** The length of an epoch. */
+export const EPOCH_BYTES = 32;
+
 /**
  * The port to the database: what the program asks of it, as whole operations. It is asynchronous, though SQLite is not,
  * and never hands out a transaction, so that another engine can stand behind it. Every method can throw StoreError, and
@@ -38,6 +41,11 @@ export interface Store {
   settingsPage: SettingsPageStore;
   /** The nodes that share the database; null for an engine that belongs to one machine. */
   nodes: NodeStore | null;
+  /**
+   * Random bytes that checkpoints are authenticated with. They stay while the numbers of changes only grow, and a
+   * restore replaces them.
+   */
+  epoch: Uint8Array;
   /** Rejects if the database cannot be read and written. */
   check(): Promise<void>;
   /** Keeps the write-ahead log short, where the engine has one of its own. */

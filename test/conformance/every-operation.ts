@@ -1,7 +1,8 @@
 import { dataRequest } from "../../src/domain/data-request.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
-import { RESOURCES } from "../../src/domain/resources.ts";
+import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
+import type { RowFilter } from "../../src/domain/row-filter.ts";
 import { hashToken } from "../../src/domain/session.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { NO_COUNTS } from "../../src/domain/sync.ts";
@@ -109,7 +110,15 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   for (const resource of RESOURCES) {
     const page = await store.pages.list(shop.id, resource, 1, null);
     if (page?.end) await store.pages.list(shop.id, resource, 1, page.end);
+    await store.pages.changes(shop.id, resource, {}, 1, 0);
+    await store.pages.find(shop.id, resource, { id: page?.end?.id ?? "" });
+    for (const filter of filtersOf(resource)) {
+      await store.pages.listFiltered(shop.id, resource, filter, 1, null);
+      await store.pages.listFiltered(shop.id, resource, filter, 1, page?.end ?? null);
+    }
   }
+  await store.pages.find(shop.id, "orders", { orderGid: gid.order(1) });
+  await store.pages.changeBefore(shop.id, START);
   await stageOrders(store, shop);
   await store.syncs.save(shop.id, "full", {
     startedAt: START,
@@ -120,6 +129,14 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
   });
   await store.syncs.complete(shop.id, "full", START, 1, START);
   await Promise.all([store.syncs.unfinished(shop.id, "full"), store.syncs.lastComplete(shop.id, "full")]);
+}
+
+/** A filter for each way to find rows of a resource. */
+function filtersOf(resource: Resource): RowFilter[] {
+  const customers: RowFilter[] = [{ id: "cus_a" }];
+  const subscriptions: RowFilter[] = [...customers, { customerId: "cus_a" }, { status: "ACTIVE" }];
+  const orders: RowFilter[] = [...subscriptions, { contractId: "sub_a" }, { orderGid: gid.order(1) }];
+  return { customers, subscriptions, orders }[resource];
 }
 
 async function stageOrders({ orderStages }: Store, { id }: Shop): Promise<void> {

@@ -20,7 +20,8 @@ for (const engine of engines()) {
       const { store } = await engine.open();
       const shop = await addShop(store);
       await store.keys.add(shop.id, apiKey("a"), hashKey("secret a"));
-      const owner = { keyId: "key_a", shopId: shop.id, lastUsedAt: null };
+      const { id: shopId, domain } = shop;
+      const owner = { keyId: "key_a", shopId, domain, changeCount: 0, lastUsedAt: null };
       expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "pro" });
       await store.shops.set(shop.domain, { plan: "free" });
       expect(await store.keys.find(hashKey("secret a"))).toEqual({ ...owner, plan: "free" });

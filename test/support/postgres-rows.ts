@@ -8,8 +8,9 @@ const SOURCES: Partial<Record<Table, string>> = {
 };
 /** Columns that only this engine has. */
 const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
-  shops: ["shop_id"],
-  orders: ["gid"],
+  shops: ["shop_id", "noted_count"],
+  subscriptions: ["customer_id"],
+  orders: ["gid", "customer_id", "contract_id"],
   intake_bodies: ["node"],
 };
 

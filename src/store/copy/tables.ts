@@ -29,11 +29,15 @@ export interface CopiedTable {
 
 /** The row of `meta` that marks a PostgreSQL database as an unfinished copy. */
 export const UNFINISHED_COPY = "unfinished_copy";
+/** The row of `meta` with the number of the PostgreSQL database in which the epoch was made. */
+export const EPOCH_DATABASE = "epoch_database";
 /** Rows of `meta` that the PostgreSQL engine has for itself. */
-const OWN_META = ["application", "schema", UNFINISHED_COPY];
+const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
 /** Tables that stay behind: what counts for a few minutes, and who works for which shops now. */
 export const NOT_COPIED = ["admin_notices", "admin_wrong_tokens", "nodes", "work_leases"];
+/** Tables that triggers fill when the mirror's rows are written. Some are SQLite's alone. */
+export const KEPT_BY_TRIGGERS = ["changes", "customer_subscriptions", "customer_orders", "contract_orders"];
 
 /**
  * Everything that is copied, in its order: what a row refers to comes before it. A test compares the list with the real
@@ -55,9 +59,14 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table(
     "shop_changes",
     "shop_id",
-    { number: "shop_id change_count customer_count subscription_count order_count" },
-    { sqlite: { partOf: "shops", computed: { shop_id: "id" } } },
+    { number: "shop_id change_count change_minute customer_count subscription_count order_count" },
+    {
+      sqlite: { partOf: "shops", computed: { shop_id: "id" } },
+      // As after a commit of this program.
+      postgres: { filled: { noted_count: "change_count" } },
+    },
   ),
+  table("change_minutes", "shop_id minute", { number: "shop_id minute number" }),
   table("api_keys", "id", {
     number: "shop_id created_at last_used_at revoked_at",
     text: "id label fingerprint",

@@ -26,8 +26,10 @@ export function keyStore(db: Database): KeyStore {
 
     async find(hash) {
       return db.get<KeyOwner>(
-        `SELECT api_keys.id AS "keyId", shop_id::float8 AS "shopId", plan, last_used_at::float8 AS "lastUsedAt"
-         FROM api_keys JOIN shops ON shops.id = shop_id WHERE hash = $1::bytea AND revoked_at IS NULL`,
+        `SELECT api_keys.id AS "keyId", shop_id::float8 AS "shopId", domain, plan,
+           change_count::float8 AS "changeCount", last_used_at::float8 AS "lastUsedAt"
+         FROM api_keys JOIN shops ON shops.id = shop_id JOIN shop_changes USING (shop_id)
+         WHERE hash = $1::bytea AND revoked_at IS NULL`,
         [hash],
       );
     },

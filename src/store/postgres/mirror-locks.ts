@@ -2,8 +2,9 @@ import type { ShopChanges } from "../../domain/commit.ts";
 import type { StoredState } from "../shop-state.ts";
 import { type Queries, together } from "./database.ts";
 
-type Settings = Omit<StoredState, "changeCount" | "customers" | "subscriptions" | "orders">;
-type Counts = Pick<StoredState, "changeCount" | "customers" | "subscriptions" | "orders">;
+type CountNames = "changeCount" | "changeMinute" | "notedCount" | "customers" | "subscriptions" | "orders";
+type Settings = Omit<StoredState, CountNames>;
+type Counts = Pick<StoredState, CountNames>;
 
 /**
  * Locks shops for a change of their mirrors until the transaction ends: their counters first, then their rows, each by
@@ -15,8 +16,9 @@ type Counts = Pick<StoredState, "changeCount" | "customers" | "subscriptions" | 
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
   const [counts, settings] = await together([
     tx.all<Counts & { id: number }>(
-      `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount", customer_count::float8 AS customers,
-         subscription_count::float8 AS subscriptions, order_count::float8 AS orders
+      `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount",
+         change_minute::float8 AS "changeMinute", noted_count::float8 AS "notedCount",
+         customer_count::float8 AS customers, subscription_count::float8 AS subscriptions, order_count::float8 AS orders
        FROM shop_changes WHERE shop_id = ANY($1::bigint[]) ORDER BY shop_id FOR NO KEY UPDATE`,
       [ids],
     ),
@@ -45,9 +47,12 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   if (changes.length === 0) return;
   // The rows are there, because they are locked. They are found one by one this way, by their key.
   await tx.run(
-    `INSERT INTO shop_changes (shop_id, change_count, customer_count, subscription_count, order_count)
-     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    `INSERT INTO shop_changes
+       (shop_id, change_count, noted_count, change_minute, customer_count, subscription_count, order_count)
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $2::bigint[], $6::bigint[], $3::bigint[], $4::bigint[],
+       $5::bigint[])
      ON CONFLICT (shop_id) DO UPDATE SET change_count = excluded.change_count,
+       noted_count = excluded.noted_count, change_minute = excluded.change_minute,
        customer_count = excluded.customer_count, subscription_count = excluded.subscription_count,
        order_count = excluded.order_count`,
     [
@@ -56,6 +61,22 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
       changes.map(({ counts }) => counts.customers),
       changes.map(({ counts }) => counts.subscriptions),
       changes.map(({ counts }) => counts.orders),
+      changes.map(({ changeMinute }) => changeMinute),
+    ],
+  );
+}
+
+/** Notes how many changes there were before each minute that is new. */
+export async function noteMinutes(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
+  const noted = changes.filter(({ beforeMinute }) => beforeMinute !== null);
+  if (noted.length === 0) return;
+  await tx.run(
+    `INSERT INTO change_minutes (shop_id, minute, number)
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])`,
+    [
+      noted.map(({ shop }) => shop.id),
+      noted.map(({ changeMinute }) => changeMinute),
+      noted.map(({ beforeMinute }) => beforeMinute),
     ],
   );
 }

@@ -1,13 +1,19 @@
+import { MINUTE_MS } from "../../domain/commit.ts";
+import type { Position } from "../../domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
-import { MAX_PAGE_BYTES, type PageStore } from "../pages.ts";
+import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../pages.ts";
+import { changePageOf, pageOf, pathOf } from "../row-scan.ts";
 import type { Database } from "./database.ts";
+import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
+import { CHANGE_COUNT } from "./shop-counts.ts";
 
 interface Joined {
   rows: Uint8Array<ArrayBuffer> | null;
   /** How many rows were read, and how many of them were joined. */
   n: number;
   joined: number;
+  changeCount: number;
 }
 
 /** What was joined of rows that are not all small. */
@@ -36,11 +42,52 @@ export function pageStore(db: Database): PageStore {
       const cut = rowsAround(after);
       const wanted = limit + cut;
       const found = await db.get<Joined>(small, [shopId, at, id, wanted]);
-      if (found === undefined || found.joined === found.n)
-        return cutPage({ bytes: found?.rows ?? null, count: found?.n ?? 0, wanted }, resource, after);
+      const { rows: bytes = null, n: count = 0, joined = 0, changeCount = 0 } = found ?? {};
+      if (joined === count) return cutPage({ bytes, count, wanted, changeCount }, resource, after);
       const fits = await db.get<Fitting>(fitting, [shopId, at, id, wanted, cut]);
       const fewer = Math.min(wanted, (fits?.fitting ?? 0) + cut);
-      return cutPage({ bytes: fits?.rows ?? null, count: fits?.joined ?? 0, wanted: fewer }, resource, after);
+      return cutPage(
+        {
+          bytes: fits?.rows ?? null,
+          count: fits?.joined ?? 0,
+          wanted: fewer,
+          changeCount: fits?.changeCount ?? 0,
+        },
+        resource,
+        after,
+      );
+    },
+
+    async listFiltered(shopId, resource, filter, limit, after) {
+      if (after !== null && !(await hasRow(db, resource, shopId, after))) return undefined;
+      const { path, value } = pathOf(filter);
+      const behind = after ?? BEFORE_ALL;
+      const found = await scan(db, listScan(resource, path), { shopId, behind, value, filter, limit });
+      const { rows, end } = pageOf(found.rows, limit);
+      return { rows, end, changeCount: found.changeCount };
+    },
+
+    async changes(shopId, resource, filter, limit, after) {
+      const behind: Position = { at: after, id: "" };
+      const found = await scan(db, changeScan(resource), { shopId, behind, value: "", filter, limit });
+      return changePageOf(found.rows, limit, found.changeCount);
+    },
+
+    async find(shopId, resource, { id, orderGid }) {
+      const { byId, byGid } = STATEMENTS[resource];
+      return db.get<StoredRow>(id === undefined ? byGid : byId, [shopId, id ?? orderGid ?? ""]);
+    },
+
+    async changeBefore(shopId, at) {
+      const found = await db.get<{ number: number }>(
+        `SELECT coalesce(
+           (SELECT number FROM change_minutes WHERE shop_id = $1::bigint AND minute >= $2::bigint
+            ORDER BY minute LIMIT 1),
+           noted_count
+         )::float8 AS number FROM shop_changes WHERE shop_id = $1::bigint`,
+        [shopId, Math.floor(at / MINUTE_MS)],
+      );
+      return found?.number ?? 0;
     },
   };
 }
@@ -49,7 +96,10 @@ function statementsOf(resource: Resource) {
   const { sort } = PAGE_SORT[resource];
   const range = `FROM ${resource} WHERE shop_id = $1::bigint AND (${sort}, id) <= ($2::bigint, $3::text)
     ORDER BY ${sort} DESC, id DESC LIMIT $4::bigint`;
-  const joining = `convert_to(string_agg(json, ','), 'UTF8') AS rows, count(json)::int4 AS joined`;
+  const joining = `convert_to(string_agg(json, ','), 'UTF8') AS rows, count(json)::int4 AS joined, ${CHANGE_COUNT}`;
+  const one = (condition: string) =>
+    `SELECT json, ${CHANGE_COUNT} FROM ${resource} WHERE shop_id = $1::bigint AND ${condition} = $2::text
+     ORDER BY ${sort} DESC, ${resource}.id DESC LIMIT 1`;
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
@@ -66,5 +116,8 @@ function statementsOf(resource: Resource) {
         ) AS placed
       ) AS sized
       WHERE place <= $5::int4 + 1 OR bytes_to - size <= ${MAX_PAGE_BYTES}`,
+    byId: one("id"),
+    // Only orders have one. Several rows can have the same.
+    byGid: one(resource === "orders" ? "gid" : "NULL"),
   };
 }

@@ -9,6 +9,7 @@ import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
+import { openEpoch } from "./epoch.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
@@ -81,7 +82,8 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
     // What is stored about a person is searched for in all rows of a shop.
     const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
-    return storeOf({ db, beats, slow }, await openOwnVault(db, masterKeyFile, random), options);
+    const vault = await openOwnVault(db, masterKeyFile, random);
+    return storeOf({ db, beats, slow }, vault, await openEpoch(db, random), options);
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -111,6 +113,7 @@ async function openOwnVault(db: Database, file: string, random: PostgresOptions[
 function storeOf(
   { db, beats, slow }: Record<"db" | "beats" | "slow", Database>,
   vault: Vault,
+  epoch: Uint8Array,
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
@@ -131,6 +134,7 @@ function storeOf(
     sessions: sessionStore(db),
     settingsPage: settingsPageStore(db, vault),
     nodes: nodeStore({ beats, db }, node),
+    epoch,
     async check() {
       await checkVersionStays(db);
       await db.run(

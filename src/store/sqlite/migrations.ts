@@ -7,6 +7,7 @@ import namesAndCounts from "./migrations/0005_names_and_counts.sql" with { type:
 import removalBodiesAndPace from "./migrations/0006_removal_bodies_and_pace.sql" with { type: "text" };
 import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql" with { type: "text" };
 import settingsPage from "./migrations/0008_settings_page.sql" with { type: "text" };
+import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 
 /** A row's JSON as it is served, parsed. */
 export type StoredRow = Record<string, unknown>;
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: removalBodiesAndPace },
   { sql: readsAndDataRequests },
   { sql: settingsPage },
+  { sql: changesAndOverlap },
 ];

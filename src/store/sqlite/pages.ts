@@ -1,17 +1,24 @@
 import type { Database } from "bun:sqlite";
+import { MINUTE_MS } from "../../domain/commit.ts";
 import type { Position } from "../../domain/cursor.ts";
-import type { Resource } from "../../domain/resources.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
 import { MAX_PAGE_BYTES, type PageStore } from "../pages.ts";
+import { changePageOf, pageOf, pathOf, wantedTexts } from "../row-scan.ts";
+import { rowScans } from "./row-scans.ts";
 
 interface Joined {
   rows: Uint8Array<ArrayBuffer> | null;
   /** How many rows were read, and how many of them were joined. */
   n: number;
   joined: number;
+  changeCount: number;
 }
 
 type Bound = [shopId: number, at: number, id: string, read: number];
+
+/** The number of a shop's last change. */
+const CHANGE_COUNT = "SELECT change_count AS changeCount FROM shops WHERE id = ?1";
 
 /**
  * SQLite joins a page's rows and returns bytes, so no row becomes a JavaScript object. What is read beside the page is
@@ -20,47 +27,108 @@ type Bound = [shopId: number, at: number, id: string, read: number];
  * Nearly every page has small rows only, so it is surely within the bound of bytes. If a row is not small, a second
  * statement reads the sizes, and a third one joins as many rows as fit.
  */
-export function pageStore(db: Database): PageStore {
-  function prepare(resource: Resource) {
-    const { sort } = PAGE_SORT[resource];
-    const range = `FROM ${resource} WHERE shop_id = +? AND (${sort}, id) <= (?, ?)
-      ORDER BY ${sort} DESC, id DESC LIMIT +?`;
-    const joining = (json: string) =>
-      db.prepare<Joined, Bound>(
-        `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined
-         FROM (SELECT ${json} AS json ${range})`,
-      );
-    const small = joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`);
-    const whole = joining("json");
-    const sizes = db.prepare<{ bytes: number }, Bound>(`SELECT octet_length(json) AS bytes ${range}`);
+function joinedPages(db: Database, resource: Resource) {
+  const { sort } = PAGE_SORT[resource];
+  const range = `FROM ${resource} WHERE shop_id = +?1 AND (${sort}, id) <= (?2, ?3)
+    ORDER BY ${sort} DESC, id DESC LIMIT +?4`;
+  const joining = (json: string) =>
+    db.prepare<Joined, Bound>(
+      `SELECT CAST(group_concat(json, ',') AS BLOB) AS rows, count(*) AS n, count(json) AS joined,
+         (${CHANGE_COUNT}) AS changeCount
+       FROM (SELECT ${json} AS json ${range})`,
+    );
+  const small = joining(`iif(octet_length(json) <= ${SMALL_ROW_BYTES}, json, NULL)`);
+  const whole = joining("json");
+  const sizes = db.prepare<{ bytes: number }, Bound>(`SELECT octet_length(json) AS bytes ${range}`);
 
-    const joinFitting = db.transaction((shopId: number, { at, id }: Position, read: number, cut: number) => {
-      const fitting = countFitting(sizes.all(shopId, at, id, read).slice(cut - 1));
-      const fewer = Math.min(read, fitting + cut);
-      return { read: fewer, found: whole.get(shopId, at, id, fewer) };
-    });
+  const joinFitting = db.transaction((shopId: number, { at, id }: Position, read: number, cut: number) => {
+    const fitting = countFitting(sizes.all(shopId, at, id, read).slice(cut - 1));
+    const fewer = Math.min(read, fitting + cut);
+    return { read: fewer, found: whole.get(shopId, at, id, fewer) };
+  });
 
-    /** @param cut how many of the rows that are read do not belong to the page */
-    return (shopId: number, position: Position, read: number, cut: number): { read: number; found: Joined | null } => {
-      const found = small.get(shopId, position.at, position.id, read);
-      return found === null || found.joined === found.n ? { read, found } : joinFitting(shopId, position, read, cut);
-    };
-  }
-  const statements = {
-    subscriptions: prepare("subscriptions"),
-    customers: prepare("customers"),
-    orders: prepare("orders"),
+  /** @param cut how many of the rows that are read do not belong to the page */
+  return (shopId: number, position: Position, read: number, cut: number): { read: number; found: Joined | null } => {
+    const found = small.get(shopId, position.at, position.id, read);
+    return found === null || found.joined === found.n ? { read, found } : joinFitting(shopId, position, read, cut);
   };
+}
+
+/** Single rows of a resource. */
+function ownRows(db: Database, resource: Resource) {
+  const has = db.prepare<{ 1: number }, [number, number, string]>(
+    `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
+  );
+  const byId = db.prepare<{ json: string }, [string, number]>(
+    `SELECT json FROM ${resource} INDEXED BY ${resource}_by_id WHERE id = ? AND shop_id = ?`,
+  );
+  return {
+    has: (shopId: number, { at, id }: Position): boolean => has.get(shopId, at, id) !== null,
+    byId: (shopId: number, id: string): string | undefined => byId.get(id, shopId)?.json,
+  };
+}
+
+export function pageStore(db: Database): PageStore {
+  const joined = perResource((resource) => joinedPages(db, resource));
+  const own = perResource((resource) => ownRows(db, resource));
+  const scans = rowScans(db);
+  const changeCount = db.prepare<{ changeCount: number }, [number]>(CHANGE_COUNT);
+  const beforeMinute = db.prepare<{ number: number }, [number, number]>(
+    `SELECT coalesce(
+       (SELECT number FROM change_minutes WHERE shop_id = +?1 AND minute >= ?2 ORDER BY minute LIMIT 1),
+       iif(change_minute = 0, 0, change_count)
+     ) AS number FROM shops WHERE id = +?1`,
+  );
+  const countOf = (shopId: number): number => changeCount.get(shopId)?.changeCount ?? 0;
+  /** The newest order of a gid. */
+  function newestOf(shopId: number, orderGid: string): string | undefined {
+    const [newest] = scans.inListOrder("orders", "orderGid")(shopId, BEFORE_ALL, orderGid, wantedTexts({ orderGid }));
+    return newest?.json ?? undefined;
+  }
+  const inSnapshot = <T>(read: () => T): T => db.transaction(read)();
 
   return {
     isLater: false,
 
     async list(shopId, resource, limit, after) {
       const cut = rowsAround(after);
-      const { read, found } = statements[resource](shopId, after ?? BEFORE_ALL, limit + cut, cut);
-      return cutPage({ bytes: found?.rows ?? null, count: found?.n ?? 0, wanted: read }, resource, after);
+      const { read, found } = joined[resource](shopId, after ?? BEFORE_ALL, limit + cut, cut);
+      const { rows: bytes = null, n: count = 0, changeCount = 0 } = found ?? {};
+      return cutPage({ bytes, count, wanted: read, changeCount }, resource, after);
+    },
+
+    async listFiltered(shopId, resource, filter, limit, after) {
+      return inSnapshot(() => {
+        if (after !== null && !own[resource].has(shopId, after)) return undefined;
+        const { path, value } = pathOf(filter);
+        const scanned = scans.inListOrder(resource, path)(shopId, after ?? BEFORE_ALL, value, wantedTexts(filter));
+        const { rows, end } = pageOf(scanned, limit);
+        return { rows, end, changeCount: countOf(shopId) };
+      });
+    },
+
+    async changes(shopId, resource, filter, limit, after) {
+      return inSnapshot(() => {
+        const scanned = scans.byChange(resource)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
+        return changePageOf(scanned, limit, countOf(shopId));
+      });
+    },
+
+    async find(shopId, resource, { id, orderGid = "" }) {
+      return inSnapshot(() => {
+        const json = id === undefined ? newestOf(shopId, orderGid) : own[resource].byId(shopId, id);
+        return json === undefined ? undefined : { json, changeCount: countOf(shopId) };
+      });
+    },
+
+    async changeBefore(shopId, at) {
+      return beforeMinute.get(shopId, Math.floor(at / MINUTE_MS))?.number ?? 0;
     },
   };
+}
+
+function perResource<T>(make: (resource: Resource) => T): Record<Resource, T> {
+  return Object.fromEntries(RESOURCES.map((resource) => [resource, make(resource)])) as Record<Resource, T>;
 }
 
 /** How many rows from the first on are within the bound together, with a comma each. At least one. */

@@ -93,6 +93,7 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
       const bytes = copyFile(file, draft, statOf(database) ?? statSync(folder));
       const { sealedWith } = checkCopy(draft, file);
       const hasMasterKey = await checkMasterKey(masterKeyFile, sealedWith);
+      forgetEpoch(draft);
       syncFile(draft);
       const isReplaced = existsSync(database);
       if (isReplaced) finishLog(database, folder);
@@ -105,6 +106,18 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
     }
   } finally {
     lock.release();
+  }
+}
+
+/** A checkpoint that was given after the copy was made would skip changes. The next start makes a new epoch. */
+function forgetEpoch(path: string): void {
+  const db = new Database(path, { readwrite: true, create: false });
+  try {
+    // An old version has neither the table nor an epoch.
+    const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
+    if (meta !== undefined) db.run("DELETE FROM meta WHERE name = 'epoch'");
+  } finally {
+    db.close(true);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { removeDrafts } from "../drafts.ts";
-import type { Store } from "../store.ts";
+import { EPOCH_BYTES, type Store } from "../store.ts";
 import { openVault, type Vault } from "../vault.ts";
 import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
@@ -65,8 +65,17 @@ async function openOwnVault(db: Database, file: string, random: SqliteOptions["r
   return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
 }
 
+/** The epoch of the database. The first process that opens it, after a restore too, makes it. */
+function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
+  const stored = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'epoch'");
+  if (stored.get() === null)
+    db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('epoch', ?)").run(random(EPOCH_BYTES).toHex());
+  return Uint8Array.fromHex(stored.get()?.value ?? "");
+}
+
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
   const typed = drizzle(db);
+  const epoch = epochOf(db, random);
   const writeCheck = prepareWriteCheck(db);
   // From here on nobody waits inside SQLite.
   db.run("PRAGMA busy_timeout = 0");
@@ -97,6 +106,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     sessions: protect(sessionStore(typed)),
     settingsPage: protect(settingsPageStore(db, vault)),
     nodes: null,
+    epoch,
     ...protect({
       async check() {
         checkVersionStays(db);

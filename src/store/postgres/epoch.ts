@@ -1,0 +1,33 @@
+import { EPOCH_DATABASE } from "../copy/tables.ts";
+import { EPOCH_BYTES } from "../store.ts";
+import type { Database } from "./database.ts";
+
+/**
+ * The epoch of the database. A backup that is restored with pg_restore is another database for the server, with another
+ * number, so it gets a new epoch. What restores a database in its place is not noticed (docs/scaling.md, "Backup").
+ */
+export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Uint8Array> {
+  const made = random(EPOCH_BYTES).toHex();
+  const epoch = await db.transaction(async (tx) => {
+    // Several nodes may start at once. The first one makes it, and the row is locked for all.
+    await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
+    const stored = await tx.get<{ epoch: string; madeIn: string | null; database: string }>(
+      `SELECT value AS epoch, (SELECT value FROM meta WHERE name = $1::text) AS "madeIn",
+         (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database
+       FROM meta WHERE name = 'epoch' FOR UPDATE`,
+      [EPOCH_DATABASE],
+    );
+    const { epoch = made, madeIn = null, database = "" } = stored ?? {};
+    if (madeIn === database) return epoch;
+    // A database that was just made, or copied by `sds copy`, has none: its epoch stays.
+    const kept = madeIn === null ? epoch : made;
+    await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
+    await tx.run(
+      `INSERT INTO meta (name, value) VALUES ($1::text, $2::text)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      [EPOCH_DATABASE, database],
+    );
+    return kept;
+  });
+  return Uint8Array.fromHex(epoch);
+}

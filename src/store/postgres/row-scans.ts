@@ -1,0 +1,110 @@
+import type { Position } from "../../domain/cursor.ts";
+import type { Resource } from "../../domain/resources.ts";
+import type { RowFilter } from "../../domain/row-filter.ts";
+import { PAGE_SORT } from "../page-cut.ts";
+import { MAX_PAGE_BYTES } from "../pages.ts";
+import { SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../row-scan.ts";
+import type { Queries } from "./database.ts";
+import { CHANGE_COUNT } from "./shop-counts.ts";
+
+/** A SELECT of rows in an order: `at`, `id` and `json`, and what it orders by. The shop is $1. */
+interface ScanText {
+  rows: string;
+  order: string;
+}
+
+const COLUMNS: Record<ScanPath, string> = {
+  all: "''",
+  id: "id",
+  orderGid: "gid",
+  contractId: "contract_id",
+  customerId: "customer_id",
+};
+
+/** Rows in the order of a list, of those whose column has the value $4. */
+export function listScan(resource: Resource, path: ScanPath): ScanText {
+  const { sort } = PAGE_SORT[resource];
+  return {
+    rows: `SELECT ${sort} AS at, id, json FROM ${resource}
+      WHERE shop_id = $1::bigint AND (${sort}, id) < ($2::bigint, $3::text) AND ${COLUMNS[path]} = $4::text`,
+    order: "at DESC, id DESC",
+  };
+}
+
+/** Rows in the order of their last changes. */
+export function changeScan(resource: Resource): ScanText {
+  return {
+    rows: `SELECT changes.number AS at, changes.id, json FROM changes
+      CROSS JOIN LATERAL (
+        SELECT json FROM ${resource} WHERE shop_id = changes.shop_id AND id = changes.id LIMIT 1
+      ) AS row
+      WHERE changes.shop_id = $1::bigint AND changes.resource = '${resource}' AND changes.number > $2::bigint
+        AND $3::text = $4::text`,
+    order: "at",
+  };
+}
+
+interface ScanRequest {
+  shopId: number;
+  /** The scan begins behind it. */
+  behind: Position;
+  /** What rows are found by. */
+  value: string;
+  filter: RowFilter;
+  limit: number;
+}
+
+interface Found {
+  rows: ScannedRow[];
+  changeCount: number;
+}
+
+/** Without any row, `place` is null. */
+type Row = Position & { json: string | null; place: number | null; changeCount: number };
+
+/** Reads rows that a filter lets through, and the shop's number of changes in the same snapshot. */
+export async function scan(
+  queries: Queries,
+  text: ScanText,
+  { shopId, behind, value, filter, limit }: ScanRequest,
+): Promise<Found> {
+  const parameters = [shopId, behind.at, behind.id, value, ...wantedTexts(filter), limit + 1];
+  const found = await queries.all<Row>(scanText(text), parameters);
+  const rows = found.filter(({ place }) => place !== null);
+  const last = rows.at(-1);
+  const isCut = last?.place === SCANNED_ROWS;
+  return {
+    // The last row that is looked at can be one that the filter lets through.
+    rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
+    changeCount: found[0]?.changeCount ?? 0,
+  };
+}
+
+/** Rows are read one after the other, until enough of them have the wanted texts. */
+function scanText({ rows, order }: ScanText): string {
+  const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
+  return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
+    FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
+      SELECT wanted.*, sum(octet_length(json) + 1) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS bytes_to
+      FROM (
+        SELECT at, id, place, CASE WHEN ${isWanted} THEN json END AS json
+        FROM (
+          SELECT scanned.*, row_number() OVER (ORDER BY ${order}) AS place
+          FROM (${rows} ORDER BY ${order} LIMIT ${SCANNED_ROWS}) AS scanned
+        ) AS placed
+        WHERE (${isWanted}) OR place = ${SCANNED_ROWS}
+        ORDER BY place LIMIT $9::bigint
+      ) AS wanted
+    ) AS page ON bytes_to IS NULL OR bytes_to - octet_length(json) <= ${MAX_PAGE_BYTES} OR json IS NULL
+    ORDER BY place`;
+}
+
+/** Whether a row is there with this sort date. */
+export async function hasRow(queries: Queries, resource: Resource, shopId: number, at: Position): Promise<boolean> {
+  const found = await queries.get(
+    `SELECT 1 AS one FROM ${resource} WHERE shop_id = $1::bigint AND id = $2::text
+     AND ${PAGE_SORT[resource].sort} = $3::bigint`,
+    [shopId, at.id, at.at],
+  );
+  return found !== undefined;
+}

@@ -1,0 +1,97 @@
+import type { Database } from "bun:sqlite";
+import type { Position } from "../../domain/cursor.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import { PAGE_SORT } from "../page-cut.ts";
+import { SCANNED_ROWS, type ScannedRow, type ScanPath } from "../row-scan.ts";
+
+/** Tables with the rows of a resource by another column; their columns are `shop_id`, that one, the sort date, `id`. */
+const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
+  customerId: {
+    column: "customer_id",
+    tables: { subscriptions: "customer_subscriptions", orders: "customer_orders" },
+  },
+  contractId: { column: "contract_id", tables: { orders: "contract_orders" } },
+};
+
+/** The shop, the row behind which the scan begins, what rows are found by, and the texts that they must contain. */
+type Bound = [shopId: number, at: number, id: string, value: string, string, string, string, string];
+
+/** Reads rows in an order, in the caller's transaction. The row that it begins behind need not be there. */
+type Scan = (shopId: number, after: Position, value: string, wanted: readonly string[]) => Iterable<ScannedRow>;
+
+/** Scans of the mirror's rows. */
+export function rowScans(db: Database) {
+  const paths: ScanPath[] = ["all", "id", "orderGid", "contractId", "customerId"];
+  const scans = new Map<string, Scan | undefined>();
+  for (const resource of RESOURCES) {
+    scans.set(`${resource} changes`, changeScan(db, resource));
+    for (const path of paths) scans.set(`${resource} ${path}`, listScan(db, resource, path));
+  }
+  function get(name: string): Scan {
+    const scan = scans.get(name);
+    if (scan === undefined) throw new Error(`there is no scan of ${name}`);
+    return scan;
+  }
+  return {
+    inListOrder: (resource: Resource, path: ScanPath): Scan => get(`${resource} ${path}`),
+    byChange: (resource: Resource): Scan => get(`${resource} changes`),
+  };
+}
+
+/** Scans in the order of a list. undefined for a path that the resource does not have */
+function listScan(db: Database, resource: Resource, path: ScanPath): Scan | undefined {
+  const { sort } = PAGE_SORT[resource];
+  const behind = (table: string) => `(${table}.${sort}, ${table}.id) < (?2, ?3)`;
+  const order = (table: string) => `ORDER BY ${table}.${sort} DESC, ${table}.id DESC`;
+  const own = (condition: string, index = "") =>
+    scanOf(
+      db,
+      `${resource}.${sort} AS at, ${resource}.id, json FROM ${resource} ${index}
+       WHERE ${resource}.shop_id = +?1 AND ${condition} AND ${behind(resource)} ${order(resource)}`,
+    );
+  if (path === "all") return own("?4 = ''");
+  if (path === "id") return own(`${resource}.id = +?4`, `INDEXED BY ${resource}_by_id`);
+  if (path === "orderGid")
+    return resource === "orders"
+      ? own("json_extract(json, '$.shopifyId') = +?4", "INDEXED BY orders_by_gid")
+      : undefined;
+  const { column, tables } = LINKS[path] ?? { tables: {} };
+  const table = tables[resource];
+  if (table === undefined) return undefined;
+  const same = ["shop_id", sort, "id"].map((each) => `${resource}.${each} = link.${each}`).join(" AND ");
+  return scanOf(
+    db,
+    `link.${sort} AS at, link.id, json FROM ${table} AS link CROSS JOIN ${resource} ON ${same}
+     WHERE link.shop_id = +?1 AND link.${column} = +?4 AND ${behind("link")} ${order("link")}`,
+  );
+}
+
+/** Scans in the order of the last changes. */
+function changeScan(db: Database, resource: Resource): Scan {
+  return scanOf(
+    db,
+    `link.number AS at, link.id, json FROM changes AS link
+     CROSS JOIN ${resource} INDEXED BY ${resource}_by_id
+       ON ${resource}.id = link.id AND ${resource}.shop_id = link.shop_id
+     WHERE link.shop_id = +?1 AND link.resource = '${resource}' AND link.number > ?2 AND ?3 = ?4 ORDER BY link.number`,
+  );
+}
+
+/** @param rows what a SELECT selects, without its limit */
+function scanOf(db: Database, rows: string): Scan {
+  const wanted = [5, 6, 7, 8].map((place) => `instr(json, ?${place}) > 0`).join(" AND ");
+  // A limit inside keeps SQLite from merging both queries: rows are looked at in their order, one after the other.
+  const matching = db.prepare<Position & { json: string }, Bound>(
+    `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${SCANNED_ROWS}) WHERE ${wanted}`,
+  );
+  const lastScanned = db.prepare<Position, Bound>(
+    `SELECT at, id FROM (SELECT ${rows} LIMIT 1 OFFSET ${SCANNED_ROWS - 1}) WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
+  );
+  return function* scan(shopId, { at, id }, value, texts) {
+    const [first = "", second = "", third = "", fourth = ""] = texts;
+    const bound: Bound = [shopId, at, id, value, first, second, third, fourth];
+    yield* matching.iterate(...bound);
+    const last = lastScanned.get(...bound);
+    if (last !== null) yield { ...last, json: null };
+  };
+}
