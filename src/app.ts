@@ -2,16 +2,21 @@ import { version } from "../package.json";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
 import type { Sender } from "./delivery/sender.ts";
+import { createCheckpoints } from "./domain/checkpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createClients } from "./http/client-network.ts";
+import { createEntityTags } from "./http/entity-tags.ts";
 import { createIntakeHandler } from "./http/intake.ts";
+import { createKeyLimits } from "./http/key-limits.ts";
 import { createLargePages } from "./http/large-page.ts";
 import { createListHandler } from "./http/list.ts";
+import { createReadApi } from "./http/read-api.ts";
 import { createReadiness } from "./http/readiness.ts";
 import { createRoutes } from "./http/routes.ts";
+import { createRowHandler } from "./http/row.ts";
 import { createHttpApp } from "./http/server.ts";
 import { createPlatformWebhookHandler } from "./http/shopify-webhooks.ts";
 import { createWrongKeyLog } from "./http/wrong-key-log.ts";
@@ -105,12 +110,21 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
   const largePages = createLargePages();
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
+  const readApi = createReadApi({
+    authenticator,
+    keyLimits: createKeyLimits(config.rateLimit, clock),
+    entityTags: createEntityTags(version, store.epoch),
+    readers,
+    largePages,
+  });
+  const checkpoints = createCheckpoints(store.epoch, now);
   const readiness = createReadiness({ store, sender, clock, log });
   const bodies = createBodyReader();
   const verify = createVerifier(config.platformSecretFile);
   const steadyTime = createSteadyTime(now, clock);
   const routes = createRoutes({
-    list: (resource) => createListHandler(resource, store.pages, authenticator, readers, largePages),
+    list: (resource) => createListHandler(resource, store.pages, checkpoints, readApi),
+    row: (resource) => createRowHandler(resource, store.pages, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     admin: adminRoutes({

@@ -35,7 +35,15 @@ export interface Config {
   deliveryConcurrency: number;
   deliveryPerShop: number;
   egressAllow: EgressAllow;
+  /** Of each API key; null for none. */
+  rateLimit: RateLimit | null;
   logLevel: LogLevel;
+}
+
+export interface RateLimit {
+  perSecond: number;
+  /** Requests that may come at once after a pause. */
+  burst: number;
 }
 
 export interface DatabaseConfig {
@@ -78,6 +86,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     deliveryConcurrency: readCount("SDS_DELIVERY_CONCURRENCY", env["SDS_DELIVERY_CONCURRENCY"] ?? "512"),
     deliveryPerShop: readCount("SDS_DELIVERY_PER_SHOP", env["SDS_DELIVERY_PER_SHOP"] ?? "4"),
     egressAllow: readNetworks("SDS_EGRESS_ALLOW", env["SDS_EGRESS_ALLOW"] ?? ""),
+    rateLimit: readRateLimit(env["SDS_RATE_LIMIT"]),
     logLevel: readLogLevel(env),
   });
 }
@@ -174,6 +183,17 @@ function readDuration(name: string, text: string): number {
 function readCount(name: string, text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) > 0) return Number(text);
   throw new SdsError("invalid", `${name} is "${text}": it must be a whole number from 1 to 99999`);
+}
+
+function readRateLimit(text: string | undefined): RateLimit | null {
+  if (text === undefined) return null;
+  const [, perSecond, burst] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
+  const limit = { perSecond: Number(perSecond ?? 0), burst: Number(burst ?? 0) };
+  if (limit.perSecond > 0 && limit.burst > 0) return limit;
+  throw new SdsError(
+    "invalid",
+    `SDS_RATE_LIMIT is "${text}": it must be requests a second and at once, like 100/200, from 1 to 99999`,
+  );
 }
 
 function readNetworks(name: string, text: string): Networks {

@@ -29,6 +29,7 @@ test("without flags and environment, the documented defaults hold", () => {
     deliveryConcurrency: 512,
     deliveryPerShop: 4,
     egressAllow: [],
+    rateLimit: null,
     logLevel: "info",
   });
 });

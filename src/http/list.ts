@@ -1,72 +1,120 @@
-import { requireAccess } from "../actions/access.ts";
-import { formatCursor, parseCursor } from "../domain/cursor.ts";
+import type { Checkpoints } from "../domain/checkpoint.ts";
+import { formatCursor, type Position, parseCursor } from "../domain/cursor.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
-import type { ReaderQueue } from "../lib/reader-queue.ts";
-import { MAX_PAGE_ROWS, type PageStore } from "../store/pages.ts";
-import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
-import { isLarge, type LargePages } from "./large-page.ts";
-import { respond } from "./respond.ts";
-import { queryOf, type RouteHandler } from "./route.ts";
+import type { KeyOwner } from "../store/keys.ts";
+import type { ChangePage, PageStore, RowPage } from "../store/pages.ts";
+import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
+import type { Content, ReadApi } from "./read-api.ts";
+import { pathOf, queryOf, type RouteHandler } from "./route.ts";
 
-const DEFAULT_LIMIT = 50;
-const PAGE_HEADERS = { "Cache-Control": "private, no-cache", Vary: "Authorization" };
 const BEGIN = '{"data":[';
 
-/**
- * GET /api/v1/{resource}: checks the key, the plan and the query, in this order, and answers with a page of stored
- * rows.
- */
+/** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
 export function createListHandler(
   resource: Resource,
   pages: PageStore,
-  authenticator: ApiKeyAuthenticator,
-  readers: ReaderQueue,
-  largePages: LargePages,
+  checkpoints: Checkpoints,
+  api: ReadApi,
 ): RouteHandler {
-  return async (request, { client }) => {
-    const authenticate = async () => {
-      const owner = await authenticator.authenticate(request.headers.get("authorization"), client);
-      requireAccess(owner, "API access");
-      return owner;
-    };
-    let owner = await authenticate();
-    const { limit, cursor } = readQuery(request.url);
-    const after = cursor === undefined ? null : parseCursor(cursor);
-    const turn = readers.enter();
-    if (turn !== undefined) {
-      await turn;
-      // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
-      owner = await authenticate();
-    }
-    const page = after === undefined ? undefined : await pages.list(owner.shopId, resource, limit, after);
-    if (page === undefined) {
-      throw new SdsError(
-        "bad_cursor",
-        "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
-      );
-    }
+  /** A page in the order of the list. @param after where it begins; null for the first page */
+  async function readList(
+    url: string,
+    { shopId }: KeyOwner,
+    query: ListQuery,
+    after: Position | null,
+  ): Promise<Content> {
+    const { limit, filter } = query;
+    const page =
+      filter === undefined
+        ? await pages.list(shopId, resource, limit, after)
+        : await pages.listFiltered(shopId, resource, filter, limit, after);
+    if (page === undefined) throw badCursor();
     const nextCursor = page.end === null ? null : formatCursor(page.end);
-    const body = enclose(BEGIN, page.rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`);
-    if (isLarge(body)) {
-      readers.noteLong();
-      return largePages.respond(request, owner.shopId, body, PAGE_HEADERS);
-    }
-    return respond(200, turn === undefined && !pages.isLater ? body : streamOf(body), PAGE_HEADERS);
+    return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
+  }
+
+  /** @param after the number of a change, or what finds it */
+  async function readChanges(
+    url: string,
+    { shopId }: KeyOwner,
+    { limit, filter = {} }: ListQuery,
+    after: number | (() => Promise<number>),
+  ): Promise<Content> {
+    const number = typeof after === "number" ? after : await after();
+    const page = await pages.changes(shopId, resource, filter, limit, number);
+    // Only a database that was put back has fewer changes.
+    if (number > page.changeCount) throw badCheckpoint();
+    const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
+    return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
+  }
+
+  /** The number of the change behind which a page of changes begins. */
+  function firstChange(
+    owner: KeyOwner,
+    { since, updatedSince = 0, cursor }: ListQuery,
+  ): number | (() => Promise<number>) {
+    const scope = { shopId: owner.shopId, resource };
+    const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
+    if (since !== undefined && begin === undefined) throw badCheckpoint();
+    if (cursor === undefined) return begin ?? (() => pages.changeBefore(owner.shopId, updatedSince));
+    const number = checkpoints.parse(scope, cursor);
+    if (number === undefined || number < (begin ?? 0)) throw badCursor();
+    return number;
+  }
+
+  return (request, context) =>
+    api.answer(request, context, (admitted) => {
+      const { url } = request;
+      const query = readListQuery(queryOf(url), resource, admitted.domain, isStrict(request));
+      if (query.since !== undefined || query.updatedSince !== undefined) {
+        const after = firstChange(admitted, query);
+        return { isLater: pages.isLater, read: (owner) => readChanges(url, owner, query, after) };
+      }
+      const after = query.cursor === undefined ? null : parseCursor(query.cursor);
+      if (after === undefined) throw badCursor();
+      return { isLater: pages.isLater, read: (owner) => readList(url, owner, query, after) };
+    });
+}
+
+function badCursor(): SdsError {
+  return new SdsError(
+    "bad_cursor",
+    "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
+  );
+}
+
+function badCheckpoint(): SdsError {
+  return new SdsError(
+    "bad_cursor",
+    "The checkpoint is not from this shop and resource, or the database was restored since. Read all pages anew, and " +
+      "keep the X-Checkpoint of the first one.",
+  );
+}
+
+function contentOf(
+  url: string,
+  limit: number,
+  { rows, changeCount }: RowPage | ChangePage,
+  nextCursor: string | null,
+  checkpoint: string,
+): Content {
+  return {
+    body: enclose(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`),
+    changeCount,
+    headers: {
+      "X-Checkpoint": checkpoint,
+      ...(nextCursor !== null && { Link: `<${nextPage(url, nextCursor)}>; rel="next"` }),
+    },
   };
 }
 
-/**
- * The body of an answer that comes in a later turn of the event loop than its request. Bun sends large bytes in dozens
- * of system calls then, one for each part of each header, and a stream in two.
- */
-function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    start(controller) {
-      controller.enqueue(bytes);
-      controller.close();
-    },
-  });
+/** The address of the next page, without the host (RFC 8288). */
+function nextPage(url: string, cursor: string): string {
+  const parameters = queryOf(url)
+    .split("&")
+    .filter((parameter) => parameter !== "" && !/^cursor(=|$)/.test(parameter));
+  return `${pathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
 }
 
 /**
@@ -82,22 +130,4 @@ function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uin
   buffer.write(begin, first);
   buffer.write(end, last);
   return buffer.subarray(first, last + end.length);
-}
-
-/** A query as nearly all clients send it: nothing in it but the colons of the cursor has to be decoded. */
-const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
-
-/** The last of a repeated parameter counts. Unknown parameters are ignored. */
-function readQuery(url: string): { limit: number; cursor: string | undefined } {
-  const text = queryOf(url);
-  const [, usualLimit, usualCursor] = USUAL_QUERY.exec(text) ?? [];
-  if (usualLimit !== undefined) return { limit: readLimit(usualLimit), cursor: usualCursor?.replaceAll("%3A", ":") };
-  const query = new URLSearchParams(text);
-  return { limit: readLimit(query.getAll("limit").at(-1)), cursor: query.getAll("cursor").at(-1) };
-}
-
-/** Anything except a whole number above zero gives the default, never an error (docs/api.md, "Pagination"). */
-function readLimit(text: string | undefined): number {
-  const limit = text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : 0;
-  return limit > 0 ? Math.min(limit, MAX_PAGE_ROWS) : DEFAULT_LIMIT;
 }

@@ -7,6 +7,7 @@ import { StoreError } from "../store/store-error.ts";
 /** The one table from error code to HTTP status. */
 const STATUS: Record<ErrorCode, number> = {
   bad_cursor: 400,
+  bad_parameter: 400,
   bad_record: 400,
   invalid: 400,
   unauthorized: 401,
@@ -15,6 +16,7 @@ const STATUS: Record<ErrorCode, number> = {
   method_not_allowed: 405,
   conflict: 409,
   too_large: 413,
+  rate_limited: 429,
   failed: 500,
   internal: 500,
   unavailable: 503,
@@ -44,7 +46,7 @@ export function newRequestId(): string {
 /** A JSON answer. */
 export function respond(
   status: number,
-  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>> | null,
   headers: Record<string, string>,
   requestId = newRequestId(),
 ): Response {
@@ -116,6 +118,14 @@ export function logUnavailable({ reason, message }: StoreError, requestId: strin
 /** 503 with the time after which it makes sense to try again. */
 export function respondUnavailable(message: string, requestId?: string): Response {
   return respondError(new SdsError("unavailable", message), { "Retry-After": RETRY_AFTER_SECONDS }, requestId);
+}
+
+/** 429 with the time after which the next request is allowed. @param limits headers that tell the limit */
+export function respondRateLimited(retryAfterS: number, limits: Record<string, string>): Response {
+  return respondError(new SdsError("rate_limited", "This API key makes too many requests. Slow down, and try again."), {
+    ...limits,
+    "Retry-After": String(retryAfterS),
+  });
 }
 
 /** The client closed the connection before its body was complete: nobody reads the answer. */

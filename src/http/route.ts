@@ -20,24 +20,41 @@ export type Method = "GET" | "HEAD" | "POST";
 
 /** One row of the table of routes: a path and what answers there. */
 export interface Route {
-  /** Exact, byte for byte. `:id` stands for ASCII letters, digits and underscores, a final `*` for anything. */
+  /** Exact, byte for byte, but for the placeholders in PLACEHOLDERS and a final `*`, which stands for anything. */
   path: string;
   /** Every other method is 405 here, with these in `Allow`. */
   methods: Partial<Record<Method, RouteHandler>>;
 }
 
-/** Whether the path has neither `:id` nor `*`. */
+/** What placeholders stand for, in the path of a URL and decoded. */
+const PLACEHOLDERS = {
+  id: { encoded: "\\w+", decoded: /^\w+$/ },
+  /** An internal id or a gid. */
+  row: { encoded: "(?:\\w|%[0-9A-Fa-f]{2})+", decoded: /^[\w:/]+$/ },
+};
+
+/** Whether decoded parts of a path are what their placeholders stand for. */
+export function areParameters(parameters: Record<string, string>): boolean {
+  return Object.entries(parameters).every(
+    ([name, value]) => PLACEHOLDERS[name as keyof typeof PLACEHOLDERS]?.decoded.test(value) ?? false,
+  );
+}
+
+/** Whether the path has neither a placeholder nor `*`. */
 export function isFixed({ path }: Route): boolean {
   return !/[:*]/.test(path);
 }
 
-/** @returns a function that finds the row of a path: one without `:id` and `*` first, then in the order of the table */
+/** @returns a function that finds the row of a path: one without placeholders first, then in the order of the table */
 export function createRouteFinder(table: readonly Route[]): (path: string) => Route | undefined {
   const fixed = new Map(table.filter(isFixed).map((route) => [route.path, route]));
-  const patterns = table
-    .filter((route) => !isFixed(route))
-    .map((route) => ({ route, form: new RegExp(`^${route.path.replace(":id", "\\w+").replace("*", ".*")}$`) }));
+  const patterns = table.filter((route) => !isFixed(route)).map((route) => ({ route, form: formOf(route) }));
   return (path) => fixed.get(path) ?? patterns.find(({ form }) => form.test(path))?.route;
+}
+
+function formOf({ path }: Route): RegExp {
+  const { id, row } = PLACEHOLDERS;
+  return new RegExp(`^${path.replace(":id", id.encoded).replace(":row", row.encoded).replace("*", ".*")}$`);
 }
 
 /** The path of a request's URL. Without a usable Host header, Bun gives only path and query as the URL. */

@@ -4,6 +4,7 @@ import type { Route, RouteHandler } from "./route.ts";
 
 export interface RouteHandlers {
   list: (resource: Resource) => RouteHandler;
+  row: (resource: Resource) => RouteHandler;
   intake: RouteHandler;
   platformWebhook: RouteHandler;
   /** The pages and forms below /admin. */
@@ -16,13 +17,16 @@ export interface RouteHandlers {
  * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
  * is 405. To add a page or a route, add a row.
  */
-export function createRoutes({ list, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
+export function createRoutes({ list, row, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
   };
   return [
-    ...RESOURCES.map((resource) => ({ path: `/api/v1/${resource}`, methods: { GET: list(resource) } })),
+    ...RESOURCES.flatMap((resource) => [
+      { path: `/api/v1/${resource}`, methods: { GET: list(resource) } },
+      { path: `/api/v1/${resource}/:row`, methods: { GET: row(resource) } },
+    ]),
     // Below /api a wrong method is 405 even if the path is unknown (docs/api.md, Errors).
     { path: "/api", methods: { GET: respondNotFound } },
     { path: "/api/*", methods: { GET: respondNotFound } },

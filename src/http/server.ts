@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import type { Log } from "../log.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
-import { createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
+import { areParameters, createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
 
 /** A connection without any byte for so long is closed. Seconds. */
 const IDLE_TIMEOUT_S = 30;
@@ -41,8 +41,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
     const wildcard = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
     return (request): Response | Promise<Response> => {
       const whole = withHost(request);
-      const isServed =
-        find(pathOf(whole.url)) === route && Object.values(request.params).every((value) => /^\w+$/.test(value));
+      const isServed = find(pathOf(whole.url)) === route && areParameters(request.params);
       return isServed ? app.fetch(whole) : (refuse(wildcard, request) ?? respondNotFound());
     };
   }

@@ -9,10 +9,21 @@ export interface Answer {
   body: unknown;
 }
 
-/** Reads an answer in JSON. The request id is checked and left out, because each answer has another one. */
+/** Headers that differ from answer to answer. Their form is checked, and they are left out. */
+const FORMS: Record<string, RegExp> = {
+  "x-request-id": UUID,
+  etag: /^W\/"[\w.+-]+-\d+-[0-9a-z]+"$/,
+  "x-checkpoint": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z~chg_[a-z2-7]{24}$/,
+};
+
+/** Reads an answer in JSON. */
 export async function answerOf(response: Response): Promise<Answer> {
-  expect(response.headers.get("x-request-id")).toMatch(UUID);
-  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== "x-request-id"));
+  expect(response.headers.has("x-request-id")).toBe(true);
+  for (const [name, form] of Object.entries(FORMS)) {
+    const value = response.headers.get(name);
+    if (value !== null) expect(value).toMatch(form);
+  }
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !(name in FORMS)));
   return { status: response.status, headers, body: await response.json() };
 }
 
@@ -34,6 +45,13 @@ export function page(data: unknown[], limit: number, nextCursor: string | null):
     { data, page: { limit, nextCursor } },
     { "cache-control": "private, no-cache", vary: "Authorization" },
   );
+}
+
+/** The form of a page of rows, with the address of the next one. */
+export function firstOfPages(data: unknown[], limit: number, nextCursor: string, address: string): Answer {
+  const { status, headers, body } = page(data, limit, nextCursor);
+  const link = `<${address}cursor=${encodeURIComponent(nextCursor)}>; rel="next"`;
+  return { status, headers: { ...headers, link }, body };
 }
 
 /** The form of an error. */

@@ -1,0 +1,58 @@
+import type { KeyOwner } from "../store/keys.ts";
+
+/** Answers whose headers are remembered. */
+const MAX_REMEMBERED = 4_096;
+
+type Headers = Record<string, string>;
+
+/**
+ * Entity tags (RFC 9110, section 8.8.3): an answer stays the same as long as nothing of the shop changes. So a client
+ * that has it is answered without a read.
+ */
+export interface EntityTags {
+  /** The tag of an address, for a state of the shop. Weak, because an answer can be compressed in several ways. */
+  tagOf(owner: Pick<KeyOwner, "shopId" | "changeCount">, url: string): string;
+  /**
+   * The headers that the answer with this tag had, if the client has that answer.
+   * @returns undefined if it does not have it, or this program does not remember the headers
+   */
+  rememberedFor(request: Request, tag: string): Headers | undefined;
+  remember(tag: string, headers: Headers): void;
+}
+
+/**
+ * @param version of the program, which decides how rows are rendered
+ * @param epoch of the database: its counts begin anew with a restore
+ */
+export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
+  const seed = Bun.hash(epoch) as bigint;
+  const remembered = new Map<string, Headers>();
+  return {
+    tagOf({ shopId, changeCount }, url) {
+      return `W/"${version}-${changeCount}-${Bun.hash(`${shopId} ${targetOf(url)}`, seed).toString(36)}"`;
+    },
+    rememberedFor(request, tag) {
+      return hasTag(request, tag) ? remembered.get(tag) : undefined;
+    },
+    remember(tag, headers) {
+      remembered.set(tag, headers);
+      if (remembered.size <= MAX_REMEMBERED) return;
+      const [oldest = ""] = remembered.keys();
+      remembered.delete(oldest);
+    },
+  };
+}
+
+/** Whether a client has the answer with a tag: it names the tag, or says `*`. */
+export function hasTag(request: Request, tag: string): boolean {
+  const header = request.headers.get("if-none-match");
+  if (header === null) return false;
+  if (header.trim() === "*") return true;
+  const names: string[] = header.match(/"[^"]*"/g) ?? [];
+  return names.includes(tag.replace(/^W\//, ""));
+}
+
+/** Path and query of a URL. */
+function targetOf(url: string): string {
+  return url.startsWith("/") ? url : url.slice(url.indexOf("/", url.indexOf("://") + 3));
+}

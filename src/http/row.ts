@@ -1,0 +1,38 @@
+import { SdsError } from "../domain/error.ts";
+import type { Resource } from "../domain/resources.ts";
+import { isRowName, namedRow } from "../domain/row-filter.ts";
+import type { PageStore } from "../store/pages.ts";
+import { checkNoParameters, isStrict } from "./list-query.ts";
+import type { ReadApi } from "./read-api.ts";
+import { respondNotFound } from "./respond.ts";
+import { pathOf, queryOf, type RouteHandler } from "./route.ts";
+
+/** GET /api/v1/{resource}/{id}: one row, by its internal id or its gid. Any other last part of the path is unknown. */
+export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
+  return (request, context) => {
+    const name = lastPart(request.url);
+    if (name === undefined || !isRowName(resource, name)) return respondNotFound();
+    return api.answer(request, context, ({ domain }) => {
+      checkNoParameters(queryOf(request.url), isStrict(request));
+      const named = namedRow(resource, name, domain) ?? {};
+      return {
+        isLater: pages.isLater,
+        async read({ shopId }) {
+          const row = await pages.find(shopId, resource, named);
+          if (row === undefined) throw new SdsError("not_found", `There are no ${resource} with this id.`);
+          return { body: Uint8Array.from(Buffer.from(row.json)), changeCount: row.changeCount, headers: {} };
+        },
+      };
+    });
+  };
+}
+
+/** The last part of a path, decoded. undefined if it cannot be decoded */
+function lastPart(url: string): string | undefined {
+  const path = pathOf(url);
+  try {
+    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+  } catch {
+    return undefined;
+  }
+}
