@@ -124,10 +124,8 @@ function openSender(opened: Opened & { membership: Membership }, { client }: Pla
   const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
   const deliver = createDeliverer(
-    store.webhooks,
+    { webhooks: store.webhooks, connect: createConnector({ reserve }), startWorkflow, now },
     { resolve, allow: config.egressAllow, timeoutMs },
-    createConnector({ reserve }),
-    startWorkflow,
   );
   const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
   if (concurrency < config.deliveryConcurrency)

@@ -57,9 +57,19 @@ function listenOn(port: number, fetch: (request: Request) => Promise<Response>) 
   }
 }
 
+/** The headers that are passed on, as far as a webhook has them. */
+const FORWARDED = [
+  "content-type",
+  "x-service-topic",
+  "x-service-signature",
+  "x-service-test",
+  "webhook-id",
+  "webhook-timestamp",
+  "webhook-signature",
+];
+
 async function forward(url: string, headers: Headers, body: string): Promise<Response> {
-  const names = ["content-type", "x-service-topic", "x-service-signature"];
-  const kept = Object.fromEntries(names.map((name) => [name, headers.get(name) ?? ""]));
+  const kept = [...headers].filter(([name]) => FORWARDED.includes(name));
   try {
     const answer = await fetch(url, { method: "POST", headers: kept, body, redirect: "manual" });
     return new Response(await answer.bytes(), { status: answer.status });

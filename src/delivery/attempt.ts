@@ -17,9 +17,9 @@ export interface AttemptSettings {
 
 interface WebhookRequest {
   url: string;
-  topic: string;
-  body: string;
-  signature: string;
+  /** Without those that the connection needs. */
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array;
 }
 
 export interface AttemptOutcome extends Outcome {
@@ -85,19 +85,9 @@ async function send(
 }
 
 /** The request as it goes over the connection (RFC 9112). A kept connection may be dead, so it is closed. */
-function requestBytes({ url }: Endpoint, { topic, body, signature }: WebhookRequest): Uint8Array {
+function requestBytes({ url }: Endpoint, { headers, body }: WebhookRequest): Uint8Array {
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
-  const headers = webhookHeaders(topic, signature);
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
-  return Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-}
-
-/** The headers of every attempt of a webhook, without those that the connection needs. */
-export function webhookHeaders(topic: string, signature: string): Record<string, string> {
-  return {
-    "Content-Type": "application/json",
-    "User-Agent": "sds",
-    "X-Service-Topic": topic,
-    "X-Service-Signature": signature,
-  };
+  head += `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
 }

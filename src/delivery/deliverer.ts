@@ -1,53 +1,81 @@
 import { SdsError } from "../domain/error.ts";
 import { importSecret, signBody } from "../domain/signature.ts";
+import { signingVersions } from "../domain/signing-secret.ts";
 import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from "./attempt.ts";
 import type { Connect } from "./connector.ts";
+import { attemptHeaders, standardKey, webhookHeaders } from "./webhook-headers.ts";
 
 /** The secret and the signature take no longer, so that the attempt ends before the lease of the delivery. */
 const LONGEST_SIGNING_MS = 2_000;
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
 
+interface Dependencies {
+  webhooks: WebhookStore;
+  connect: Connect;
+  /** Attempts a trigger. */
+  startWorkflow: Deliver;
+  now: () => number;
+}
+
+/** What one version of a secret signs with. */
+interface Keys {
+  /** For X-Service-Signature. */
+  own: CryptoKey;
+  /** For webhook-signature; undefined for a secret that has no such key. */
+  standard: Uint8Array | undefined;
+}
+
 /**
- * Returns a function that attempts a claimed delivery. It signs a webhook with the version of the secret that was
- * current when the webhook was queued. The function rejects if the secret cannot be read.
- * @param startWorkflow attempts a trigger
+ * Returns a function that attempts a claimed delivery. X-Service-Signature is made with the version of the secret that
+ * was current when the webhook was queued, webhook-signature with those that are current now. The function rejects if a
+ * secret cannot be read.
  */
 export function createDeliverer(
-  webhooks: WebhookStore,
+  { webhooks, connect, startWorkflow, now }: Dependencies,
   settings: AttemptSettings,
-  connect: Connect,
-  startWorkflow: Deliver,
 ): Deliver {
   const attempt = createWebhookAttempt(settings, connect);
-  const keys = new Map<string, Promise<CryptoKey>>();
+  const known = new Map<string, Promise<Keys>>();
 
-  function keyOf(shopId: number, version: number): Promise<CryptoKey> {
+  function keysOf(shopId: number, version: number): Promise<Keys> {
     const name = `${shopId} ${version}`;
-    const known = keys.get(name);
-    if (known !== undefined) return known;
-    const key = webhooks.secretOf(shopId, version).then(importSecret);
-    keys.set(name, key);
-    key.catch(() => keys.delete(name));
-    return key;
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const keys = webhooks.secretOf(shopId, version).then(importKeys);
+    known.set(name, keys);
+    keys.catch(() => known.delete(name));
+    return keys;
   }
 
   return async (claim) => {
     if (claim.kind === "trigger") return startWorkflow(claim);
-    const { shopId, secretVersion, url, topic, body } = claim;
+    const { id, shopId, secretVersion, newestSecret, url } = claim;
     if (url === null) return { statusCode: null, error: "The shop has no endpoint.", timedOut: false };
     const began = performance.now();
-    const signature = await signBody(await keyOf(shopId, secretVersion), new TextEncoder().encode(body));
+    const at = now();
+    const body = new TextEncoder().encode(claim.body);
+    const { own } = await keysOf(shopId, secretVersion);
+    const current = await Promise.all(signingVersions(newestSecret, at).map((version) => keysOf(shopId, version)));
+    const standard = current.flatMap((keys) => keys.standard ?? []);
+    const headers = {
+      ...webhookHeaders(claim, await signBody(own, body)),
+      ...attemptHeaders(id, body, standard, at),
+    };
     if (performance.now() - began > LONGEST_SIGNING_MS)
       throw new SdsError("failed", "to read the signing secret took too long");
-    return attempt({ url, topic, body, signature });
+    return attempt({ url, headers, body });
   };
 }
 
+async function importKeys(secret: string): Promise<Keys> {
+  return { own: await importSecret(secret), standard: standardKey(secret) };
+}
+
 /**
- * The signature that every attempt of a delivery carries. Rejects if the secret cannot be read.
+ * The X-Service-Signature that every attempt of a delivery carries. Rejects if the secret cannot be read.
  * @returns null for a trigger, which goes to the platform with the shop's access token
  */
 export async function signatureOf(

@@ -1,6 +1,7 @@
 import { DELIVERY_KINDS, type DeliveryKind, type DeliveryStatus, type Outcome, type Pace } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import type { ShopRef } from "../domain/shop.ts";
+import type { NewestSecret } from "../domain/signing-secret.ts";
 
 /** An entry of the delivery log. Times in epoch milliseconds. */
 export interface Delivery {
@@ -41,7 +42,11 @@ export interface Claim {
   domain: string;
   body: string;
   topic: string;
+  test: boolean;
+  /** The version that was the newest when it was queued. */
   secretVersion: number;
+  /** The shop's newest signing secret now. */
+  newestSecret: NewestSecret;
   /** The shop's URL now; null if it has none any more. */
   url: string | null;
   /** Attempts so far, over all rounds. */

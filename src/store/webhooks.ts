@@ -24,9 +24,12 @@ export interface WebhookStore {
   secretOf(shopId: number, version: number): Promise<string>;
   /** All secrets of the shop, newest first: older ones still sign older deliveries. */
   secrets(shopId: number): Promise<string[]>;
+  /** Until when the former secret signs too; null where none does, now or later. */
+  overlapEndsAt(shopId: number): Promise<number | null>;
   /**
-   * Makes a new secret for what is queued from now on, and returns it.
+   * Makes a new secret for what is queued from now on, and returns it. An earlier overlap ends with it.
+   * @param overlapMs how long the former secret goes on making `webhook-signature` too, beside the new one
    * @throws SdsError `not_found` for a removed shop
    */
-  rotateSecret(shopId: number, now: number): Promise<string>;
+  rotateSecret(shopId: number, now: number, overlapMs?: number): Promise<string>;
 }

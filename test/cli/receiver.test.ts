@@ -16,12 +16,13 @@ function started(forwardTo?: string) {
     forwardTo,
   });
   afterTest(() => receiver.stop());
-  async function post(secret: string, body = BODY) {
+  async function post(secret: string, body = BODY, more: Record<string, string> = {}) {
     const signature = await signBody(await importSecret(secret), Buffer.from(body));
     const headers = {
       "X-Service-Topic": "order.failed",
       "X-Service-Signature": signature,
       "Content-Type": "application/json",
+      ...more,
     };
     const answer = await fetch(receiver.url, { method: "POST", body, headers });
     return { status: answer.status, text: await answer.text() };
@@ -54,11 +55,16 @@ test("only genuine webhooks are forwarded, with their headers, and the answer co
   const target = new Receiver();
   target.answer = () => new Response("taken", { status: 202 });
   const { post } = started(target.url);
-  expect(await post(NEW)).toEqual({ status: 202, text: "taken" });
+  const standard = { "webhook-id": "whd_a", "webhook-timestamp": "1700000000", "webhook-signature": "v1,a v1,b" };
+  expect(await post(NEW, BODY, { ...standard, "X-Service-Test": "true" })).toEqual({ status: 202, text: "taken" });
   await post("whsec_b3RoZXI=");
+  await post(NEW);
+  const first = { body: BODY, topic: "order.failed", signature: expect.stringMatching(/^sha256=/) };
   expect(target.received).toMatchObject([
-    { body: BODY, topic: "order.failed", signature: expect.stringMatching(/^sha256=/) },
+    { ...first, headers: { ...standard, "x-service-test": "true", "content-type": "application/json" } },
+    first,
   ]);
+  expect(Object.keys(target.received[1]?.headers ?? {})).not.toContainAnyValues(["x-service-test", "webhook-id"]);
 });
 
 test("a target that cannot be reached is answered with 502", async () => {

@@ -9,8 +9,10 @@ import {
   commit,
   dueShopIds,
   failed,
+  HOUR,
   LEASE,
   queueRewards,
+  record,
   removeShop,
   succeeded,
   URL,
@@ -82,7 +84,7 @@ for (const engine of engines()) {
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await chooseAllEvents(store, shop);
       await store.webhooks.set(other.id, { url: "https://other.example.com" }, START);
-      await store.webhooks.rotateSecret(shop.id, START);
+      await store.webhooks.rotateSecret(shop.id, START, HOUR);
       await commit(store, shop, [subscription(1)]);
       const [webhook, trigger] = await rows("deliveries");
       await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
@@ -93,6 +95,8 @@ for (const engine of engines()) {
         attempts: 0,
         round: 0,
         url: `${URL}/new`,
+        test: false,
+        newestSecret: { version: 2, overlapEndsAt: START + HOUR },
         lease: expect.stringMatching(/^.{10,}$/),
       };
       const expected = [webhook, trigger].map((row) => ({
@@ -107,6 +111,43 @@ for (const engine of engines()) {
         { ...expected[0], secretVersion: 2 },
         { ...expected[1], secretVersion: 0 },
       ] as typeof claims);
+    });
+
+    test("says what is a test event, also after a retry by hand", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      const id = await store.deliveries.queueTest(shop, { topic: "order.failed", data: {} }, START);
+      const [first] = await claim(store, shop);
+      expect(first).toMatchObject({ id, test: true });
+      await record(store, first === undefined ? [] : [failed(first)], []);
+      await store.deliveries.retry(shop.id, id, START + 1);
+      await queueRewards(store, shop, [1], START + 1);
+      expect((await claim(store, shop, { now: START + 1 })).map(({ test }) => test)).toEqual([true, false]);
+    });
+
+    test("names the newest secret of each shop, whatever signed the delivery", async () => {
+      const { store, reopen } = await engine.open();
+      const shops = [await addShop(store, "alpha"), await addShop(store, "beta")];
+      for (const shop of shops) {
+        await chooseAllEvents(store, shop);
+        await queueRewards(store, shop, [1]);
+      }
+      const [alpha] = shops;
+      const other = await reopen();
+      for (let version = 2; version <= 11; version += 1)
+        await other.webhooks.rotateSecret(alpha?.id ?? 0, START + version, version % 2 === 1 ? HOUR : 0);
+      const { claimed } = await store.deliveries.turn(
+        [],
+        new Map(shops.map(({ id }) => [id, 5])),
+        START,
+        START + LEASE,
+        WAITS,
+      );
+      expect(claimed).toMatchObject([
+        { shopId: alpha?.id, secretVersion: 1, newestSecret: { version: 11, overlapEndsAt: START + 11 + HOUR } },
+        { shopId: shops[1]?.id, secretVersion: 1, newestSecret: { version: 1, overlapEndsAt: null } },
+      ]);
     });
 
     test("gives those of one kind, of which one is due longest, and the sender knows the kind before", async () => {

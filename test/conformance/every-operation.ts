@@ -61,6 +61,7 @@ async function configure(store: Store, shop: Shop): Promise<void> {
     webhooks.secret(shop.id, START),
     webhooks.secretOf(shop.id, 1),
     webhooks.secrets(shop.id),
+    webhooks.overlapEndsAt(shop.id),
   ]);
   await webhooks.clear(shop.id);
   await connections.connect(shop.id, "token", TOKENS, [], START);

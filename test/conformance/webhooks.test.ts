@@ -3,7 +3,7 @@ import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { START } from "../support/app.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines } from "./engines.ts";
-import { addShop, failures, removeShop, TOKENS, URL } from "./fixtures.ts";
+import { addShop, failures, HOUR, removeShop, TOKENS, URL } from "./fixtures.ts";
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
@@ -90,6 +90,27 @@ for (const engine of engines()) {
       expect(await store.webhooks.secrets(other.id)).toHaveLength(1);
       const [missing] = await failures([store.webhooks.secretOf(other.id, 2)]);
       expect(missing).toMatchObject({ code: "failed", message: "the signing secret 2 of the shop is missing" });
+    });
+
+    test("overlap for a while where a rotation says so, and the next rotation ends it", async () => {
+      const { store, reopen } = await engine.open();
+      const other = await reopen();
+      const [shop, next] = [await addShop(store), await addShop(store, "other")];
+      const endsAt = async () => [
+        await other.webhooks.overlapEndsAt(shop.id),
+        await other.webhooks.overlapEndsAt(next.id),
+      ];
+      expect(await endsAt()).toEqual([null, null]);
+      // The first secret has none before it.
+      await store.webhooks.rotateSecret(shop.id, START, HOUR);
+      expect(await endsAt()).toEqual([null, null]);
+      await store.webhooks.rotateSecret(shop.id, START + 1, HOUR);
+      expect(await endsAt()).toEqual([START + 1 + HOUR, null]);
+      await store.webhooks.rotateSecret(shop.id, START + 2, 2 * HOUR);
+      expect(await endsAt()).toEqual([START + 2 + 2 * HOUR, null]);
+      await store.webhooks.rotateSecret(shop.id, START + 3);
+      expect(await endsAt()).toEqual([null, null]);
+      expect(await store.webhooks.secrets(shop.id)).toHaveLength(4);
     });
 
     test("that two processes rotate at the same time have a version each", async () => {

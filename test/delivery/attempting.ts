@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
 import { type Connect, createConnector } from "../../src/delivery/connector.ts";
+import { webhookHeaders } from "../../src/delivery/webhook-headers.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
 import { afterTest } from "../support/cleanup.ts";
 
@@ -11,6 +12,9 @@ export const TIMEOUT_MS = 400;
 export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
 const tls = join(import.meta.dir, "../support/tls");
 const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
+
+/** The headers of an attempt, but for its time and the signature over that. */
+export const HEADERS = webhookHeaders({ id: "whd_1", topic: "order.charged", test: false }, "sha256=00");
 
 export interface Options {
   resolve?: Resolve;
@@ -50,7 +54,7 @@ export function send(
   return createWebhookAttempt(
     { resolve, allow, timeoutMs },
     connect,
-  )({ url, topic: "order.charged", body, signature: "sha256=00" });
+  )({ url, headers: HEADERS, body: Buffer.from(body) });
 }
 
 /** A server that hands each connection to the test when its request begins. */

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { createConnector } from "../../src/delivery/connector.ts";
 import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
@@ -7,6 +8,9 @@ import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { Receiver } from "../support/receiver.ts";
 import { subscription } from "../support/records.ts";
+
+/** When the attempts are made: half a second after a whole one. */
+const AT = START + 3_500;
 
 /** A deliverer with a real database, and a claimed delivery to an endpoint on this machine. */
 async function delivering() {
@@ -29,10 +33,12 @@ async function delivering() {
   };
   const started: Claim[] = [];
   const settings = { resolve: async () => [], allow: parseNetworks("127.0.0.0/8"), timeoutMs: 5_000 };
-  const deliver = createDeliverer(webhooks, settings, createConnector(), async (trigger) => {
+  const startWorkflow = async (trigger: Claim) => {
     started.push(trigger);
     return { statusCode: 200, error: null, timedOut: false };
-  });
+  };
+  const now = () => AT;
+  const deliver = createDeliverer({ webhooks, connect: createConnector(), startWorkflow, now }, settings);
   return { deliver, claim, receiver, secret, shop, addShop, webhooks, deliveries, reads, started };
 }
 
@@ -74,7 +80,7 @@ test("a secret is read once for many deliveries, and each version by itself", as
   expect(reads).toEqual([1]);
   const rotated = await webhooks.rotateSecret(shop.id, START);
   receiver.received.splice(0);
-  await deliver({ ...claim, secretVersion: 2 });
+  await deliver({ ...claim, secretVersion: 2, newestSecret: { version: 2, overlapEndsAt: null } });
   expect(reads).toEqual([1, 2]);
   expect(await receiver.allGenuine(rotated)).toBe(true);
 });
@@ -106,6 +112,72 @@ test("without an endpoint the attempt fails", async () => {
     timedOut: false,
   });
 });
+
+const SECONDS = String(Math.floor(AT / 1_000));
+
+/** What webhook-signature must be, by its definition. */
+function standardSignature(secret: string, { id, body }: Pick<Claim, "id" | "body">): string {
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  return `v1,${createHmac("sha256", key).update(`${id}.${SECONDS}.${body}`).digest("base64")}`;
+}
+
+test("a webhook has the headers of Standard Webhooks, with the time of the attempt", async () => {
+  const { deliver, claim, receiver, secret } = await delivering();
+  await deliver(claim);
+  const headers = {
+    "webhook-id": claim.id,
+    "webhook-timestamp": SECONDS,
+    "webhook-signature": standardSignature(secret, claim),
+  };
+  expect(receiver.received).toMatchObject([{ headers }]);
+  expect(receiver.received[0]?.headers).not.toHaveProperty("x-service-test");
+});
+
+test("a test event says so", async () => {
+  const { deliver, claim, receiver } = await delivering();
+  await deliver({ ...claim, test: true });
+  expect(receiver.received).toMatchObject([{ headers: { "x-service-test": "true" } }]);
+});
+
+test("webhook-signature has the newest secret, and the former one until the overlap ends", async () => {
+  const { deliver, claim, receiver, secret, shop, webhooks } = await delivering();
+  const rotated = await webhooks.rotateSecret(shop.id, START);
+  const [fresh, former] = [rotated, secret].map((each) => standardSignature(each, claim));
+  for (const overlapEndsAt of [AT + 1, AT, null])
+    await deliver({ ...claim, newestSecret: { version: 2, overlapEndsAt } });
+  expect(receiver.received.map(({ headers }) => headers["webhook-signature"])).toEqual([
+    `${fresh} ${former}`,
+    `${fresh}`,
+    `${fresh}`,
+  ]);
+  expect(await receiver.allGenuine(secret)).toBe(true);
+});
+
+test.each([
+  ["whsec_YWI", "YWI=", "without padding"],
+  ["whsec_YWJ=", "YWI=", "with bits behind the end"],
+  ["whsec_-_-_", "+/+/", "with the letters of URLs"],
+  ["YWI=", "YWI=", "without whsec_"],
+])("the secret %j signs with the bytes of %j: it is one %s", async (odd, base64) => {
+  const { deliver, claim, receiver, webhooks } = await delivering();
+  webhooks.secretOf = async () => odd;
+  expect(await deliver(claim)).toMatchObject({ statusCode: 200 });
+  const signature = standardSignature(`whsec_${base64}`, claim);
+  expect(receiver.received).toMatchObject([{ headers: { "webhook-signature": signature } }]);
+  expect(await receiver.allGenuine(odd)).toBe(true);
+});
+
+test.each(["whsec_", "whsec_====", "whsec_é!", "whsec_A"])(
+  "the secret %j has no key: the attempt goes on",
+  async (odd) => {
+    const { deliver, claim, receiver, webhooks } = await delivering();
+    webhooks.secretOf = async () => odd;
+    expect(await deliver(claim)).toMatchObject({ statusCode: 200 });
+    expect(receiver.received).toMatchObject([{ headers: { "webhook-id": claim.id, "webhook-timestamp": SECONDS } }]);
+    expect(receiver.received[0]?.headers).not.toHaveProperty("webhook-signature");
+    expect(await receiver.allGenuine(odd)).toBe(true);
+  },
+);
 
 test("a trigger starts a workflow, and has no signature", async () => {
   const { deliver, claim, receiver, shop, webhooks, deliveries, started } = await delivering();

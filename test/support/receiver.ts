@@ -6,6 +6,8 @@ export interface Delivered {
   id: string;
   topic: string;
   signature: string;
+  /** All headers, with names in lower case. */
+  headers: Record<string, string>;
   at: number;
   json: { id: string; topic: string; created_at: string; shop: string; data: Record<string, unknown> };
 }
@@ -35,6 +37,7 @@ export class Receiver {
           id: json.id,
           topic: headers.get("x-service-topic") ?? "",
           signature: headers.get("x-service-signature") ?? "",
+          headers: Object.fromEntries(headers),
           at: Date.now(),
         };
         if (this.underWay.has(json.id)) this.overlaps.push(json.id);

@@ -7,7 +7,7 @@ import {
   retryDeadDeliveries,
   retryResultText,
 } from "../../actions/delivery.ts";
-import { webhookHeaders } from "../../delivery/attempt.ts";
+import { webhookHeaders } from "../../delivery/webhook-headers.ts";
 import { type DeliveryKind, RETENTION_TEXT } from "../../domain/delivery.ts";
 import type { DeliveryDetails } from "../../store/deliveries.ts";
 import type { AdminRequest, Handler, Section } from "./admin-request.ts";
@@ -47,7 +47,7 @@ export const showDelivery: Handler = async (request, { store }) => {
         <a href={section}>Back to the log</a>
       </p>
       {live}
-      {signature === null ? null : <HeadersSent topic={topic} signature={signature} />}
+      {signature === null ? null : <HeadersSent delivery={delivery} signature={signature} />}
       <h2 id="body-heading">Body</h2>
       <section class="overflow-auto" aria-labelledby="body-heading" tabIndex={0}>
         <pre>
@@ -183,12 +183,12 @@ function AttemptTable({ history }: { history: DeliveryDetails["history"] }) {
   );
 }
 
-function HeadersSent({ topic, signature }: { topic: string; signature: string }) {
+function HeadersSent({ delivery, signature }: { delivery: DeliveryDetails; signature: string }) {
   return (
     <>
       <h2>Headers as sent</h2>
       <dl class="facts" id="headers">
-        {Object.entries(webhookHeaders(topic, signature)).map(([name, value]) => (
+        {Object.entries(webhookHeaders(delivery, signature)).map(([name, value]) => (
           <>
             <dt>{name}</dt>
             <dd>
@@ -197,6 +197,9 @@ function HeadersSent({ topic, signature }: { topic: string; signature: string })
           </>
         ))}
       </dl>
+      <p>
+        Each attempt also has its own <code>webhook-timestamp</code> and <code>webhook-signature</code>.
+      </p>
     </>
   );
 }

@@ -95,7 +95,10 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table("occurrences", "shop_id type id", { number: "shop_id change_number", text: "type id json" }),
   table("contract_reads", "shop_id contract", { number: "shop_id began_at", text: "contract orders" }),
   table("webhook_endpoints", "shop_id", { number: "shop_id timed_out_at", text: "url topics pace" }),
-  table("webhook_secrets", "shop_id version", { number: "shop_id version created_at", bytes: "sealed" }),
+  table("webhook_secrets", "shop_id version", {
+    number: "shop_id version created_at overlap_ends_at",
+    bytes: "sealed",
+  }),
   table(
     "deliveries",
     "shop_id number",

@@ -1,3 +1,4 @@
+import type { NewestSecret } from "../../domain/signing-secret.ts";
 import type { Claim } from "../deliveries.ts";
 import type { Queries } from "./database.ts";
 
@@ -40,9 +41,9 @@ export async function claimDeliveries(
   const asked = shares.filter(({ shopId }) => domains.has(shopId));
   if (asked.length === 0) return [];
   // The arrays keep the planner from expecting thousands of numbers and reading the whole table.
-  const claimed = await tx.all<Omit<Claim, "domain">>(
+  const claimed = await tx.all<Omit<Claim, "domain" | "newestSecret"> & NewestSecret>(
     `WITH chosen AS MATERIALIZED (
-       SELECT asked.shop_id, asked.lease, ARRAY(
+       SELECT asked.shop_id, asked.lease, newest.version, newest.overlap_ends_at, ARRAY(
          SELECT number FROM (
            SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS first_kind FROM (
              SELECT number, kind, claimable_at FROM deliveries
@@ -58,12 +59,16 @@ export async function claimDeliveries(
            WHERE shop_id = asked.shop_id AND lease IS NOT NULL AND claimable_at > $5::bigint
          )) END) AS count
        ) AS room
+       LEFT JOIN LATERAL (
+         SELECT version, overlap_ends_at FROM webhook_secrets WHERE webhook_secrets.shop_id = asked.shop_id
+         ORDER BY version DESC LIMIT 1
+       ) AS newest ON true
      )
      UPDATE deliveries SET lease = chosen.lease, claimable_at = $6::bigint FROM chosen
      WHERE deliveries.shop_id = chosen.shop_id AND deliveries.number = ANY(chosen.numbers)
      RETURNING id, number::float8 AS number, kind, deliveries.shop_id::float8 AS "shopId", body, topic,
-       secret_version::float8 AS "secretVersion", attempts::float8 AS attempts, round::float8 AS round,
-       deliveries.lease,
+       test, secret_version::float8 AS "secretVersion", attempts::float8 AS attempts, round::float8 AS round,
+       deliveries.lease, chosen.version::float8 AS version, chosen.overlap_ends_at::float8 AS "overlapEndsAt",
        (SELECT url FROM webhook_endpoints WHERE webhook_endpoints.shop_id = deliveries.shop_id) AS url`,
     [
       asked.map(({ shopId }) => shopId),
@@ -77,6 +82,10 @@ export async function claimDeliveries(
   const places = new Map(asked.map(({ shopId }, place) => [shopId, place]));
   const placeOf = ({ shopId }: { shopId: number }) => places.get(shopId) ?? 0;
   return claimed
-    .map((each) => ({ ...each, domain: domains.get(each.shopId) ?? "" }))
+    .map(({ version, overlapEndsAt, ...each }) => ({
+      ...each,
+      domain: domains.get(each.shopId) ?? "",
+      newestSecret: { version, overlapEndsAt },
+    }))
     .sort((a, b) => placeOf(a) - placeOf(b) || a.number - b.number);
 }

@@ -23,7 +23,7 @@ export function webhookStore(db: Database, vault: Vault, random: (bytes: number)
    * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one
    * meanwhile, and any secret if the shop was removed.
    */
-  async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
+  async function makeSecret(shopId: number, now: number, { first, overlapMs }: NewSecret): Promise<void> {
     const sealed = await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId));
     await db.transaction(async (tx) => {
       // One process at a time, so that each secret has a version of its own. Those who only add rows do not wait.
@@ -33,10 +33,11 @@ export function webhookStore(db: Database, vault: Vault, random: (bytes: number)
       );
       if (shop === undefined) return;
       await tx.run(
-        `INSERT INTO webhook_secrets (shop_id, version, sealed, created_at)
-         SELECT $1::bigint, coalesce(max(version), 0) + 1, $2::bytea, $3::bigint FROM webhook_secrets
-         WHERE shop_id = $1::bigint HAVING count(*) = 0 OR NOT $4::boolean`,
-        [shopId, sealed, now, first],
+        `INSERT INTO webhook_secrets (shop_id, version, sealed, created_at, overlap_ends_at)
+         SELECT $1::bigint, coalesce(max(version), 0) + 1, $2::bytea, $3::bigint,
+           CASE WHEN count(*) > 0 THEN $5::bigint END
+         FROM webhook_secrets WHERE shop_id = $1::bigint HAVING count(*) = 0 OR NOT $4::boolean`,
+        [shopId, sealed, now, first, overlapMs > 0 ? now + overlapMs : null],
       );
     });
   }
@@ -44,7 +45,7 @@ export function webhookStore(db: Database, vault: Vault, random: (bytes: number)
   async function secret(shopId: number, now: number): Promise<string> {
     let sealed = await newest(shopId);
     if (sealed === null) {
-      await makeSecret(shopId, now, { first: true });
+      await makeSecret(shopId, now, { first: true, overlapMs: 0 });
       sealed = await newest(shopId);
     }
     if (sealed === null) throw new SdsError("not_found", "the shop was removed");
@@ -99,11 +100,27 @@ export function webhookStore(db: Database, vault: Vault, random: (bytes: number)
       return Promise.all(found.map(({ sealed }) => vault.open(sealed, purpose(shopId))));
     },
 
-    async rotateSecret(shopId, now) {
-      await makeSecret(shopId, now, { first: false });
+    async overlapEndsAt(shopId) {
+      const newest = await db.get<{ endsAt: number | null }>(
+        `SELECT overlap_ends_at::float8 AS "endsAt" FROM webhook_secrets WHERE shop_id = $1::bigint
+         ORDER BY version DESC LIMIT 1`,
+        [shopId],
+      );
+      return newest?.endsAt ?? null;
+    },
+
+    async rotateSecret(shopId, now, overlapMs = 0) {
+      await makeSecret(shopId, now, { first: false, overlapMs });
       return secret(shopId, now);
     },
   };
+}
+
+interface NewSecret {
+  /** Only if the shop has none. */
+  first: boolean;
+  /** How long the former secret signs too. */
+  overlapMs: number;
 }
 
 interface StoredSettings {

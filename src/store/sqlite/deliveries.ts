@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { afterAttempt } from "../../domain/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
+import type { NewestSecret } from "../../domain/signing-secret.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { AttemptResult, Claim, DeliveryStore, DueShop, EndpointPace } from "../deliveries.ts";
 import { deliveryLog } from "./delivery-log.ts";
@@ -11,6 +12,10 @@ const ROWS_PER_STEP = 200;
 
 /** The place of a delivery in the order in which a shop's deliveries are planned. */
 type Place = { at: number; number: number };
+
+/** A claim without what is the same for all claims of a shop. */
+type ClaimedRow = Omit<Claim, "url" | "domain" | "newestSecret" | "test"> & { test: number };
+
 export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
   const removing = removingShopIds(db);
   // One index seek for each shop, however many deliveries are due.
@@ -18,18 +23,21 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
     `SELECT shop_id AS shopId, kind, claimable_at AS at FROM deliveries INDEXED BY deliveries_due
      WHERE claimable_at IS NOT NULL AND shop_id > ? ORDER BY shop_id, claimable_at LIMIT 1`,
   );
-  const claim = db.prepare<Omit<Claim, "url" | "domain">, [string, number, number, number, number]>(
+  const claim = db.prepare<ClaimedRow, [string, number, number, number, number]>(
     `UPDATE deliveries SET lease = ?, claimable_at = ? WHERE number IN (
        SELECT number FROM (
          SELECT number, kind, first_value(kind) OVER (ORDER BY claimable_at, number) AS firstKind
          FROM deliveries INDEXED BY deliveries_due
          WHERE shop_id = +? AND claimable_at <= ? ORDER BY claimable_at, number LIMIT +?
        ) WHERE kind = firstKind
-     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, secret_version AS secretVersion, attempts, round,
-       lease`,
+     ) RETURNING id, number, kind, shop_id AS shopId, body, topic, test, secret_version AS secretVersion, attempts,
+       round, lease`,
   );
-  const endpointOf = db.prepare<{ domain: string; url: string | null }, [number]>(
-    `SELECT domain, url FROM shops LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+  const endpointOf = db.prepare<{ domain: string; url: string | null } & NewestSecret, [number]>(
+    `SELECT domain, url, version, overlap_ends_at AS overlapEndsAt FROM shops
+     LEFT JOIN webhook_endpoints ON webhook_endpoints.shop_id = shops.id
+     LEFT JOIN webhook_secrets ON webhook_secrets.shop_id = shops.id
+       AND version = (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id)
      WHERE shops.id = +?`,
   );
   // What is new was queued, or retried by hand, and not claimed since then.
@@ -76,9 +84,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
   function claimFor(shopId: number, share: number, now: number, leaseUntil: number): Claim[] {
     const endpoint = endpointOf.get(shopId);
     if (endpoint === null) return [];
+    const { domain, url, version, overlapEndsAt } = endpoint;
+    const newestSecret = { version, overlapEndsAt };
     return claim
       .all(randomId("", random), leaseUntil, shopId, now, share)
-      .map((claimed) => ({ ...claimed, ...endpoint }));
+      .map((claimed) => ({ ...claimed, test: claimed.test === 1, domain, url, newestSecret }));
   }
 
   return {

@@ -66,6 +66,7 @@ export const webhookSecrets = sqliteTable(
     version: integer().notNull(),
     sealed: blob({ mode: "buffer" }).notNull(),
     createdAt: integer("created_at").notNull(),
+    overlapEndsAt: integer("overlap_ends_at"),
   },
   (table) => [primaryKey({ columns: [table.shopId, table.version] })],
 );

@@ -33,21 +33,22 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
    * Sealing is asynchronous, so it comes before the transaction. A first secret is dropped if another process made one
    * meanwhile, and any secret if the shop was removed.
    */
-  async function makeSecret(shopId: number, now: number, { first }: { first: boolean }): Promise<void> {
+  async function makeSecret(shopId: number, now: number, { first, overlapMs }: NewSecret): Promise<void> {
     const sealed = Buffer.from(await vault.seal(`whsec_${random(32).toBase64()}`, purpose(shopId)));
     db.transaction(
       () => {
         const last = newest(shopId);
         if ((first && last !== undefined) || !exists(shopId)) return;
         const version = (last?.version ?? 0) + 1;
-        db.insert(webhookSecrets).values({ shopId, version, sealed, createdAt: now }).run();
+        const overlapEndsAt = last !== undefined && overlapMs > 0 ? now + overlapMs : null;
+        db.insert(webhookSecrets).values({ shopId, version, sealed, createdAt: now, overlapEndsAt }).run();
       },
       { behavior: "immediate" },
     );
   }
 
   async function secret(shopId: number, now: number): Promise<string> {
-    if (newest(shopId) === undefined) await makeSecret(shopId, now, { first: true });
+    if (newest(shopId) === undefined) await makeSecret(shopId, now, { first: true, overlapMs: 0 });
     const found = newest(shopId);
     if (found === undefined || !exists(shopId)) throw new SdsError("not_found", "the shop was removed");
     return vault.open(found.sealed, purpose(shopId));
@@ -94,9 +95,20 @@ export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes
       return Promise.all(found.map(({ sealed }) => vault.open(sealed, purpose(shopId))));
     },
 
-    async rotateSecret(shopId, now) {
-      await makeSecret(shopId, now, { first: false });
+    async overlapEndsAt(shopId) {
+      return newest(shopId)?.overlapEndsAt ?? null;
+    },
+
+    async rotateSecret(shopId, now, overlapMs = 0) {
+      await makeSecret(shopId, now, { first: false, overlapMs });
       return secret(shopId, now);
     },
   };
+}
+
+interface NewSecret {
+  /** Only if the shop has none. */
+  first: boolean;
+  /** How long the former secret signs too. */
+  overlapMs: number;
 }
