@@ -41,7 +41,7 @@ export async function live(world: World): Promise<Remembered> {
   const remembered = await begin(world);
   await serveAndEnd(world, remembered);
   await failInInbox(world);
-  await world.program.run(["webhook", "rotate-secret", "--shop", ALPHA]);
+  await world.program.run(["webhook", "rotate-secret", "--overlap", "30d", "--yes", "--shop", ALPHA]);
   await serveAndFail(world, remembered);
   await serveAndCrash(world, remembered);
   await leaveForm(world, remembered);

@@ -53,11 +53,16 @@ export async function signingSecret({ webhooks }: Pick<Store, "webhooks">, shop:
   return webhooks.secret(shop.id, now);
 }
 
-/** Makes a new signing secret for webhooks queued from now on; older ones keep theirs. @returns the new secret */
+/**
+ * Makes a new signing secret. It makes `X-Service-Signature` of webhooks queued from now on; older ones keep theirs. It
+ * makes `webhook-signature` of every attempt from now on.
+ * @param overlapMs how long the former secret makes `webhook-signature` too. An earlier overlap ends.
+ * @returns the new secret
+ */
 export async function rotateSigningSecret(
   { webhooks }: Pick<Store, "webhooks">,
-  shop: Shop,
+  { shop, overlapMs }: { shop: Shop; overlapMs: number },
   now: number,
 ): Promise<string> {
-  return webhooks.rotateSecret(shop.id, now);
+  return webhooks.rotateSecret(shop.id, now, overlapMs);
 }

@@ -3,7 +3,10 @@ import { clearEndpoint, rotateSigningSecret, saveEndpoint, signingSecret } from 
 import { queueTestEvent } from "../actions/test-event.ts";
 import { SdsError } from "../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../domain/event.ts";
+import { parseOverlap } from "../domain/signing-secret.ts";
+import { isoUtc } from "../lib/time.ts";
 import type { WebhookSettings } from "../store/webhooks.ts";
+import { confirm } from "./confirm.ts";
 import { configOf, withShop } from "./context.ts";
 import { resolveName } from "./dependencies.ts";
 import { addNoun, example, onShop, SHOP_OPTION, splitList } from "./options.ts";
@@ -17,6 +20,11 @@ interface SetOptions extends Options {
   url?: string;
   topics?: string;
   allTopics?: boolean;
+}
+
+interface RotateOptions extends Options {
+  overlap?: string;
+  yes?: boolean;
 }
 
 const TOPIC_HELP = `\nTopics:\n${TOPIC_NAMES.map((topic) => `  ${topic.padEnd(24)}${TOPICS[topic]}`).join("\n")}\n`;
@@ -63,11 +71,19 @@ export function addWebhookCommands(program: Command): void {
   onShop(
     webhook
       .command("rotate-secret")
-      .description("make a new signing secret and print it; deliveries that were queued before keep the old one"),
-    "sds webhook rotate-secret",
-  ).action(async (options: Options, command: Command) =>
-    printSecret(await withShop(command, (store, shop) => rotateSigningSecret(store, shop, Date.now())), options),
-  );
+      .description("make a new signing secret and print it")
+      .option(
+        "--overlap <duration>",
+        "how long webhook-signature has a signature of the former secret too, from 1s to 30d (default: no overlap)",
+      )
+      .option("--yes", "do it without a question")
+      .addHelpText(
+        "after",
+        "\nX-Service-Signature of deliveries that were queued before stays as it is.\n" +
+          "With --json it does not print the secret: `sds webhook secret` does.\n",
+      ),
+    "sds webhook rotate-secret --overlap 24h --yes",
+  ).action(rotateSecret);
 
   onShop(
     webhook
@@ -99,6 +115,21 @@ async function set({ url, topics: list, allTopics = false, ...options }: SetOpti
   if (settings.url === null) tell("Nothing is sent yet: set a URL with `sds webhook set --url ...`.");
   else if (settings.topics.length === 0)
     tell("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.");
+}
+
+async function rotateSecret({ overlap, yes = false, json = false }: RotateOptions, command: Command): Promise<void> {
+  const overlapMs = overlap === undefined ? 0 : parseOverlap(overlap);
+  if (!yes) {
+    const domain = await withShop(command, async (_store, shop) => shop.domain);
+    // Nothing is open meanwhile: an answer can take hours, and nobody could restore a backup.
+    await confirm(`this makes a new signing secret for ${domain}, and its receivers need it`, yes);
+  }
+  const rotatedAt = Date.now();
+  const secret = await withShop(command, (store, shop) => rotateSigningSecret(store, { shop, overlapMs }, rotatedAt));
+  if (json) printJson({ rotatedAt: isoUtc(rotatedAt) });
+  else printSecret(secret, {});
+  if (overlapMs > 0)
+    tell(`Until ${isoUtc(rotatedAt + overlapMs)}, webhook-signature has a signature of the former secret too.`);
 }
 
 async function sendTest({ topic, json }: Options & { topic: string }, command: Command): Promise<void> {

@@ -63,7 +63,8 @@ describe("webhook", () => {
     const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(await program.json(["webhook", "secret"])).toEqual({ secret });
-    const { secret: rotated } = await program.json<{ secret: string }>(["webhook", "rotate-secret"]);
+    const rotated = (await program.run(["webhook", "rotate-secret", "--yes"])).stdout.trim();
+    expect(rotated).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(rotated).not.toBe(secret);
     expect(await program.json(["webhook", "secret"])).toEqual({ secret: rotated });
     expect((await program.run(["webhook", "clear"])).status).toBe(0);

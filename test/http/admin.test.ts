@@ -13,6 +13,7 @@ import { visit } from "../support/visitor.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
 const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
+const HOUR = 3_600_000;
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 const KEY = /cad_pk_[0-9a-f]{48}/;
 const REFUSED_PLAN =
@@ -168,6 +169,24 @@ describe("webhooks", () => {
     expect(next).not.toBe(secret);
     expect(await html("/admin/webhooks")).toContain(next);
     expect(await html("/admin/webhooks")).not.toContain("whsec_");
+  });
+
+  test("a rotation can let the former secret sign too, and the page says until when", async () => {
+    const { all, html, post, store, shop } = await signedIn();
+    await store.webhooks.secret(shop.id, START);
+    expect(await html("/admin/webhooks/rotate")).toContain('<option value="24h" selected>For 24 hours</option>');
+    const SHOWN = 'id="overlap-end"';
+    expect(await html("/admin/webhooks")).not.toContain(SHOWN);
+    expect(led(await post("/admin/webhooks/rotate", { overlap: "1h" }))).toEqual([303, "/admin/webhooks"]);
+    expect(await store.webhooks.overlapEndsAt(shop.id)).toBe(all.clock.ms + HOUR);
+    expect(await html("/admin/webhooks")).toContain(SHOWN);
+    all.clock.ms += HOUR;
+    expect(await html("/admin/webhooks")).not.toContain(SHOWN);
+    for (const overlap of ["1w", "0s", "40d"])
+      expect((await post("/admin/webhooks/rotate", { overlap })).status).toBe(400);
+    expect(await store.webhooks.secrets(shop.id)).toHaveLength(2);
+    expect(led(await post("/admin/webhooks/rotate", { overlap: "" }))).toEqual([303, "/admin/webhooks"]);
+    expect(await store.webhooks.overlapEndsAt(shop.id)).toBeNull();
   });
 
   test("the endpoint is removed only after a question", async () => {

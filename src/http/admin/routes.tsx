@@ -31,17 +31,9 @@ import {
 import { createNotices } from "./notices.ts";
 import { showPlan } from "./plan.tsx";
 import { createSessions, type Session } from "./sessions.ts";
+import { askToRotate, rotateSecret } from "./signing-secret.tsx";
 import { saveTriggers, showTriggers } from "./triggers.tsx";
-import {
-  askToClear,
-  askToRotate,
-  clearWebhooks,
-  rotateSecret,
-  saveWebhooks,
-  sendTestEvent,
-  showSecret,
-  showWebhooks,
-} from "./webhook.tsx";
+import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
 
 const HOME: Section = "/admin/keys";
 

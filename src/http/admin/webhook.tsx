@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { clearEndpoint, rotateSigningSecret, saveEndpoint, signingSecret } from "../../actions/endpoint.ts";
+import { clearEndpoint, saveEndpoint, signingSecret } from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
@@ -7,9 +7,8 @@ import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/webhooks.ts";
 import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
-import { Confirm, Copyable, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
-
-const WEBHOOKS = "/admin/webhooks";
+import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
+import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
 /** What a page shows beside the stored settings: what was typed and why it was refused, or the secret. */
 interface FormState {
@@ -43,32 +42,6 @@ export const showSecret: Handler = async (request, dependencies) =>
   webhooksPage(request, dependencies, {
     secret: await signingSecret(dependencies.store, request.shop, dependencies.now()),
   });
-
-export const askToRotate: Handler = async ({ csrf }) => {
-  const content = (
-    <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} button="Make a new secret" back={WEBHOOKS}>
-      <p>
-        Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
-        Older deliveries keep their signature, even when they are sent again. The receiver should therefore accept both
-        secrets for a while.
-      </p>
-    </Confirm>
-  );
-  return { title: "Rotate the signing secret", section: WEBHOOKS, content };
-};
-
-export const rotateSecret: Handler = async ({ shop }, { store, now }) => {
-  const value = await rotateSigningSecret(store, shop, now());
-  return {
-    to: WEBHOOKS,
-    notices: [
-      {
-        text: "This is the new signing secret. Give it to the receiver:",
-        copy: { name: "the new signing secret", value },
-      },
-    ],
-  };
-};
 
 export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
   const { url } = await store.webhooks.settings(shop.id);
@@ -109,8 +82,13 @@ function savedNotices({ topics }: WebhookSettings, warnings: readonly string[]):
   ];
 }
 
-async function webhooksPage(request: AdminRequest, { store }: AdminDependencies, shown: FormState = {}): Promise<Page> {
+async function webhooksPage(
+  request: AdminRequest,
+  { store, now }: AdminDependencies,
+  shown: FormState = {},
+): Promise<Page> {
   const settings = await store.webhooks.settings(request.shop.id);
+  const overlapEndsAt = (await store.webhooks.overlapEndsAt(request.shop.id)) ?? 0;
   const refused = shown.error !== undefined || shown.testError !== undefined;
   const content = (
     <>
@@ -121,7 +99,11 @@ async function webhooksPage(request: AdminRequest, { store }: AdminDependencies,
         </Empty>
       ) : null}
       <EndpointForm request={request} settings={settings} shown={shown} />
-      <SecretPart request={request} secret={shown.secret} />
+      <SecretPart
+        request={request}
+        secret={shown.secret}
+        overlapEndsAt={overlapEndsAt > now() ? overlapEndsAt : null}
+      />
       <TestForm request={request} settings={settings} error={shown.testError} />
     </>
   );
@@ -194,33 +176,6 @@ function EndpointForm({
         </div>
       </fieldset>
     </form>
-  );
-}
-
-function SecretPart({ request, secret }: { request: AdminRequest; secret: string | undefined }) {
-  return (
-    <section aria-labelledby="secret-heading">
-      <h2 id="secret-heading">Signing secret</h2>
-      <p>
-        Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body
-        with this secret, in hexadecimal. The receiver computes the same value and compares the two.
-      </p>
-      {secret === undefined ? (
-        <form id="show-secret" class="inline" method="post" action={`${WEBHOOKS}/secret`}>
-          <CsrfField csrf={request.csrf} />
-          <button type="submit" class="outline">
-            Show the signing secret
-          </button>
-        </form>
-      ) : (
-        <Copyable id="secret" value={secret} name="the signing secret" />
-      )}
-      <p>
-        <a id="rotate" href={`${WEBHOOKS}/rotate`}>
-          Rotate the signing secret
-        </a>
-      </p>
-    </section>
   );
 }
 

@@ -1,0 +1,97 @@
+/** @jsxImportSource preact */
+import { rotateSigningSecret } from "../../actions/endpoint.ts";
+import { parseOverlap } from "../../domain/signing-secret.ts";
+import type { AdminRequest, Handler } from "./admin-request.ts";
+import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
+
+/** The page that shows the secret. */
+export const WEBHOOKS = "/admin/webhooks";
+
+/** How long the former secret may sign too. The empty value means that it does not. */
+const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
+const USUAL_OVERLAP = "24h";
+
+export const askToRotate: Handler = async ({ csrf }) => {
+  const content = (
+    <Confirm id="rotate-secret" csrf={csrf} action={`${WEBHOOKS}/rotate`} button="Make a new secret" back={WEBHOOKS}>
+      <p>
+        Make a new signing secret? Deliveries that are queued from then on are signed with it, so the receiver needs it.
+        Older deliveries keep their <code>X-Service-Signature</code>, even when they are sent again. The receiver should
+        therefore accept both secrets for a while.
+      </p>
+      <label for="overlap">
+        Make <code>webhook-signature</code> with the former secret too
+      </label>
+      <select id="overlap" name="overlap" aria-describedby="overlap-help">
+        {Object.entries(OVERLAPS).map(([value, text]) => (
+          <option value={value} selected={value === USUAL_OVERLAP}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <small id="overlap-help">
+        Until then, a receiver that verifies <code>webhook-signature</code> may have either secret. If somebody else may
+        know the former secret, choose "{OVERLAPS[""]}".
+      </small>
+    </Confirm>
+  );
+  return { title: "Rotate the signing secret", section: WEBHOOKS, content };
+};
+
+export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
+  const overlap = form.get("overlap") ?? "";
+  const overlapMs = overlap === "" ? 0 : parseOverlap(overlap);
+  const value = await rotateSigningSecret(store, { shop, overlapMs }, now());
+  return {
+    to: WEBHOOKS,
+    notices: [
+      {
+        text: "This is the new signing secret. Give it to the receiver:",
+        copy: { name: "the new signing secret", value },
+      },
+    ],
+  };
+};
+
+/** The part of the page about the secret, which is shown on request only. */
+export function SecretPart({
+  request,
+  secret,
+  overlapEndsAt,
+}: {
+  request: AdminRequest;
+  secret: string | undefined;
+  overlapEndsAt: number | null;
+}) {
+  return (
+    <section aria-labelledby="secret-heading">
+      <h2 id="secret-heading">Signing secret</h2>
+      <p>
+        Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body
+        with this secret, in hexadecimal. The receiver computes the same value and compares the two. It also has{" "}
+        <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>, which the libraries
+        of Standard Webhooks verify.
+      </p>
+      {overlapEndsAt === null ? null : (
+        <p id="overlap-end">
+          Until <Time ms={overlapEndsAt} />, <code>webhook-signature</code> has a signature of the former secret too.
+        </p>
+      )}
+      {secret === undefined ? (
+        <form id="show-secret" class="inline" method="post" action={`${WEBHOOKS}/secret`}>
+          <CsrfField csrf={request.csrf} />
+          <button type="submit" class="outline">
+            Show the signing secret
+          </button>
+        </form>
+      ) : (
+        <Copyable id="secret" value={secret} name="the signing secret" />
+      )}
+      <p>
+        <a id="rotate" href={`${WEBHOOKS}/rotate`}>
+          Rotate the signing secret
+        </a>
+      </p>
+    </section>
+  );
+}

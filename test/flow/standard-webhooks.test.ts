@@ -1,0 +1,147 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
+import { eventually } from "../support/eventually.ts";
+import { Program } from "../support/program.ts";
+import type { Delivered } from "../support/receiver.ts";
+import { customer, gid, reward, subscription } from "../support/records.ts";
+import { DOMAIN, shopSending } from "../support/shop-sending.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const ROTATE = ["webhook", "rotate-secret"];
+
+/** Which of the secrets a receiver may have, by the libraries of Standard Webhooks and of Svix. */
+function accepted({ body, headers }: Pick<Delivered, "body" | "headers">, secrets: readonly string[]): boolean[][] {
+  const passes = (verify: () => unknown) => {
+    try {
+      verify();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return secrets.map((secret) => [
+    passes(() => new Webhook(secret).verify(body, headers)),
+    passes(() => new SvixWebhook(secret).verify(body, headers)),
+  ]);
+}
+
+/** Fields that make a large body. */
+const LARGE = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`field_${n}`, "x".repeat(1_000)]));
+const YES = [true, true];
+const NO = [false, false];
+
+/** Sends a delivery again, and waits for it. */
+async function sentAgain({ program, receiver }: Awaited<ReturnType<typeof shopSending>>, id: string) {
+  const before = receiver.received.length;
+  await eventually(async () => (await program.run(["delivery", "retry", id])).status === 0);
+  return (await receiver.gets(before + 1))[before] as Delivered;
+}
+
+test("the libraries of Standard Webhooks and Svix verify what is sent, and nothing that was changed", async () => {
+  const { program, receiver, secret, post } = await shopSending();
+  const server = await program.serve();
+  const records = [
+    customer(1),
+    subscription(1, { customer: gid.customer(1) }),
+    reward("r1", { source: "loyalty", note: 'Grüße, 你好 \u2028 "q" <&>' }),
+    reward("r2", { source: "loyalty", ...LARGE }),
+  ];
+  expect((await post(server.url, records)).status).toBe(202);
+  const received = await receiver.gets(3);
+  for (const delivered of received) {
+    const { id, body, headers } = delivered;
+    expect(accepted(delivered, [secret, `whsec_${"A".repeat(43)}=`])).toEqual([YES, NO]);
+    expect(new Webhook(secret).verify(body, headers)).toEqual(delivered.json);
+    expect(headers["webhook-id"]).toBe(id);
+    expect(Math.abs(Number(headers["webhook-timestamp"]) - Date.now() / 1_000)).toBeLessThan(30);
+    const changes = [
+      { body: `${body} ` },
+      { headers: { ...headers, "webhook-id": "whd_other" } },
+      { headers: { ...headers, "webhook-timestamp": String(Number(headers["webhook-timestamp"]) + 1) } },
+    ];
+    for (const change of changes) expect(accepted({ ...delivered, ...change }, [secret])).toEqual([NO]);
+  }
+});
+
+test("after a rotation with an overlap either secret verifies, also what was queued before", async () => {
+  const sending = await shopSending();
+  const { program, receiver, secret } = sending;
+  await program.json(["import", "-", "--events"], { stdin: JSON.stringify(subscription(1)) });
+  const began = Date.now();
+  const { rotatedAt } = await program.json<{ rotatedAt: string }>([...ROTATE, "--overlap", "24h", "--yes"]);
+  expect(Date.parse(rotatedAt)).toBeWithin(began, Date.now() + 1);
+  const { secret: rotated } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  await program.serve();
+  const [first] = (await receiver.gets(1)) as [Delivered];
+  expect(accepted(first, [rotated, secret])).toEqual([YES, YES]);
+  const [fresh = "", former = "", ...more] = first.headers["webhook-signature"]?.split(" ") ?? [];
+  expect(more).toEqual([]);
+  const withOnly = (signature: string) => ({ ...first, headers: { ...first.headers, "webhook-signature": signature } });
+  expect(accepted(withOnly(fresh), [rotated, secret])).toEqual([YES, NO]);
+  expect(accepted(withOnly(former), [rotated, secret])).toEqual([NO, YES]);
+
+  // A rotation without an overlap holds for the very next attempt. X-Service-Signature is the one of the beginning.
+  const printed = await program.run([...ROTATE, "--yes"]);
+  const last = printed.stdout.trim();
+  expect(printed).toEqual({ status: 0, stdout: `${last}\n`, stderr: "" });
+  const second = await sentAgain(sending, first.id);
+  expect(accepted(second, [last, rotated, secret])).toEqual([YES, NO, NO]);
+  expect(second.headers["webhook-signature"]).not.toContain(" ");
+  expect([second.body, second.signature]).toEqual([first.body, first.signature]);
+  expect(await receiver.allGenuine(secret)).toBe(true);
+});
+
+test("an overlap ends by itself", async () => {
+  const sending = await shopSending();
+  const { program, secret } = sending;
+  await program.serve();
+  const { id } = await program.json<{ id: string }>(["webhook", "test"]);
+  const { stdout, stderr } = await program.run([...ROTATE, "--overlap", "5s", "--yes"]);
+  const until =
+    /^Until (\S+Z), webhook-signature has a signature of the former secret too\.\n$/.exec(stderr)?.[1] ?? "";
+  const during = await sentAgain(sending, id);
+  expect(accepted(during, [stdout.trim(), secret])).toEqual([YES, YES]);
+  await eventually(() => Date.now() > Date.parse(until), 10_000);
+  expect(accepted(await sentAgain(sending, id), [stdout.trim(), secret])).toEqual([YES, NO]);
+});
+
+test("a test event says so in each attempt, also after a restart and when it is sent again", async () => {
+  const sending = await shopSending({ SDS_RETRY_WAITS: "100ms,100ms,100ms,1h" });
+  const { program, receiver, post } = sending;
+  receiver.answer = () => new Response(null, { status: 500 });
+  const server = await program.serve();
+  const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "subscription.created"]);
+  await receiver.gets(4);
+  await server.stop();
+  receiver.answer = () => new Response();
+  const next = await program.serve();
+  await sentAgain(sending, id);
+  const marks = receiver.received.map(({ headers }) => [headers["webhook-id"], headers["x-service-test"]]);
+  expect(marks).toEqual(Array.from({ length: 5 }, () => [id, "true"]));
+  receiver.received.splice(0);
+  await post(next.url, subscription(1));
+  const [event] = await receiver.gets(1);
+  expect(event?.topic).toBe("subscription.created");
+  expect(event?.headers).not.toHaveProperty("x-service-test");
+});
+
+test("rotate-secret refuses what is wrong, and changes nothing", async () => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const secret = await program.json(["webhook", "secret"]);
+  const question = `this makes a new signing secret for ${DOMAIN}, and its receivers need it: add --yes to do it`;
+  const refusals: [string[], number, string][] = [
+    [[], 2, question],
+    [["--overlap", "24h", "--json"], 2, question],
+    [["--overlap", "31d", "--yes"], 2, `the overlap is "31d": it must be a duration from 1s to 30d, like 24h`],
+    [["--overlap", "0s", "--yes"], 2, `the overlap is "0s": it must be a duration from 1s to 30d, like 24h`],
+    [["--overlap", "-1h", "--yes"], 2, `the overlap is "-1h": it must be a duration from 1s to 30d, like 24h`],
+    [["--shop", "beta.myshopify.com", "--yes"], 3, "there is no shop beta.myshopify.com"],
+  ];
+  for (const [args, status, message] of refusals)
+    expect(await program.run([...ROTATE, ...args])).toEqual({ status, stdout: "", stderr: `sds: ${message}\n` });
+  expect(await program.json(["webhook", "secret"])).toEqual(secret);
+});
