@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { eventually } from "../support/eventually.ts";
-import { Program } from "../support/program.ts";
+import { PROGRAM, Program } from "../support/program.ts";
 import type { Delivered } from "../support/receiver.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";
 import { DOMAIN, shopSending } from "../support/shop-sending.ts";
@@ -126,6 +126,31 @@ test("a test event says so in each attempt, also after a restart and when it is 
   const [event] = await receiver.gets(1);
   expect(event?.topic).toBe("subscription.created");
   expect(event?.headers).not.toHaveProperty("x-service-test");
+});
+
+test.each([
+  ["yes\n", 0, true],
+  ["\n", 2, false],
+])("rotate-secret asks on a terminal, and %j ends it with %d", async (answer, status, isRotated) => {
+  const program = new Program();
+  await program.json(["shop", "add", DOMAIN]);
+  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  let shown = "";
+  const child = Bun.spawn([...PROGRAM, ...ROTATE], {
+    env: await program.environment(),
+    terminal: {
+      data(terminal, bytes) {
+        const asked = shown.includes("[y/N]");
+        shown += Buffer.from(bytes).toString();
+        if (!asked && shown.includes("[y/N]")) terminal.write(answer);
+      },
+    },
+  });
+  expect(await child.exited).toBe(status);
+  expect(shown).toStartWith(`this makes a new signing secret for ${DOMAIN}, and its receivers need it. Go on? [y/N] `);
+  const now = await program.json<{ secret: string }>(["webhook", "secret"]);
+  expect(now.secret !== secret).toBe(isRotated);
+  expect(shown.includes(now.secret)).toBe(isRotated);
 });
 
 test("rotate-secret refuses what is wrong, and changes nothing", async () => {
