@@ -80,7 +80,7 @@ export function addWebhookCommands(program: Command): void {
       .addHelpText(
         "after",
         "\nX-Service-Signature of deliveries that were queued before stays as it is.\n" +
-          "With --json it does not print the secret: `sds webhook secret` does.\n",
+          "With --json it does not print the secret: `sds webhook secret` does.",
       ),
     "sds webhook rotate-secret --overlap 24h --yes",
   ).action(rotateSecret);

@@ -68,9 +68,9 @@ export function SecretPart({
       <h2 id="secret-heading">Signing secret</h2>
       <p>
         Every webhook has the header <code>X-Service-Signature: sha256=</code> followed by the HMAC-SHA256 of its body
-        with this secret, in hexadecimal. The receiver computes the same value and compares the two. It also has{" "}
-        <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>, which the libraries
-        of Standard Webhooks verify.
+        with this secret, in hexadecimal. The receiver computes the same value and compares the two. Every webhook also
+        has <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>, which the
+        libraries of Standard Webhooks verify.
       </p>
       {overlapEndsAt === null ? null : (
         <p id="overlap-end">
