@@ -4,7 +4,7 @@ import { base32, unbase32 } from "./base32.ts";
 import type { Resource } from "./resources.ts";
 
 /** Whose changes a checkpoint counts. */
-export interface CheckpointScope {
+interface CheckpointScope {
   shopId: number;
   resource: Resource;
 }

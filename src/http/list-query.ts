@@ -8,7 +8,7 @@ const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 const KNOWN: readonly string[] = [...PAGING, ...new Set(RESOURCES.flatMap((resource) => FILTERS[resource]))];
 /** Known parameters by what is left of other spellings. */
-const SPELLINGS = new Map(KNOWN.map((name) => [plain(name), name]));
+const SPELLINGS = new Map([...KNOWN.map((name) => [plain(name), name] as const), ["pagesize", "limit"]]);
 
 /** What a request asks of a list. */
 export interface ListQuery {

@@ -21,7 +21,7 @@ export interface Content {
 }
 
 /** How content is read. */
-export interface Read {
+interface Read {
   /** @throws SdsError for a request that has no answer */
   read(owner: KeyOwner): Promise<Content>;
   /** Whether the content comes in a later turn of the event loop. */

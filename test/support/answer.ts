@@ -47,13 +47,6 @@ export function page(data: unknown[], limit: number, nextCursor: string | null):
   );
 }
 
-/** The form of a page of rows, with the address of the next one. */
-export function firstOfPages(data: unknown[], limit: number, nextCursor: string, address: string): Answer {
-  const { status, headers, body } = page(data, limit, nextCursor);
-  const link = `<${address}cursor=${encodeURIComponent(nextCursor)}>; rel="next"`;
-  return { status, headers: { ...headers, link }, body };
-}
-
 /** The form of an error. */
 export function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): Answer {
   const own = { "cache-control": "no-store", vary: "Authorization", ...headers };

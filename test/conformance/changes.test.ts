@@ -1,0 +1,288 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { customerId } from "../../src/domain/ids.ts";
+import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
+import type { RowFilter } from "../../src/domain/row-filter.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import { SCANNED_ROWS } from "../../src/store/row-scan.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { mirrorRecord } from "../support/arbitrary-records.ts";
+import { cleanUp } from "../support/cleanup.ts";
+import { customer, gid, order, subscription } from "../support/records.ts";
+import { engines } from "./engines.ts";
+import { addShop, allRows, commit, parsePage, removeShop } from "./fixtures.ts";
+
+const MINUTE_MS = 60_000;
+
+type Row = Record<string, unknown>;
+
+async function changedRows(
+  store: Store,
+  shop: ShopRef,
+  resource: Resource,
+  { after = 0, limit = 250, filter = {} as RowFilter } = {},
+): Promise<Row[]> {
+  return parsePage((await store.pages.changes(shop.id, resource, filter, limit, after)).rows);
+}
+
+async function filteredRows(
+  store: Store,
+  shop: ShopRef,
+  resource: Resource,
+  filter: RowFilter,
+  limit = 250,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (
+    let after = null as { at: number; id: string } | null, isFirst = true;
+    isFirst || after !== null;
+    isFirst = false
+  ) {
+    const page = await store.pages.listFiltered(shop.id, resource, filter, limit, after);
+    if (page === undefined) throw new Error("the page's own cursor was refused");
+    rows.push(...parsePage(page.rows));
+    after = page.end;
+  }
+  return rows;
+}
+
+/** A copy of one resource that is kept by pages: a walk first, then changes. */
+class Copy {
+  readonly rows = new Map<string, Row>();
+  private checkpoint = 0;
+  private cursor: { at: number; id: string } | null = null;
+  private isWalked = false;
+
+  private readonly shop: ShopRef;
+  private readonly resource: Resource;
+
+  constructor(shop: ShopRef, resource: Resource) {
+    this.shop = shop;
+    this.resource = resource;
+  }
+
+  /** Takes one page. @returns whether nothing more follows now */
+  async step(store: Store, limit: number): Promise<boolean> {
+    if (this.isWalked) return this.takeChanges(store, limit);
+    const isFirst = this.cursor === null;
+    const page = await store.pages.list(this.shop.id, this.resource, limit, this.cursor);
+    if (page === undefined) throw new Error("the page's own cursor was refused");
+    if (isFirst) this.checkpoint = page.changeCount;
+    this.put(page.rows);
+    this.cursor = page.end;
+    this.isWalked = page.end === null;
+    return false;
+  }
+
+  private async takeChanges(store: Store, limit: number): Promise<boolean> {
+    const page = await store.pages.changes(this.shop.id, this.resource, {}, limit, this.checkpoint);
+    this.put(page.rows);
+    this.checkpoint = page.reached;
+    return !page.hasMore;
+  }
+
+  private put(rows: Uint8Array): void {
+    for (const row of parsePage(rows)) this.rows.set(String(row["id"]), row);
+  }
+}
+
+for (const engine of engines()) {
+  describe(`${engine.name}: changes`, () => {
+    test("are listed in their order, each row once with its newest state", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await commit(store, shop, [customer(1), customer(2), customer(3)]);
+      await commit(store, shop, [customer(1, { firstName: "Ada" })]);
+      const rows = await changedRows(store, shop, "customers");
+      expect(rows.map(({ shopifyId }) => shopifyId)).toEqual([gid.customer(2), gid.customer(3), gid.customer(1)]);
+      expect(rows.at(-1)).toMatchObject({ firstName: "Ada" });
+      expect(await changedRows(store, await addShop(store, "beta"), "customers")).toEqual([]);
+    });
+
+    test("go on where a page ended, and reach what other resources changed", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await commit(store, shop, [customer(1), customer(2), customer(3)]);
+      const first = await store.pages.changes(shop.id, "customers", {}, 2, 0);
+      expect([parsePage(first.rows).length, first.reached, first.hasMore, first.changeCount]).toEqual([2, 2, true, 3]);
+      const second = await store.pages.changes(shop.id, "customers", {}, 2, first.reached);
+      expect([parsePage(second.rows).length, second.reached, second.hasMore]).toEqual([1, 3, false]);
+      await commit(store, shop, [subscription(1)]);
+      const { changeCount } = await store.pages.changes(shop.id, "customers", {}, 250, 3);
+      const orders = await store.pages.changes(shop.id, "orders", {}, 250, 0);
+      expect([changeCount, orders.reached, orders.rows.byteLength]).toEqual([changeCount, changeCount, 0]);
+    });
+
+    test("of a redacted person are a changed customer", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await commit(store, shop, [customer(1, { email: "ada@example.com" }), customer(2)]);
+      await commit(store, shop, [{ type: "redaction", shopifyId: gid.customer(1), asOf: START }]);
+      expect(await changedRows(store, shop, "customers", { after: 2 })).toMatchObject([
+        { shopifyId: gid.customer(1), email: null },
+      ]);
+    });
+
+    test("since a time begin with its minute, whatever the clock did", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const before = (minutes: number) => store.pages.changeBefore(shop.id, START + minutes * MINUTE_MS);
+      expect(await before(0)).toBe(0);
+      await commit(store, shop, [customer(1)], START);
+      await commit(store, shop, [customer(2)], START + 2 * MINUTE_MS);
+      // The clock was set back.
+      await commit(store, shop, [customer(3)], START + MINUTE_MS);
+      await commit(store, shop, [customer(4)], START + 4 * MINUTE_MS + 1);
+      expect(await Promise.all([-5, 0, 1, 2, 3, 4, 5].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
+    });
+
+    test("go with their shop", async () => {
+      const { store, rows } = await engine.open();
+      const shop = await addShop(store);
+      const kept = await addShop(store, "beta");
+      for (const each of [shop, kept]) await commit(store, each, [customer(1), subscription(1), order(1, 1)]);
+      const numbers = async () => (await rows("changes")).filter((row) => row["shop_id"] === shop.id).length;
+      expect(await numbers()).toBe(3);
+      await removeShop(store, shop.domain);
+      expect([await numbers(), (await rows("changes")).length]).toEqual([0, 3]);
+    });
+
+    test("keep a copy that equals the mirror, in any order of pages and writes, by two processes", async () => {
+      const step = fc.oneof(
+        { weight: 2, arbitrary: fc.array(mirrorRecord, { minLength: 1, maxLength: 5 }) },
+        {
+          weight: 3,
+          arbitrary: fc.record({ resource: fc.constantFrom(...RESOURCES), limit: fc.integer({ min: 1, max: 4 }) }),
+        },
+      );
+      await fc.assert(
+        fc
+          .asyncProperty(
+            fc.array(step, { minLength: 1, maxLength: 25 }),
+            fc.array(fc.boolean(), { minLength: 25, maxLength: 25 }),
+            async (steps, processes) => {
+              const { store, reopen } = await engine.open();
+              const stores = [store, await reopen()] as const;
+              const shop = await addShop(store);
+              const copies = new Map(RESOURCES.map((resource) => [resource, new Copy(shop, resource)]));
+              for (const [index, each] of steps.entries()) {
+                const used = processes[index] === true ? stores[1] : stores[0];
+                if (Array.isArray(each))
+                  await used.mirror.applyRecords([{ shop, records: each as MirrorRecord[] }], START);
+                else await copies.get(each.resource)?.step(used, each.limit);
+              }
+              for (const [resource, copy] of copies) {
+                while (!(await copy.step(store, 3)));
+                const mirrored = await allRows(store, shop, resource);
+                expect(copy.rows).toEqual(new Map(mirrored.map((row) => [String(row["id"]), row])));
+              }
+            },
+          )
+          .afterEach(cleanUp),
+        { numRuns: engine.name === "sqlite" ? 30 : 12 },
+      );
+    });
+  });
+
+  describe(`${engine.name}: rows that a filter lets through`, () => {
+    async function filled() {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const records = [1, 2, 3, 4].flatMap((n) => [
+        subscription(n, { customer: gid.customer((n % 2) + 1), status: n === 3 ? "PAUSED" : "ACTIVE" }),
+        ...[1, 2, 3].map((cycle) => order(n, cycle, { status: cycle === 2 ? "FAILED" : "PAID" })),
+      ]);
+      await commit(store, shop, records);
+      return { store, shop };
+    }
+
+    test.each([1, 2, 250])("are those of the list that have what it names, %d a page", async (limit) => {
+      const { store, shop } = await filled();
+      for (const resource of RESOURCES) {
+        const all = await allRows(store, shop, resource);
+        for (const row of all) {
+          const { id, customerId, contractId, status, shopifyId } = row as Record<string, string>;
+          const filters: RowFilter[] = [
+            { id },
+            { status },
+            { customerId },
+            { contractId },
+            { customerId, status },
+          ].filter((filter) => Object.values(filter).every((value) => value !== undefined)) as RowFilter[];
+          if (resource === "orders") filters.push({ orderGid: shopifyId as string });
+          for (const filter of filters) {
+            const wanted = Object.entries(filter).map(([name, value]) => [
+              name === "orderGid" ? "shopifyId" : name,
+              value,
+            ]);
+            const expected = all.filter((each) => wanted.every(([name, value]) => each[name ?? ""] === value));
+            expect(await filteredRows(store, shop, resource, filter, limit)).toEqual(expected);
+            const changed = await changedRows(store, shop, resource, { filter });
+            expect(new Set(changed.map((each) => each["id"]))).toEqual(new Set(expected.map((each) => each["id"])));
+          }
+        }
+      }
+    });
+
+    test("follow a contract that is given to another customer", async () => {
+      const { store, shop } = await filled();
+      const [moved] = await filteredRows(store, shop, "subscriptions", { status: "PAUSED" });
+      await commit(store, shop, [
+        subscription(3, { customer: gid.customer(9), status: "PAUSED" }),
+        order(3, 1, { status: "RECOVERED" }),
+      ]);
+      const ids = async (resource: Resource) =>
+        (await filteredRows(store, shop, resource, { customerId: customerId(shop.domain, gid.customer(9)) })).map(
+          ({ id }) => id,
+        );
+      expect(await ids("subscriptions")).toEqual([moved?.["id"]]);
+      expect(await ids("orders")).toHaveLength(1);
+      const former = await filteredRows(store, shop, "subscriptions", { customerId: String(moved?.["customerId"]) });
+      expect(former.map(({ id }) => id)).not.toContain(moved?.["id"]);
+    });
+
+    test("are looked for in a limited number of rows a page, and none is missed or doubled", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      const rare = new Set([1, SCANNED_ROWS - 1, SCANNED_ROWS, SCANNED_ROWS + 1, SCANNED_ROWS + 40]);
+      const count = SCANNED_ROWS + 50;
+      for (let begin = 1; begin <= count; begin += 5_000) {
+        const numbers = Array.from({ length: Math.min(5_000, count - begin + 1) }, (_, index) => begin + index);
+        const startedAt = (n: number) => new Date(START - n * 1_000).toISOString();
+        await commit(
+          store,
+          shop,
+          numbers.map((n) =>
+            subscription(n, {
+              customer: gid.customer(1),
+              lines: [],
+              status: rare.has(n) ? "PAUSED" : "ACTIVE",
+              startedAt: startedAt(n),
+            }),
+          ),
+        );
+      }
+      const contracts = (rows: Row[]) => rows.map(({ shopifyId }) => Number(String(shopifyId).split("/").at(-1)));
+      const filter = { status: "PAUSED" };
+      const first = await store.pages.listFiltered(shop.id, "subscriptions", filter, 250, null);
+      expect([contracts(parsePage(first?.rows ?? new Uint8Array())), first?.end === null]).toEqual([
+        [1, SCANNED_ROWS - 1, SCANNED_ROWS],
+        false,
+      ]);
+      for (const limit of [1, 3, 250])
+        expect(contracts(await filteredRows(store, shop, "subscriptions", filter, limit))).toEqual([...rare]);
+      const page = await store.pages.changes(shop.id, "subscriptions", filter, 250, 0);
+      expect([page.hasMore, contracts(parsePage(page.rows)).length < rare.size]).toEqual([true, true]);
+      const rest = await store.pages.changes(shop.id, "subscriptions", filter, 250, page.reached);
+      expect([...contracts(parsePage(page.rows)), ...contracts(parsePage(rest.rows))]).toEqual([...rare]);
+    }, 60_000);
+  });
+
+  test(`${engine.name}: the epoch stays with the database`, async () => {
+    const { store, reopen } = await engine.open();
+    expect((await reopen()).epoch).toEqual(store.epoch);
+    expect((await engine.open()).store.epoch).not.toEqual(store.epoch);
+  });
+}
