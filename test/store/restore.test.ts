@@ -176,3 +176,20 @@ test("a restore that fails keeps the old database in use, and leaves no draft", 
   expect(await shops(folder)).toEqual(OLD);
   rmSync(folder, { recursive: true });
 });
+
+test("a restore begins a new epoch, so that checkpoints of the old state are refused", async () => {
+  const folder = join(temporaryFolder(), "data");
+  const copy = join(temporaryFolder(), "copy.db");
+  const epochOf = async () => {
+    const store = await open(folder);
+    await store.close();
+    return store.epoch;
+  };
+  const before = await epochOf();
+  await backupStore(request(folder, copy));
+  expect(await epochOf()).toEqual(before);
+  await restoreStore(request(folder, copy));
+  const after = await epochOf();
+  expect(after).not.toEqual(before);
+  expect(await epochOf()).toEqual(after);
+});
