@@ -13,6 +13,7 @@ import { createIntakeHandler } from "./http/intake.ts";
 import { createKeyLimits } from "./http/key-limits.ts";
 import { createLargePages } from "./http/large-page.ts";
 import { createListHandler } from "./http/list.ts";
+import { createOpenApiHandler } from "./http/openapi/handler.ts";
 import { createReadApi } from "./http/read-api.ts";
 import { createReadiness } from "./http/readiness.ts";
 import { createRoutes } from "./http/routes.ts";
@@ -127,6 +128,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
     row: (resource) => createRowHandler(resource, store.pages, readApi),
     intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
+    openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),
     admin: adminRoutes({
       store,
       bodies,
@@ -141,13 +143,19 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
     }),
     notReady: () => readiness.reason(),
   });
+  const server = createHttpApp(routes, createClients(config.trustedProxies), log);
   return {
-    server: createHttpApp(routes, createClients(config.trustedProxies), log),
+    server,
     authenticator,
     readiness,
     wrongKeys,
     steadyTime,
   };
+}
+
+/** Where clients on this machine reach the program. An address that stands for all of the machine's is none. */
+function reachable(host: string, port: number | undefined): string {
+  return port === undefined || ["0.0.0.0", "::"].includes(host) ? "/" : httpAddress(host, port);
 }
 
 /** Starts and stops everything, each part before what it uses. */

@@ -1,8 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
 import { TOPIC_NAMES } from "../src/domain/event.ts";
+import { EVENT_DATA } from "../src/domain/event-schemas.ts";
+import { RECORD_SCHEMAS } from "../src/domain/record-schemas.ts";
 import { parseRecord } from "../src/domain/records.ts";
 import { Customer, Order, Subscription } from "../src/domain/resources.ts";
 import { sampleEvent } from "../src/domain/sample.ts";
@@ -55,6 +58,11 @@ function rows(text: string): string[][] {
     .filter((line) => line.startsWith("|"))
     .map(cells)
     .filter((row, index) => index > 0 && !/^-+$/.test(row[0] ?? ""));
+}
+
+/** A text without code marks and links. */
+function plain(text = ""): string {
+  return text.replaceAll("`", "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }
 
 /** A heading's address in its page, as Markdown viewers make it. */
@@ -204,9 +212,16 @@ describe("docs/api.md", () => {
     ["### Line item", line.properties],
     ["### Customer", Customer.properties],
     ["### Order", Order.properties],
-  ])("%s has the fields that are served, in their order", (heading, properties) => {
-    expect(rows(section("src/docs/api.md", heading)).map(([field]) => field)).toEqual(Object.keys(properties));
-  });
+  ])(
+    "%s has the fields that are served, in their order, with the meanings that /openapi.json has",
+    (heading, fields) => {
+      const documented = rows(section("src/docs/api.md", heading)).map(([field, _type, meaning]) => [field, meaning]);
+      const described = Object.entries<TSchema>(fields).map(([field, schema]) => [field, schema.description ?? ""]);
+      expect(documented.map(([field, meaning]) => [field, plain(meaning)])).toEqual(
+        described.map(([field, description]) => [field, plain(description)]),
+      );
+    },
+  );
 });
 
 describe("docs/webhooks.md", () => {
@@ -216,6 +231,8 @@ describe("docs/webhooks.md", () => {
       topic,
       keys: data.replace(/, and the reward.*/, "").split(", "),
     }));
+    const described = TOPIC_NAMES.map((topic) => ({ topic, keys: Object.keys(EVENT_DATA[topic].properties) }));
+    expect(documented as unknown).toEqual(described);
     const sent = TOPIC_NAMES.map((topic) => {
       const keys = Object.keys(sampleEvent(topic).data);
       return { topic, keys: topic === "loyalty.reward_earned" ? keys.slice(0, 2) : keys };
@@ -237,6 +254,19 @@ describe("docs/webhooks.md", () => {
 });
 
 describe("docs/records.md", () => {
+  test.each(Object.entries(RECORD_SCHEMAS))(
+    "has what /openapi.json says of the fields of %s",
+    (type, { properties }) => {
+      const documented = new Map(
+        rows(section("src/docs/records.md", `### ${type}`)).map(([field, , is]) => [field, plain(is)]),
+      );
+      const missing = Object.entries<TSchema>(properties).filter(
+        ([field, { description }]) => description !== undefined && !documented.get(field)?.includes(plain(description)),
+      );
+      expect(missing).toEqual([]);
+    },
+  );
+
   const shown = [...ALL.matchAll(/^\{"type":.*\}$/gm)].map(([text]) => JSON.parse(text) as Record<string, unknown>);
 
   test("shows a record of every type, and they are taken, here and in the other pages", () => {

@@ -1,5 +1,6 @@
 import { isoUtc } from "../lib/time.ts";
 import type { Event } from "./event.ts";
+import type { Envelope } from "./event-schemas.ts";
 
 /**
  * The states of a delivery (docs/webhooks.md, "Retries"):
@@ -77,7 +78,7 @@ export function afterRetryByHand(state: DeliveryState, now: number): DeliverySta
  * "Body").
  */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
-  return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data });
+  return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data } satisfies Envelope);
 }
 
 export function httpError(status: number): string {

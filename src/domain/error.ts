@@ -1,19 +1,24 @@
-/** Every code that a refusal can have. HTTP statuses and exit statuses are chosen by it. */
-export type ErrorCode =
-  | "bad_cursor"
-  | "bad_parameter"
-  | "bad_record"
-  | "invalid"
-  | "unauthorized"
-  | "plan_required"
-  | "not_found"
-  | "method_not_allowed"
-  | "conflict"
-  | "too_large"
-  | "rate_limited"
-  | "unavailable"
-  | "failed"
-  | "internal";
+/** The codes that an answer in JSON can have (docs/api.md, "Errors"). */
+export const API_ERROR_CODES = [
+  "bad_cursor",
+  "bad_parameter",
+  "bad_record",
+  "unauthorized",
+  "plan_required",
+  "not_found",
+  "method_not_allowed",
+  "too_large",
+  "rate_limited",
+  "unavailable",
+  "internal",
+] as const;
+export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
+
+/**
+ * Every code that a refusal can have: those of the API, and those of commands and the settings page. HTTP statuses and
+ * exit statuses are chosen by it.
+ */
+export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 
 /**
  * An error whose message may be shown to the user. Anything else that is thrown is a defect: the log gets the details,

@@ -1,4 +1,5 @@
 import { SdsError } from "./error.ts";
+import type { EventData } from "./event-schemas.ts";
 import type { CancelFlowRecord, RewardRecord } from "./record-schemas.ts";
 import type { OrderRow, SubscriptionRow } from "./state.ts";
 import type { Trigger } from "./trigger.ts";
@@ -13,7 +14,7 @@ export const TOPICS = {
   "order.recovered": "A previously failed order is charged successfully.",
   "loyalty.reward_earned": "A loyalty, streak or referral reward is earned.",
   "cancel_flow.completed": "A subscriber finishes the cancellation flow.",
-} as const;
+} as const satisfies Record<keyof EventData, string>;
 export type Topic = keyof typeof TOPICS;
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 
@@ -35,6 +36,13 @@ export interface Event {
   at?: number;
 }
 
+/** An event with the data that its topic promises. */
+interface EventOf<T extends Topic> extends Event {
+  topic: T;
+  data: EventData[T];
+}
+export type TopicEvent = { [T in Topic]: EventOf<T> }[Topic];
+
 /**
  * Events of a contract: it is seen first, its status or next billing date changes, it is cancelled.
  * @param customer gid of the contract's customer
@@ -43,7 +51,7 @@ export function subscriptionEvents(
   before: SubscriptionRow | undefined,
   after: SubscriptionRow,
   customer: string,
-): Event[] {
+): TopicEvent[] {
   const {
     shopifyId: contract_id,
     customerId: customer_id,
@@ -58,7 +66,7 @@ export function subscriptionEvents(
     const trigger: Trigger = { handle: "subscription-created", customer, fields };
     return [{ topic: "subscription.created", data, trigger, at: Date.parse(after.resource.startedAt) }];
   }
-  const events: Event[] = [];
+  const events: TopicEvent[] = [];
   const { status: statusBefore, nextBillingDate: dateBefore } = before.resource;
   if (status !== statusBefore || next_billing_date !== dateBefore) {
     events.push({ topic: "subscription.updated", data: { contract_id, customer_id, status, next_billing_date } });
@@ -95,7 +103,7 @@ export function orderEvents(
   outcome: "charged" | "declined" | undefined,
   after: OrderRow,
   customer: string,
-): Event[] {
+): TopicEvent[] {
   if (outcome === undefined) return [];
   const contract_id = contract.resource.shopifyId;
   const {
@@ -108,7 +116,7 @@ export function orderEvents(
   const data = { order_id, contract_id, customer_id, cycle_number, total_cents, attempt_count: after.attemptCount };
   if (outcome === "charged") return [{ topic: after.declined ? "order.recovered" : "order.charged", data }];
   const retries_exhausted = after.retriesExhausted ?? status === "UNCOLLECTIBLE";
-  const event: Event = {
+  const event: EventOf<"order.failed"> = {
     topic: "order.failed",
     data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
   };
@@ -129,15 +137,15 @@ export function orderEvents(
 export function rewardEvent(
   customer_id: string,
   { type: _type, id: _id, customer, source, ...fields }: RewardRecord,
-): Event {
-  const event: Event = { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
+): TopicEvent {
+  const event: TopicEvent = { topic: "loyalty.reward_earned", data: { source, customer_id, ...fields } };
   const milestone = fields["milestone"];
   if (source !== "streak" || typeof milestone !== "number") return event;
   return { ...event, trigger: { handle: "streak-milestone-reached", customer, fields: { Milestone: milestone } } };
 }
 
 /** The event of a finished cancellation flow. */
-export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): Event {
+export function cancelFlowEvent(customer_id: string, record: CancelFlowRecord): TopicEvent {
   const { subscription: contract_id, reason_id, offer_type, accepted, saved } = record;
   return { topic: "cancel_flow.completed", data: { contract_id, customer_id, reason_id, offer_type, accepted, saved } };
 }

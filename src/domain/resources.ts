@@ -1,81 +1,138 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { FormatRegistry, type Static, Type } from "@sinclair/typebox";
+import { isWrittenDate } from "../lib/time.ts";
 
 /** The values of each status (docs/api.md, "Fields"). */
 export const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_FAILED", "EXPIRED"] as const;
 export const ORDER_STATUSES = ["PENDING", "PAID", "RECOVERED", "FAILED", "UNCOLLECTIBLE", "SKIPPED"] as const;
 export const ORDER_SOURCES = ["checkout", "recurring"] as const;
+export const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
+/** Line items in a record, and so in a row. */
+export const MAX_LINES = 250;
 
-export function oneOf<const T extends readonly string[]>(values: T) {
+/** One of some texts. `must` is the text of a refusal. */
+export function oneOf<const T extends readonly string[]>(values: T, description?: string) {
   return Type.Unsafe<T[number]>(
     Type.Union(
       values.map((value) => Type.Literal(value)),
-      { must: `must be one of ${values.join(", ")}` },
+      { must: `must be one of ${values.join(", ")}`, ...(description !== undefined && { description }) },
     ),
   );
 }
 
-const gid = Type.String();
-const date = Type.String();
-const orNull = <T extends ReturnType<typeof Type.String>>(schema: T) => Type.Union([schema, Type.Null()]);
+/** The gid of an object of the platform (docs/api.md, "Fields"). */
+export function gidPattern(object: string): string {
+  return `^gid://shopify/${object}/[1-9][0-9]{0,19}$`;
+}
+
+/** An internal id (docs/api.md, "Ids"). */
+export function idPattern(prefix: string): string {
+  return `^${prefix}[a-z2-7]{24}$`;
+}
+
+/** Dates as the program writes them. Records are checked with a format of their own. */
+export const DATE_FORMAT = "date-time";
+FormatRegistry.Set(DATE_FORMAT, isWrittenDate);
+
+const gid = (object: string, description: string) => Type.String({ pattern: gidPattern(object), description });
+const id = (prefix: string, description: string) => Type.String({ pattern: idPattern(prefix), description });
+const date = (description: string) => Type.String({ format: DATE_FORMAT, description });
+const cents = (description: string) => Type.Integer({ description });
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+/** A string that can be null. The description is that of the string. */
+export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
+  const { description = "" } = schema;
+  return Type.Union([schema, Type.Null()], { description });
+}
 
 /** A line item of a subscription or an order. */
-const LineItem = Type.Object({
-  variantId: gid,
-  productId: gid,
-  title: Type.String(),
-  quantity: Type.Integer(),
-  unitPriceCents: Type.Integer(),
-});
+const LineItem = Type.Object(
+  {
+    variantId: gid("ProductVariant", "Gid of the product variant."),
+    productId: gid("Product", "Gid of the product."),
+    title: Type.String(),
+    quantity: Type.Integer({ minimum: 1, description: "1 or more." }),
+    unitPriceCents: cents("Price of one."),
+  },
+  { title: "LineItem", description: "A line item of a subscription or an order." },
+);
 export type LineItem = Static<typeof LineItem>;
+const lines = Type.Array(LineItem, { maxItems: MAX_LINES, description: `Line items, at most ${MAX_LINES}.` });
 
 /** A subscription contract. The fields have the order of the API's answer. */
-export const Subscription = Type.Object({
-  id: Type.String(),
-  shopifyId: gid,
-  customerId: Type.String(),
-  status: oneOf(SUBSCRIPTION_STATUSES),
-  interval: oneOf(["DAY", "WEEK", "MONTH"]),
-  intervalCount: Type.Integer(),
-  sellingPlanId: orNull(gid),
-  lines: Type.Array(LineItem),
-  nextBillingDate: orNull(date),
-  cyclesCompleted: Type.Integer(),
-  startedAt: date,
-  cancelledAt: orNull(date),
-});
+export const Subscription = Type.Object(
+  {
+    id: id("sub_", "Internal id of the contract. Never changes."),
+    shopifyId: gid("SubscriptionContract", "Gid of the contract."),
+    customerId: id("cus_", "`id` of its customer."),
+    status: oneOf(SUBSCRIPTION_STATUSES, "`ACTIVE`, `PAUSED`, `CANCELLED`, `PAYMENT_FAILED` or `EXPIRED`."),
+    interval: oneOf(INTERVALS, "`DAY`, `WEEK` or `MONTH`. A yearly contract is 12 months."),
+    intervalCount: Type.Integer({ minimum: 1, description: "Intervals from one billing to the next." }),
+    sellingPlanId: orNull(gid("SellingPlan", "Gid of the selling plan.")),
+    lines,
+    nextBillingDate: orNull(date("Always null for `CANCELLED` and `EXPIRED`.")),
+    cyclesCompleted: count(
+      "Renewals billed so far: the source's own figure, or else the number of `PAID` and `RECOVERED` renewals in the " +
+        "mirror.",
+    ),
+    startedAt: date("Sort field. Never changes."),
+    cancelledAt: orNull(
+      date(
+        "The source's date, or else the time at which the mirror saw the cancellation. Null if the contract was " +
+          "cancelled before the mirror first saw it.",
+      ),
+    ),
+  },
+  { title: "Subscription", description: "A subscription contract." },
+);
 export type Subscription = Static<typeof Subscription>;
 
 /** A customer, with its fields in the order of the API's answer. */
-export const Customer = Type.Object({
-  id: Type.String(),
-  shopifyId: gid,
-  email: orNull(Type.String()),
-  firstName: orNull(Type.String()),
-  lastName: orNull(Type.String()),
-  marketingConsent: Type.Boolean(),
-  creditsCents: Type.Integer(),
-  loyaltyTier: Type.Integer(),
-  subscriptionCount: Type.Integer(),
-  createdAt: date,
-});
+export const Customer = Type.Object(
+  {
+    id: id("cus_", "Internal id. Never changes."),
+    shopifyId: gid("Customer", "Gid of the customer."),
+    email: orNull(Type.String({ description: "Null also if the app has no access to it, and after a redaction." })),
+    firstName: orNull(Type.String({ description: "The same." })),
+    lastName: orNull(Type.String({ description: "The same." })),
+    marketingConsent: Type.Boolean({ description: "Whether marketing e-mail is allowed." }),
+    creditsCents: cents("Balance of loyalty store credit."),
+    loyaltyTier: count("0 is the base tier."),
+    subscriptionCount: count("Contracts of the customer, of any status."),
+    createdAt: date("When the mirror first saw the customer. Sort field. Never changes."),
+  },
+  { title: "Customer", description: "A customer who has, or had, a subscription." },
+);
 export type Customer = Static<typeof Customer>;
 
 /** An order, with its fields in the order of the API's answer. */
-export const Order = Type.Object({
-  id: Type.String(),
-  shopifyId: orNull(gid),
-  contractId: Type.String(),
-  customerId: Type.String(),
-  source: oneOf(ORDER_SOURCES),
-  cycleNumber: Type.Integer(),
-  status: oneOf(ORDER_STATUSES),
-  lines: Type.Array(LineItem),
-  subtotalCents: Type.Integer(),
-  discountCents: Type.Integer(),
-  creditsCents: Type.Integer(),
-  totalCents: Type.Integer(),
-  billedAt: date,
-});
+export const Order = Type.Object(
+  {
+    id: id("ord_", "Internal id. Never changes."),
+    shopifyId: orNull(
+      gid(
+        "Order",
+        "Gid of the platform's order. Null until a charge succeeds: a declined attempt has no platform order.",
+      ),
+    ),
+    contractId: id("sub_", "`id` of its subscription."),
+    customerId: id("cus_", "`id` of its customer."),
+    source: oneOf(ORDER_SOURCES, "`checkout` or `recurring`."),
+    cycleNumber: count("Which renewal of the contract: 1 is the first. 0 for a checkout."),
+    status: oneOf(
+      ORDER_STATUSES,
+      "`PENDING`, `PAID`, `RECOVERED` (paid after a decline), `FAILED`, `UNCOLLECTIBLE` (declined, and retries are " +
+        "finished or the contract has ended) or `SKIPPED`.",
+    ),
+    lines,
+    subtotalCents: cents("The lines before discounts and credits."),
+    discountCents: cents("Discounts."),
+    creditsCents: cents("Store credit."),
+    totalCents: cents("Always `subtotalCents` minus `discountCents` minus `creditsCents`."),
+    billedAt: date("First billing attempt. Sort field. Never changes."),
+  },
+  { title: "Order", description: "A subscriber's first checkout, or one renewal of a contract." },
+);
 export type Order = Static<typeof Order>;
 
 export const RESOURCES = ["subscriptions", "customers", "orders"] as const;

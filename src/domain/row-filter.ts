@@ -1,6 +1,5 @@
 import { customerId, subscriptionId } from "./ids.ts";
-import { gidPattern } from "./record-schemas.ts";
-import { ORDER_STATUSES, type Resource, SUBSCRIPTION_STATUSES } from "./resources.ts";
+import { gidPattern, ORDER_STATUSES, type Resource, SUBSCRIPTION_STATUSES } from "./resources.ts";
 
 /** What rows of a list must have. Ids are internal; an order has the platform's id as a gid. */
 export interface RowFilter {

@@ -1,11 +1,13 @@
 import type { Event, Topic } from "./event.ts";
+import type { EventData } from "./event-schemas.ts";
 
 const contract = { contract_id: "gid://shopify/SubscriptionContract/1", customer_id: "cus_aaaaaaaaaaaaaaaaaaaaaaaa" };
 const order = { order_id: "gid://shopify/Order/1", ...contract, cycle_number: 3, total_cents: 1990, attempt_count: 1 };
+const reward = { source: "streak" as const, customer_id: contract.customer_id, milestone: 5, cycles: 5 };
 const date = "2026-01-31T09:30:00.000Z";
 
 /** Test events: one for each topic with every field, about a contract that does not exist. */
-const SAMPLES: Record<Topic, Record<string, unknown>> = {
+const SAMPLES: EventData = {
   "subscription.created": {
     ...contract,
     status: "ACTIVE",
@@ -25,7 +27,7 @@ const SAMPLES: Record<Topic, Record<string, unknown>> = {
     retries_exhausted: false,
   },
   "order.recovered": { ...order, attempt_count: 2 },
-  "loyalty.reward_earned": { source: "streak", customer_id: contract.customer_id, milestone: 5, cycles: 5 },
+  "loyalty.reward_earned": reward,
   "cancel_flow.completed": {
     ...contract,
     reason_id: "too_expensive",

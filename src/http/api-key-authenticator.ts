@@ -1,8 +1,9 @@
-import { messageOf, SdsError } from "../domain/error.ts";
+import { messageOf } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
+import { refusals } from "./refusals.ts";
 import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
@@ -84,7 +85,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
       const owner = key === undefined ? undefined : await store.find(hashKey(key));
       if (owner === undefined) {
         if (header !== null) wrongKeys.count(client());
-        throw new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`.");
+        throw refusals.unknownKey();
       }
       uses.set(owner.keyId, now());
       if (owner.lastUsedAt === null) writeSoon();

@@ -1,4 +1,5 @@
 import { SdsError } from "../domain/error.ts";
+import { refusals } from "./refusals.ts";
 
 /** The largest body of the intake or of a platform webhook. */
 export const MAX_INBOUND_BYTES = 5 * 1024 * 1024;
@@ -75,7 +76,7 @@ export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = 
     let size = 0;
     for await (const chunk of body ?? []) {
       size += chunk.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
+      if (size > maxBytes) throw refusals.tooLarge(maxBytes);
       // Nobody waits for a body that was given up.
       if (!arriving.has(arrival)) break;
       if (size > arrival.bytes / 2) keepRoom(arrival, Math.min(2 * size, maxBytes) + OVERHEAD_BYTES);
@@ -137,12 +138,8 @@ function oldestOfBusiestSender(arriving: ReadonlySet<Arrival>): Arrival | undefi
 export function announcedBytes({ headers }: Request, maxBytes: number): number | undefined {
   const announced = headers.get("content-length");
   if (announced === null || !/^\d+$/.test(announced)) return undefined;
-  if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
+  if (Number(announced) > maxBytes) throw refusals.tooLarge(maxBytes);
   return Number(announced);
-}
-
-function tooLarge(maxBytes: number): SdsError {
-  return new SdsError("too_large", `The body may have ${maxBytes} bytes at most.`);
 }
 
 function unavailable(reason: string): SdsError {

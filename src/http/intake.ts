@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import type { IntakeResult } from "../domain/answers.ts";
 import { SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/record-schemas.ts";
 import { parseRecordText } from "../domain/records.ts";
@@ -13,6 +14,7 @@ import type { IntakeSecret, ShopStore } from "../store/shops.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
 import { announcedBytes, type Body, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import { BODIES_WAIT, type LargeBodies } from "./large-body.ts";
+import { refusals } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteContext, RouteHandler } from "./route.ts";
 
@@ -37,7 +39,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
   return async (request, { client, keepOpen }) => {
     announcedBytes(request, MAX_INBOUND_BYTES);
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
-    if (!mayBeSigned(request.headers)) throw unauthorized();
+    if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
     const { shop, hasBodies } = await authenticate(shops, request.headers, body.bytes);
     return await take(shop, hasBodies, body, keepOpen);
@@ -64,7 +66,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
 }
 
 function accepted(count: number): Response {
-  return respond(202, JSON.stringify({ accepted: count }), { "Cache-Control": "no-store" });
+  return respond(202, JSON.stringify({ accepted: count } satisfies IntakeResult), { "Cache-Control": "no-store" });
 }
 
 /** Whether the headers have the right form. A request without them is refused before its body is read. */
@@ -79,7 +81,7 @@ async function authenticate(shops: ShopStore, headers: Headers, body: Uint8Array
   const isSigned = body.length <= SMALL_BYTES ? isSignedNow : isSignedBeside;
   const genuine = await isSigned(found?.secret ?? "?", body, headers.get("x-service-signature") ?? "");
   if (found !== undefined && genuine) return found;
-  throw unauthorized();
+  throw refusals.wrongSignature();
 }
 
 /** For a small body Web Crypto takes four times as long as this, because it works on another thread. */
@@ -91,14 +93,6 @@ function isSignedNow(secret: string, body: Uint8Array, header: string): boolean 
 
 async function isSignedBeside(secret: string, body: Uint8Array<ArrayBuffer>, header: string): Promise<boolean> {
   return verifyBody(await importSecret(secret), body, header);
-}
-
-function unauthorized(): SdsError {
-  return new SdsError(
-    "unauthorized",
-    "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body " +
-      "with that shop's intake secret.",
-  );
 }
 
 /**

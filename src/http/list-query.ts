@@ -4,7 +4,7 @@ import { FILTERS, type FilterName, type RowFilter, readFilter, STATUSES } from "
 import { parseUtc } from "../lib/time.ts";
 import { MAX_PAGE_ROWS } from "../store/pages.ts";
 
-const DEFAULT_LIMIT = 50;
+export const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 const KNOWN: readonly string[] = [...PAGING, ...new Set(RESOURCES.flatMap((resource) => FILTERS[resource]))];
 /** Known parameters by what is left of other spellings. */

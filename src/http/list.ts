@@ -1,11 +1,12 @@
+import type { PageInfo } from "../domain/answers.ts";
 import type { Checkpoints } from "../domain/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../domain/cursor.ts";
-import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
 import type { KeyOwner } from "../store/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../store/pages.ts";
 import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
 import type { Content, ReadApi } from "./read-api.ts";
+import { refusals } from "./refusals.ts";
 import { pathOf, queryOf, type RouteHandler } from "./route.ts";
 
 const BEGIN = '{"data":[';
@@ -29,7 +30,7 @@ export function createListHandler(
       filter === undefined
         ? await pages.list(shopId, resource, limit, after)
         : await pages.listFiltered(shopId, resource, filter, limit, after);
-    if (page === undefined) throw badCursor();
+    if (page === undefined) throw refusals.badCursor();
     const nextCursor = page.end === null ? null : formatCursor(page.end);
     return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
   }
@@ -44,7 +45,7 @@ export function createListHandler(
     const number = typeof after === "number" ? after : await after();
     const page = await pages.changes(shopId, resource, filter, limit, number);
     // Only a database that was put back has fewer changes.
-    if (number > page.changeCount) throw badCheckpoint();
+    if (number > page.changeCount) throw refusals.badCheckpoint();
     const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
     return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
   }
@@ -56,10 +57,10 @@ export function createListHandler(
   ): number | (() => Promise<number>) {
     const scope = { shopId: owner.shopId, resource };
     const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
-    if (since !== undefined && begin === undefined) throw badCheckpoint();
+    if (since !== undefined && begin === undefined) throw refusals.badCheckpoint();
     if (cursor === undefined) return begin ?? (() => pages.changeBefore(owner.shopId, updatedSince));
     const number = checkpoints.parse(scope, cursor);
-    if (number === undefined || number < (begin ?? 0)) throw badCursor();
+    if (number === undefined || number < (begin ?? 0)) throw refusals.badCursor();
     return number;
   }
 
@@ -72,24 +73,9 @@ export function createListHandler(
         return { isLater: pages.isLater, read: (owner) => readChanges(url, owner, query, after) };
       }
       const after = query.cursor === undefined ? null : parseCursor(query.cursor);
-      if (after === undefined) throw badCursor();
+      if (after === undefined) throw refusals.badCursor();
       return { isLater: pages.isLater, read: (owner) => readList(url, owner, query, after) };
     });
-}
-
-function badCursor(): SdsError {
-  return new SdsError(
-    "bad_cursor",
-    "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
-  );
-}
-
-function badCheckpoint(): SdsError {
-  return new SdsError(
-    "bad_cursor",
-    "The checkpoint is not from this shop and resource, or the database was restored since. Read all pages anew, and " +
-      "keep the X-Checkpoint of the first one.",
-  );
 }
 
 function contentOf(
@@ -100,7 +86,7 @@ function contentOf(
   checkpoint: string,
 ): Content {
   return {
-    body: enclose(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor })}}`),
+    body: enclose(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
     changeCount,
     headers: {
       "X-Checkpoint": checkpoint,

@@ -1,11 +1,12 @@
-import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
-import { RESOURCES } from "../domain/resources.ts";
+import type { ApiError } from "../domain/answers.ts";
+import { type ApiErrorCode, type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { sentence } from "../lib/text.ts";
 import type { Log } from "../log.ts";
 import { StoreError } from "../store/store-error.ts";
+import { DATABASE_BUSY, refusals } from "./refusals.ts";
 
 /** The one table from error code to HTTP status. */
-const STATUS: Record<ErrorCode, number> = {
+export const STATUS: Record<ErrorCode, number> = {
   bad_cursor: 400,
   bad_parameter: 400,
   bad_record: 400,
@@ -54,25 +55,21 @@ export function respond(
 }
 
 /** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
-function respondError({ code, message }: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
-  return respond(
-    STATUS[code],
-    JSON.stringify({ error: { code, message: sentence(message) } }),
-    { ...ERROR_HEADERS, ...headers },
-    requestId,
-  );
+export function apiError({ code, message }: SdsError): ApiError {
+  return { error: { code: code as ApiErrorCode, message: sentence(message) } };
+}
+
+function respondError(error: SdsError, headers: Record<string, string> = {}, requestId?: string): Response {
+  return respond(STATUS[error.code], JSON.stringify(apiError(error)), { ...ERROR_HEADERS, ...headers }, requestId);
 }
 
 export function respondNotFound(): Response {
-  const lists = RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ");
-  return respondError(new SdsError("not_found", `There is nothing here. The API has ${lists}.`));
+  return respondError(refusals.notFound());
 }
 
 /** @param methods the methods that the path has */
 export function respondMethodNotAllowed(methods: readonly string[]): Response {
-  const allow = methods.join(", ");
-  const verb = methods.length === 1 ? "is" : "are";
-  return respondError(new SdsError("method_not_allowed", `Only ${allow} ${verb} allowed here.`), { Allow: allow });
+  return respondError(refusals.methodNotAllowed(methods), { Allow: methods.join(", ") });
 }
 
 /**
@@ -86,7 +83,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
   const requestId = newRequestId();
   if (isUnavailable(thrown)) {
     logUnavailable(thrown, requestId, log);
-    return respondUnavailable("The database is busy or cannot be used. It is safe to try again.", requestId);
+    return respondUnavailable(DATABASE_BUSY, requestId);
   }
   if (isAborted(thrown)) log.debug("a client went away", { requestId });
   else
@@ -95,11 +92,7 @@ export function respondToThrown(thrown: unknown, log: Log): Response {
       error: messageOf(thrown),
       stack: thrown instanceof Error ? thrown.stack : undefined,
     });
-  return respondError(
-    new SdsError("internal", "Something went wrong on our side. It is safe to try again."),
-    {},
-    requestId,
-  );
+  return respondError(refusals.internal(), {}, requestId);
 }
 
 /** Whether the database could not serve the request, and the same request can succeed later. */
@@ -122,7 +115,7 @@ export function respondUnavailable(message: string, requestId?: string): Respons
 
 /** 429 with the time after which the next request is allowed. @param limits headers that tell the limit */
 export function respondRateLimited(retryAfterS: number, limits: Record<string, string>): Response {
-  return respondError(new SdsError("rate_limited", "This API key makes too many requests. Slow down, and try again."), {
+  return respondError(refusals.tooManyRequests(), {
     ...limits,
     "Retry-After": String(retryAfterS),
   });

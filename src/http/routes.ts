@@ -1,3 +1,4 @@
+import type { Health } from "../domain/answers.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
 import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 import type { Route, RouteHandler } from "./route.ts";
@@ -7,6 +8,7 @@ export interface RouteHandlers {
   row: (resource: Resource) => RouteHandler;
   intake: RouteHandler;
   platformWebhook: RouteHandler;
+  openApi: RouteHandler;
   /** The pages and forms below /admin. */
   admin: readonly Route[];
   /** Resolves to why the program can't take work now, or to undefined if it can. */
@@ -17,7 +19,7 @@ export interface RouteHandlers {
  * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
  * is 405. To add a page or a route, add a row.
  */
-export function createRoutes({ list, row, intake, platformWebhook, admin, notReady }: RouteHandlers): Route[] {
+export function createRoutes({ list, row, intake, platformWebhook, openApi, admin, notReady }: RouteHandlers): Route[] {
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -32,6 +34,7 @@ export function createRoutes({ list, row, intake, platformWebhook, admin, notRea
     { path: "/api/*", methods: { GET: respondNotFound } },
     { path: "/intake", methods: { POST: intake } },
     { path: "/platform/webhooks", methods: { POST: platformWebhook } },
+    { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
     ...admin,
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },
@@ -39,5 +42,5 @@ export function createRoutes({ list, row, intake, platformWebhook, admin, notRea
 }
 
 function health(): Response {
-  return respond(200, '{"status":"ok"}', { "Cache-Control": "no-store" });
+  return respond(200, JSON.stringify({ status: "ok" } satisfies Health), { "Cache-Control": "no-store" });
 }

@@ -1,9 +1,9 @@
-import { SdsError } from "../domain/error.ts";
 import type { Resource } from "../domain/resources.ts";
 import { isRowName, namedRow } from "../domain/row-filter.ts";
 import type { PageStore } from "../store/pages.ts";
 import { checkNoParameters, isStrict } from "./list-query.ts";
 import type { ReadApi } from "./read-api.ts";
+import { refusals } from "./refusals.ts";
 import { respondNotFound } from "./respond.ts";
 import { pathOf, queryOf, type RouteHandler } from "./route.ts";
 
@@ -19,7 +19,7 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
         isLater: pages.isLater,
         async read({ shopId }) {
           const row = await pages.find(shopId, resource, named);
-          if (row === undefined) throw new SdsError("not_found", `There are no ${resource} with this id.`);
+          if (row === undefined) throw refusals.noRow(resource);
           return { body: Uint8Array.from(Buffer.from(row.json)), changeCount: row.changeCount, headers: {} };
         },
       };

@@ -18,6 +18,12 @@ export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** Whether a text is a date as `isoUtc` writes it. */
+export function isWrittenDate(text: string): boolean {
+  const ms = parseUtc(text);
+  return ms !== undefined && isoUtc(ms) === text;
+}
+
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Reads `500ms`, `10s`, `2m`, `1h` or `30d`. @returns milliseconds, or undefined for any other form */

@@ -1,8 +1,7 @@
 import { minorUnits } from "../../domain/money.ts";
 import type { OrderMoney } from "../../domain/platform-records.ts";
-import { MAX_LINES } from "../../domain/record-schemas.ts";
 import { parseRecord } from "../../domain/records.ts";
-import type { LineItem } from "../../domain/resources.ts";
+import { type LineItem, MAX_LINES } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { ContractLineNode } from "../api/operations/contracts.ts";
 import type { Money } from "../api/operations/operation.ts";

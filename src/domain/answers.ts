@@ -1,0 +1,40 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { API_ERROR_CODES } from "./error.ts";
+import { Customer, Order, oneOf, orNull, Subscription } from "./resources.ts";
+
+/** What is around the rows of a page (docs/api.md, "Pagination"). */
+export const PageInfo = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 250, description: "The most rows that the page could have." }),
+    nextCursor: orNull(
+      Type.String({ description: "Pass it as `cursor` to get the next page. Null: nothing more follows." }),
+    ),
+  },
+  { title: "PageInfo" },
+);
+export type PageInfo = Static<typeof PageInfo>;
+
+/** The schema of a row, by resource. */
+export const ROW_SCHEMAS = { subscriptions: Subscription, customers: Customer, orders: Order } as const;
+
+/** An error in JSON (docs/api.md, "Errors"). */
+export const ApiError = Type.Object(
+  {
+    error: Type.Object({
+      code: oneOf(API_ERROR_CODES, "For programs. Codes can be added."),
+      message: Type.String({ description: "For people. The text can change." }),
+    }),
+  },
+  { title: "ApiError", description: "An error has a code and a message, and nothing else." },
+);
+export type ApiError = Static<typeof ApiError>;
+
+/** What the intake answers after the commit. */
+export const IntakeResult = Type.Object(
+  { accepted: Type.Integer({ minimum: 0, description: "The number of records in the body." }) },
+  { title: "IntakeResult" },
+);
+export type IntakeResult = Static<typeof IntakeResult>;
+
+export const Health = Type.Object({ status: Type.Literal("ok") }, { title: "Health" });
+export type Health = Static<typeof Health>;

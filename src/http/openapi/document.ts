@@ -1,0 +1,152 @@
+import type { TSchema } from "@sinclair/typebox";
+import { version } from "../../../package.json";
+import { ApiError, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
+import { RECORD_SCHEMAS } from "../../domain/record-schemas.ts";
+import { sampleRows } from "../../domain/sample-rows.ts";
+import { apiError } from "../respond.ts";
+import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
+import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
+import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
+import { createSchemaWriter, type JsonSchema } from "./json-schema.ts";
+import { listPaths, pageSchemas } from "./lists.ts";
+import { webhookOperations, webhookSchemas } from "./webhooks.ts";
+
+/** The parts of the document that tests and the documentation look into. */
+export interface OpenApiDocument {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, JsonSchema>; [kind: string]: Record<string, unknown> };
+  [part: string]: unknown;
+}
+
+interface Operation {
+  operationId: string;
+  responses: Record<string, unknown>;
+  [part: string]: unknown;
+}
+
+const DESCRIPTION = `A read-only JSON API over a local mirror of a shop's subscription data, signed webhooks, and an
+intake for records.
+
+- Money is an integer in minor units (cents) of the shop's currency.
+- Dates are ISO 8601 strings in UTC with milliseconds.
+- Platform ids are gids: \`gid://shopify/<ObjectType>/<number>\`. Internal ids are \`sub_\`, \`cus_\`, \`ord_\` and 24
+  characters.
+- Fields, topics and error codes may be added within v1. Ignore those that you don't know.
+`;
+
+/**
+ * The description of everything that integrators use (docs/api.md, "OpenAPI"), made of the schemas that check and
+ * render.
+ * @param serverUrl where the API is; "/" is the host that the document was read from
+ */
+export function openApiDocument(serverUrl: string): OpenApiDocument {
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Subscription Data Service",
+      summary: "Subscriptions, customers and orders of a shop, and what happens to them.",
+      description: DESCRIPTION,
+      version,
+      contact: { name: "Whoever runs this service" },
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: serverUrl }],
+    security: [{ apiKey: [] }],
+    tags: [
+      { name: "Subscriptions", description: "Subscription contracts." },
+      { name: "Customers", description: "Customers who have, or had, a subscription." },
+      { name: "Orders", description: "First checkouts and renewals of contracts." },
+      { name: "Intake", description: "Records from the billing system." },
+      { name: "Webhooks", description: "What is sent to the shop's endpoint." },
+      { name: "Service", description: "The program itself." },
+    ],
+    paths: {
+      ...listPaths(),
+      "/intake": { post: intakeOperation() },
+      "/healthz": { get: healthOperation("getHealth", "Whether the program runs") },
+      "/readyz": { get: healthOperation("getReadiness", "Whether the program can take work", ["Unavailable"]) },
+      "/openapi.json": { get: documentOperation() },
+    } as OpenApiDocument["paths"],
+    webhooks: webhookOperations() as OpenApiDocument["webhooks"],
+    components: {
+      securitySchemes: {
+        apiKey: { type: "http", scheme: "bearer", description: "An API key: `cad_pk_` and 48 hexadecimal digits." },
+        intakeSignature: {
+          type: "apiKey",
+          in: "header",
+          name: "X-Service-Signature",
+          description: "`sha256=` and the hex HMAC-SHA256 of the raw body. The key is what `sds intake secret` prints.",
+        },
+      },
+      headers: HEADERS,
+      responses: sharedRefusals(),
+      schemas: schemas(),
+    },
+  };
+}
+
+function schemas(): Record<string, JsonSchema> {
+  const { subscription, customer, order } = sampleRows();
+  const { subscriptions: Subscription, customers: Customer, orders: Order } = ROW_SCHEMAS;
+  const all: TSchema[] = [
+    { ...Subscription, examples: [subscription] },
+    { ...Customer, examples: [customer] },
+    { ...Order, examples: [order] },
+    Subscription.properties.lines.items,
+    ...pageSchemas(),
+    PageInfo,
+    { ...ApiError, examples: Object.values(ERROR_CASES).map(({ error }) => apiError(error)) },
+    ...recordSchemas(),
+    RECORD_SCHEMAS.order.properties.lines.items,
+    IntakeResult,
+    Health,
+    ...webhookSchemas(),
+  ];
+  const byName = new Map(all.map((schema) => [schema.title ?? "", schema]));
+  const { define } = createSchemaWriter((title) => byName.has(title));
+  const written = [...byName].map(([name, schema]) => [name, define(schema)] as const);
+  return { ...Object.fromEntries(written), IntakeRecord: INTAKE_RECORD };
+}
+
+function healthOperation(operationId: string, summary: string, refusals: "Unavailable"[] = []): object {
+  return {
+    operationId,
+    tags: ["Service"],
+    summary,
+    description: `${summary}. HEAD is answered too.`,
+    security: [],
+    responses: {
+      200: {
+        description: "Yes.",
+        headers: headerRefs(COMMON),
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Health" }, example: { status: "ok" } } },
+      },
+      ...refusalRefs(["HeadersTooLarge", "Internal", ...refusals]),
+    },
+  };
+}
+
+function documentOperation(): object {
+  return {
+    operationId: "getOpenApi",
+    tags: ["Service"],
+    summary: "This document",
+    description: "This document. HEAD is answered too.",
+    security: [],
+    parameters: [headerParameter("If-None-Match", "`ETag` of the copy that you have.", { type: "string" }, false)],
+    responses: {
+      200: {
+        description: "The document.",
+        headers: headerRefs([...COMMON, "ETag", "Vary"]),
+        content: { "application/json": { schema: { type: "object" } } },
+      },
+      304: {
+        description: "The document with that `ETag` is the current one.",
+        headers: headerRefs([...COMMON, "ETag", "Vary"]),
+      },
+      ...refusalRefs(["HeadersTooLarge", "Internal"]),
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
+import { DOMAIN } from "../../domain/sample-rows.ts";
+import { badRecord } from "../bad-record.ts";
+import { MAX_INBOUND_BYTES } from "../body.ts";
+import { readListQuery } from "../list-query.ts";
+import { DATABASE_BUSY, refusals } from "../refusals.ts";
+import { apiError, STATUS } from "../respond.ts";
+import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
+
+/** A refusal as it is answered, and when. */
+interface ErrorCase {
+  when: string;
+  error: SdsError;
+}
+
+/** An example of every error that the API and the intake answer with. */
+export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
+  bad_cursor: { when: "The cursor was not issued here.", error: refusals.badCursor() },
+  bad_parameter: {
+    when: "A parameter has an impossible value, or a name that is nearly right.",
+    error: thrownBy(() => readListQuery("updated_since=", "orders", DOMAIN, false)),
+  },
+  bad_record: {
+    when: "A record is refused. Nothing of the body was kept.",
+    error: badRecord({ index: 1, field: "lines[0].productId", reason: "is missing" }),
+  },
+  unauthorized: { when: "There is no valid key. The answer does not say why.", error: refusals.unknownKey() },
+  plan_required: { when: "The shop's plan has no API access.", error: refusals.planRequired() },
+  not_found: { when: "There is nothing at this path.", error: refusals.notFound() },
+  method_not_allowed: { when: "The path does not have this method.", error: refusals.methodNotAllowed(["GET"]) },
+  too_large: { when: "The body is larger than 5 MiB.", error: refusals.tooLarge(MAX_INBOUND_BYTES) },
+  rate_limited: {
+    when: "The key made too many requests. There is no limit unless the operator set one.",
+    error: refusals.tooManyRequests(),
+  },
+  unavailable: {
+    when: "The database is busy, or too much work waits. It is safe to try again.",
+    error: new SdsError("unavailable", DATABASE_BUSY),
+  },
+  internal: { when: "An error in `sds`. It is safe to try again.", error: refusals.internal() },
+};
+const BAD_CHECKPOINT: ErrorCase = {
+  when: "The checkpoint was not issued here, or the database was restored since.",
+  error: refusals.badCheckpoint(),
+};
+const NO_ROW: ErrorCase = { when: "The shop has no such row.", error: refusals.noRow("orders") };
+const WRONG_SIGNATURE: ErrorCase = {
+  when: "The signature is wrong or the shop is unknown. The answer does not say which.",
+  error: refusals.wrongSignature(),
+};
+
+/** The refusals that operations share, by the name of the component. */
+const SHARED = {
+  BadPageRequest: { cases: [ERROR_CASES.bad_cursor, BAD_CHECKPOINT, ERROR_CASES.bad_parameter] },
+  BadParameter: { cases: [ERROR_CASES.bad_parameter] },
+  BadRecord: { cases: [ERROR_CASES.bad_record] },
+  Unauthorized: { cases: [ERROR_CASES.unauthorized], headers: ["WWW-Authenticate"] },
+  WrongSignature: { cases: [WRONG_SIGNATURE], headers: ["WWW-Authenticate"] },
+  PlanRequired: { cases: [ERROR_CASES.plan_required] },
+  NotFound: { cases: [NO_ROW, ERROR_CASES.not_found] },
+  TooLarge: { cases: [ERROR_CASES.too_large] },
+  RateLimited: { cases: [ERROR_CASES.rate_limited], headers: ["Retry-After", "RateLimit", "RateLimit-Policy"] },
+  Internal: { cases: [ERROR_CASES.internal] },
+  Unavailable: { cases: [ERROR_CASES.unavailable], headers: ["Retry-After", "Connection"] },
+} satisfies Record<string, { cases: ErrorCase[]; headers?: HeaderName[] }>;
+export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
+
+/**
+ * What Bun answers itself, before the program sees the request. It is only in operations that have no other refusal of
+ * a request: because it has no body, typed clients would otherwise say that each error can be undefined.
+ */
+const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
+
+/** The refusal of a request. */
+function thrownBy(run: () => unknown): SdsError {
+  try {
+    run();
+  } catch (thrown) {
+    if (thrown instanceof SdsError) return thrown;
+  }
+  throw new Error("nothing was refused");
+}
+
+/** The refusals for `components.responses`. */
+export function sharedRefusals(): Record<SharedRefusal, object> {
+  const entries = Object.entries<{ cases: ErrorCase[]; headers?: HeaderName[] }>(SHARED);
+  const described = entries.map(([name, { cases, headers = [] }]) => [name, refusalOf(cases, headers)]);
+  return { ...Object.fromEntries(described), HeadersTooLarge: HEADERS_TOO_LARGE };
+}
+
+/** The refusals of an operation, by their status. */
+export function refusalRefs(names: readonly SharedRefusal[]): Record<string, object> {
+  return Object.fromEntries(names.map((name) => [statusOf(name), { $ref: `#/components/responses/${name}` }]));
+}
+
+function statusOf(name: SharedRefusal): string {
+  if (name === "HeadersTooLarge") return "431";
+  const [first] = SHARED[name].cases;
+  return String(first === undefined ? 500 : STATUS[first.error.code]);
+}
+
+/** The code, with a number for the second case of a code. */
+function nameOf(cases: readonly ErrorCase[], index: number): string {
+  const code = cases[index]?.error.code ?? "";
+  const before = cases.slice(0, index).filter(({ error }) => error.code === code).length;
+  return before === 0 ? code : `${code}_${before + 1}`;
+}
+
+function refusalOf(cases: readonly ErrorCase[], headers: readonly HeaderName[]): object {
+  return {
+    description: cases.map(({ when, error }) => `\`${error.code}\`: ${when}`).join("\n\n"),
+    headers: headerRefs([...COMMON, "Vary", ...headers]),
+    content: {
+      "application/json": {
+        schema: { $ref: "#/components/schemas/ApiError" },
+        examples: Object.fromEntries(
+          cases.map(({ when, error }, index) => [nameOf(cases, index), { summary: when, value: apiError(error) }]),
+        ),
+      },
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { TSchema } from "@sinclair/typebox";
+import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/record-schemas.ts";
+
+/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has them. */
+export type JsonSchema = { [keyword: string]: unknown };
+
+/** What other programs know instead of the formats that only this program has. */
+const FORMATS: Record<string, JsonSchema> = {
+  // JSON Schema counts code points too.
+  [TEXT_FORMAT]: { maxLength: MAX_STRING },
+  [RECORD_DATE_FORMAT]: { format: "date-time", pattern: "(Z|\\+00:00)$" },
+};
+
+/**
+ * Writes schemas in the form that people and generators of clients like: `null` as one of two types, constants as an
+ * enum, a schema with a title by its name.
+ * @param isNamed whether the document has a component of that title
+ */
+export function createSchemaWriter(isNamed: (title: string) => boolean): {
+  /** The schema itself. */
+  define(schema: TSchema): JsonSchema;
+  /** The schema, or a reference to it if it is a component. */
+  refer(schema: TSchema): JsonSchema;
+} {
+  function define(schema: TSchema): JsonSchema {
+    const { anyOf, must: _, properties, items, additionalProperties, format, ...rest } = plain(schema);
+    const written: JsonSchema = { ...rest };
+    if (Array.isArray(anyOf)) return ordered({ ...union(anyOf as TSchema[]), ...written });
+    if (typeof format === "string") Object.assign(written, FORMATS[format] ?? { format });
+    if (properties !== undefined) written["properties"] = mapValues(properties as Record<string, TSchema>, refer);
+    if (items !== undefined) written["items"] = refer(items as TSchema);
+    if (additionalProperties !== undefined) written["additionalProperties"] = additionalProperties !== false;
+    return ordered(written);
+  }
+
+  function refer(schema: TSchema): JsonSchema {
+    const { title } = schema;
+    return title !== undefined && isNamed(title) ? { $ref: `#/components/schemas/${title}` } : define(schema);
+  }
+
+  function union(members: readonly TSchema[]): JsonSchema {
+    const others = members.filter(({ type }) => type !== "null");
+    const written = others.every((member) => "const" in member)
+      ? { type: "string", enum: others.map((member) => member["const"]) }
+      : oneMember(others);
+    return others.length === members.length ? written : orNull(written);
+  }
+
+  function oneMember(members: readonly TSchema[]): JsonSchema {
+    const [only, ...more] = members;
+    return only !== undefined && more.length === 0 ? refer(only) : { anyOf: members.map(refer) };
+  }
+
+  return { define, refer };
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  const { type, enum: values } = schema;
+  return {
+    ...schema,
+    type: [type, "null"],
+    ...(Array.isArray(values) && { enum: [...values, null] }),
+  };
+}
+
+/** The keywords that people read first, and those that they read last. */
+const FIRST = ["title", "description", "type"];
+const LAST = ["properties", "required", "additionalProperties", "examples"];
+
+function ordered(schema: JsonSchema): JsonSchema {
+  const rank = (keyword: string) => (FIRST.includes(keyword) ? FIRST.indexOf(keyword) - 9 : LAST.indexOf(keyword) + 1);
+  return Object.fromEntries(Object.entries(schema).toSorted(([a], [b]) => rank(a) - rank(b)));
+}
+
+/** Without the marks that TypeBox keeps under symbols. */
+function plain(schema: TSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(schema));
+}
+
+function mapValues<T, U>(object: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
+}

@@ -1,0 +1,156 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
+import { formatCursor } from "../../domain/cursor.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
+import { FILTERS, type FilterName, STATUSES } from "../../domain/row-filter.ts";
+import { sampleRows } from "../../domain/sample-rows.ts";
+import { MAX_PAGE_ROWS } from "../../store/pages.ts";
+import { DEFAULT_LIMIT } from "../list-query.ts";
+import { refusalRefs, type SharedRefusal } from "./errors.ts";
+import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
+import type { JsonSchema } from "./json-schema.ts";
+
+/** How a resource is named in texts and types, and what its rows are sorted by. */
+const NAMES = {
+  subscriptions: { one: "subscription", type: "Subscription", tag: "Subscriptions", sortField: "startedAt" },
+  customers: { one: "customer", type: "Customer", tag: "Customers", sortField: "createdAt" },
+  orders: { one: "order", type: "Order", tag: "Orders", sortField: "billedAt" },
+} as const;
+
+const ROW_HEADERS: readonly HeaderName[] = [...COMMON, "Vary", "ETag", "RateLimit", "RateLimit-Policy"];
+const PAGE_HEADERS: readonly HeaderName[] = [...ROW_HEADERS, "X-Checkpoint", "Link"];
+const REFUSALS: readonly SharedRefusal[] = ["Unauthorized", "PlanRequired", "RateLimited", "Internal", "Unavailable"];
+
+/** The schema of a page of each resource, for `components.schemas`. */
+export function pageSchemas(): TObject[] {
+  return RESOURCES.map((resource) =>
+    Type.Object(
+      { data: Type.Array(ROW_SCHEMAS[resource], { maxItems: MAX_PAGE_ROWS }), page: PageInfo },
+      { title: `${NAMES[resource].type}Page`, description: `A page of ${resource}.` },
+    ),
+  );
+}
+
+/** The paths of the read API. */
+export function listPaths(): Record<string, object> {
+  return Object.fromEntries(
+    RESOURCES.flatMap((resource) => [
+      [`/api/v1/${resource}`, { get: listOperation(resource) }],
+      [`/api/v1/${resource}/{id}`, { get: rowOperation(resource) }],
+    ]),
+  );
+}
+
+function listOperation(resource: Resource): object {
+  const { type, tag, sortField } = NAMES[resource];
+  return {
+    operationId: `list${tag}`,
+    tags: [tag],
+    summary: `List ${resource}`,
+    description:
+      `A page of ${resource}, newest first by \`${sortField}\`. With \`since\` or \`updatedSince\`: those that ` +
+      "changed since then, in the order of their changes. A page can have fewer rows than `limit`, or none, although " +
+      "more follow: `nextCursor` says whether they do.",
+    parameters: [
+      query("limit", "The most rows of the page. More counts as 250, and what is no number above zero as 50.", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_PAGE_ROWS,
+        default: DEFAULT_LIMIT,
+      }),
+      query("cursor", "`nextCursor` of the page before, unchanged. All other parameters stay the same.", {
+        type: "string",
+      }),
+      query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it.", {
+        type: "string",
+      }),
+      query("updatedSince", "Lists what changed since a time. It can begin up to a minute early, and never late.", {
+        type: "string",
+        format: "date-time",
+      }),
+      ...filters(resource),
+      PREFER,
+      IF_NONE_MATCH,
+    ],
+    responses: {
+      200: {
+        description: `A page of ${resource}.`,
+        headers: headerRefs(PAGE_HEADERS),
+        content: json(`${type}Page`, samplePage(resource)),
+      },
+      304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(PAGE_HEADERS) },
+      ...refusalRefs(["BadPageRequest", ...REFUSALS]),
+    },
+  };
+}
+
+function rowOperation(resource: Resource): object {
+  const { one, type, tag } = NAMES[resource];
+  return {
+    operationId: `get${type}`,
+    tags: [tag],
+    summary: `Get ${one === "order" ? "an" : "a"} ${one}`,
+    description: `One ${one}, as it is in the list.`,
+    parameters: [
+      {
+        name: "id",
+        in: "path",
+        required: true,
+        description: "`id`, or `shopifyId` (URL-encoded).",
+        schema: { type: "string" },
+        example: sampleRows()[one].id,
+      },
+      PREFER,
+      IF_NONE_MATCH,
+    ],
+    responses: {
+      200: {
+        description: `The ${one}.`,
+        headers: headerRefs(ROW_HEADERS),
+        content: json(type, sampleRows()[one]),
+      },
+      304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(ROW_HEADERS) },
+      ...refusalRefs(["BadParameter", "NotFound", ...REFUSALS]),
+    },
+  };
+}
+
+const PREFER = headerParameter(
+  "Prefer",
+  "`handling=strict`: a parameter that is not known is refused, and not ignored (RFC 7240).",
+  { type: "string", enum: ["handling=strict", "handling=lenient"] },
+  false,
+);
+const IF_NONE_MATCH = headerParameter(
+  "If-None-Match",
+  "`ETag` of an earlier answer to the same request: while nothing changed, the answer is 304.",
+  { type: "string" },
+  false,
+);
+
+function filters(resource: Resource): object[] {
+  const id = (whose: string) => ({ of: `of this ${whose}: internal id or gid`, schema: { type: "string" } });
+  const filter: Record<FilterName, { of: string; schema: JsonSchema }> = {
+    shopifyId: id(NAMES[resource].one),
+    customerId: id("customer"),
+    contractId: id("subscription"),
+    status: { of: "with this status", schema: { type: "string", enum: STATUSES[resource] } },
+  };
+  return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
+}
+
+function query(name: string, description: string, schema: JsonSchema): object {
+  return { name, in: "query", required: false, description, schema };
+}
+
+function json(component: string, example: unknown): object {
+  return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
+}
+
+/** The page of a shop that has more rows like the sample. */
+function samplePage(resource: Resource): object {
+  const { one, sortField } = NAMES[resource];
+  const row: { id: string; startedAt?: string; createdAt?: string; billedAt?: string } = sampleRows()[one];
+  const nextCursor = formatCursor({ at: Date.parse(row[sortField] ?? ""), id: row.id });
+  return { data: [row], page: { limit: 1, nextCursor } };
+}

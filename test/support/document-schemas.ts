@@ -1,0 +1,49 @@
+import Ajv2020, { type ValidateFunction } from "ajv/dist/2020.js";
+import type { OpenApiDocument } from "../../src/http/openapi/document.ts";
+import type { JsonSchema } from "../../src/http/openapi/json-schema.ts";
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+interface Options {
+  isDate: (text: string) => boolean;
+  /** Whether objects are closed that do not say that they are open. */
+  isClosed: boolean;
+}
+
+/** @returns a function that gives, for a schema of the document, a function that says what is wrong with a value */
+export function createCompiler(
+  document: OpenApiDocument,
+  { isDate, isClosed }: Options,
+): (schema: JsonSchema) => (value: unknown) => string | undefined {
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });
+  ajv.addFormat("date-time", isDate);
+  ajv.addFormat("uuid", UUID);
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    ajv.addSchema(plain(schema, isClosed), name);
+  const compiled = new Map<JsonSchema, ValidateFunction>();
+  return (schema) => {
+    const known = compiled.get(schema) ?? ajv.compile(plain(schema, isClosed));
+    compiled.set(schema, known);
+    return (value) => (known(value) ? undefined : ajv.errorsText(known.errors));
+  };
+}
+
+/** A schema with names as references. If `isClosed`, its objects are closed unless it says that they are open. */
+function plain(schema: JsonSchema, isClosed: boolean): JsonSchema {
+  const { $ref, discriminator: _, ...rest } = schema;
+  const entries = Object.entries(rest).map(([keyword, value]) => [keyword, plainIn(keyword, value, isClosed)]);
+  const copy = Object.fromEntries(entries);
+  if (typeof $ref === "string") copy["$ref"] = $ref.replace("#/components/schemas/", "");
+  return isClosed && copy["properties"] !== undefined ? { additionalProperties: false, ...copy } : copy;
+}
+
+function plainIn(keyword: string, value: unknown, isClosed: boolean): unknown {
+  const schemas = (values: unknown) =>
+    Object.entries(values as Record<string, JsonSchema>).map(
+      ([name, inner]) => [name, plain(inner, isClosed)] as const,
+    );
+  if (keyword === "properties") return Object.fromEntries(schemas(value));
+  if (keyword === "items") return plain(value as JsonSchema, isClosed);
+  if (keyword === "anyOf" || keyword === "oneOf") return schemas(value).map(([, inner]) => inner);
+  return value;
+}
