@@ -16,6 +16,7 @@ import { rowsText } from "../../src/store/sqlite/copy-side.ts";
 import { openSqliteSource } from "../../src/store/sqlite/copy-source.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { askApp } from "../support/described.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
 import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
@@ -189,7 +190,7 @@ describe.if(hasPostgres())("a copy", () => {
     expect(answers.requests.some(({ path }) => path.includes("cursor="))).toBeTrue();
     for (const { key, path, status, body } of answers.requests) {
       const headers = { Authorization: `Bearer ${key}` };
-      const response = await app.handle(new Request(`http://sds.test${path}`, { headers }));
+      const response = await askApp(app, path, { headers });
       expect({ path, status: response.status, body: await response.text() }).toEqual({ path, status, body });
     }
     for (const { domain, intakeSecret } of answers.shops)

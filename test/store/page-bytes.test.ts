@@ -16,7 +16,7 @@ async function shopWithRows(sizes: readonly number[]) {
   await apply(
     app,
     shop,
-    sizes.map((_, n) => subscription(n)),
+    sizes.map((_, n) => subscription(n + 1)),
   );
   using db = new Database(join(folder, "data/sds.db"), { strict: true });
   const rows = db.query<{ id: string; json: string }, []>("SELECT id, json FROM subscriptions ORDER BY id").all();

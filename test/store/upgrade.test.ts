@@ -6,6 +6,7 @@ import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createLog } from "../../src/log.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { askApp } from "../support/described.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
@@ -48,7 +49,7 @@ async function open({ data, answers }: OldDatabase): Promise<App> {
 }
 
 async function get(app: App, path: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
-  const response = await app.handle(new Request(`http://sds.test${path}`, { headers }));
+  const response = await askApp(app, path, { headers });
   return { status: response.status, body: await response.text() };
 }
 
@@ -118,7 +119,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const counts = async () => (await state()).map((lists) => lists.map((list) => list.length));
     const before = await counts();
     for (const { path, headers, body } of taken) {
-      const response = await app.handle(new Request(`http://sds.test${path}`, { method: "POST", headers, body }));
+      const response = await askApp(app, path, { method: "POST", headers, body });
       expect(response.status).toBe(path === "/intake" ? 202 : 200);
     }
     expect(taken.length).toBeGreaterThan(5);
@@ -136,7 +137,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     const signature = new Bun.CryptoHasher("sha256", shop?.intakeSecret).update(body).digest("hex");
     const headers = { "X-Service-Shop": shop?.domain ?? "", "X-Service-Signature": `sha256=${signature}` };
     const app = await open(database);
-    const answer = await app.handle(new Request("http://sds.test/intake", { method: "POST", headers, body }));
+    const answer = await askApp(app, "/intake", { method: "POST", headers, body });
     expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 202, body: '{"accepted":2}' });
     await app.stop();
 

@@ -11,6 +11,7 @@ import type { Plan, Shop } from "../../src/domain/shop.ts";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 import { createLog } from "../../src/log.ts";
 import { afterTest } from "./cleanup.ts";
+import { askApp } from "./described.ts";
 
 /** The day on which tests begin, unless they say otherwise. */
 export const START = Date.parse("2026-03-01T12:00:00.000Z");
@@ -84,7 +85,7 @@ export async function testApp(env: Record<string, string> = {}, resolve: Resolve
     log,
   });
   afterTest(() => app.stop());
-  const request = (path: string, init?: RequestInit) => app.handle(new Request(`http://sds.test${path}`, init));
+  const request = (path: string, init?: RequestInit) => askApp(app, path, init);
 
   async function addShop(domain = "alpha.myshopify.com", plan: Plan = "pro"): Promise<TestShop> {
     const shop = await app.store.shops.add({ domain, plan, currency: "USD" }, clock.now());

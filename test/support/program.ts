@@ -5,6 +5,7 @@ import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
+import { checkAnswersOf } from "./described-fetch.ts";
 import { countPostgresRows, readPostgresRows } from "./postgres-rows.ts";
 import { postgresServer } from "./postgres-server.ts";
 import { fileHas } from "./removed-shop.ts";
@@ -207,6 +208,7 @@ export class Program {
       throw new Error(`sds ${args.join(" ")} ended with ${status}: ${server.output}`);
     });
     server.url = await Promise.race([promise, ended]);
+    if (args[0] === "serve") checkAnswersOf(server.url);
     ended.catch(() => undefined);
     return server;
   }

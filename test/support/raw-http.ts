@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { described } from "./described.ts";
 
 /**
  * Writes bytes to a socket, because client libraries would change them, and returns everything that is answered until
@@ -23,7 +24,9 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
 
 /** Sends a request line and a Host header as they are. @returns the answer */
 export async function send(url: string, line: string, host = "x"): Promise<Response> {
-  return parse(await exchange(url, `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`));
+  const answer = parse(await exchange(url, `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`));
+  const [method = "", target = ""] = line.split(" ");
+  return described(method, target, answer);
 }
 
 /** An answer of HTTP/1.x. Date and Content-Length are left out. */

@@ -1,5 +1,7 @@
+import { expect } from "bun:test";
 import { verify } from "../../src/domain/signature.ts";
 import { afterTest } from "./cleanup.ts";
+import { webhookProblems } from "./described.ts";
 
 export interface Delivered {
   body: string;
@@ -19,6 +21,8 @@ export class Receiver {
   /** Deliveries that arrived twice at the same time. */
   readonly overlaps: string[] = [];
   answer: (delivered: Delivered) => Response | Promise<Response> = () => new Response("ok");
+  /** What is not as the API's document describes it. The test fails if there is something. */
+  private readonly problems: string[] = [];
   private readonly underWay = new Set<string>();
   private waiting: (() => void)[] = [];
 
@@ -42,6 +46,7 @@ export class Receiver {
         };
         if (this.underWay.has(json.id)) this.overlaps.push(json.id);
         this.underWay.add(json.id);
+        this.problems.push(...webhookProblems(headers, json));
         this.received.push(delivered);
         for (const wake of this.waiting.splice(0)) wake();
         try {
@@ -51,7 +56,10 @@ export class Receiver {
         }
       },
     });
-    afterTest(() => server.stop(true));
+    afterTest(async () => {
+      await server.stop(true);
+      expect(this.problems).toEqual([]);
+    });
     this.url = `http://127.0.0.1:${server.port}/hooks`;
   }
 

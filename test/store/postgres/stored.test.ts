@@ -7,6 +7,7 @@ import { createLog } from "../../../src/log.ts";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { randomBytes, temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
+import { askApp } from "../../support/described.ts";
 import { emptyDatabase } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { dumpPostgres, storedPostgresVersions, unpackPostgres } from "../../support/stored-postgres.ts";
@@ -38,7 +39,7 @@ describe.if(hasPostgres()).each(storedPostgresVersions())("a PostgreSQL database
     expect(answers.requests.length).toBeGreaterThan(50);
     for (const { key, path, status, body } of answers.requests) {
       const headers = { Authorization: `Bearer ${key}` };
-      const response = await app.handle(new Request(`http://sds.test${path}`, { headers }));
+      const response = await askApp(app, path, { headers });
       expect({ path, status: response.status, body: await response.text() }).toEqual({ path, status, body });
     }
     for (const { domain, intakeSecret } of answers.shops)

@@ -1,0 +1,167 @@
+import type { App } from "../../src/app.ts";
+import { type OpenApiDocument, openApiDocument } from "../../src/http/openapi/document.ts";
+import type { JsonSchema } from "../../src/http/openapi/json-schema.ts";
+import { STATUS } from "../../src/http/respond.ts";
+import { pathOf } from "../../src/http/route.ts";
+import { isWrittenDate } from "../../src/lib/time.ts";
+import { createCompiler } from "./document-schemas.ts";
+
+/**
+ * Checks answers against the document of the API (src/docs/api.md, "OpenAPI"). Here the objects in answers are closed:
+ * what the document does not have is wrong.
+ */
+
+/** Paths that are not for integrators, or not in JSON. Only their refusals are checked. */
+const OUTSIDE = /^\/(?:admin|app|docs|platform|storefront)(?:\/|$)/;
+const API_ERROR: JsonSchema = { $ref: "#/components/schemas/ApiError" };
+/** What Bun answers before the program sees the request, without a body (src/docs/api.md). */
+const BUNS_OWN = [400, 413, 431, 505];
+/** Headers that belong to the connection. */
+const TRANSPORT = new Set(["content-type", "content-length", "content-encoding", "date", "transfer-encoding"]);
+
+interface Described {
+  headers?: Record<string, { $ref: string }>;
+  content?: Record<string, { schema: JsonSchema }>;
+  $ref?: string;
+}
+
+interface Webhook {
+  parameters: { name: string; required: boolean; schema: JsonSchema }[];
+  requestBody: { content: { "application/json": { schema: JsonSchema } } };
+}
+
+/** Asks an app of this process, and checks its answer. */
+export async function askApp(app: Pick<App, "handle">, path: string, init?: RequestInit): Promise<Response> {
+  return described(init?.method ?? "GET", path, await app.handle(new Request(`http://sds.test${path}`, init)));
+}
+
+/**
+ * Checks a webhook that arrived.
+ * @returns what is not as described
+ */
+export function webhookProblems(headers: Headers, body: unknown): string[] {
+  check ??= createCheck(openApiDocument("/"));
+  return check.webhook(headers, body);
+}
+
+/** Throws an error that says what is not as described. */
+interface Check {
+  head(method: string, path: string, response: Response): void;
+  body(method: string, path: string, status: number, text: string): void;
+  webhook(headers: Headers, body: unknown): string[];
+}
+
+let check: Check | undefined;
+
+/**
+ * Checks the status and the headers of an answer of the program at once, and its body when the test reads it as text or
+ * JSON. The same response is returned.
+ */
+export function described(method: string, url: string, response: Response): Response {
+  // Making it takes two tenths of a second.
+  check ??= createCheck(openApiDocument("/"));
+  const { head, body } = check;
+  const path = pathOf(url);
+  if (!response.headers.has("x-request-id") && BUNS_OWN.includes(response.status)) return response;
+  head(method, path, response);
+  const { status } = response;
+  const read = response.text.bind(response);
+  response.text = async () => {
+    const text = await read();
+    body(method, path, status, text);
+    return text;
+  };
+  response.json = async () => JSON.parse(await response.text());
+  return response;
+}
+
+function createCheck(document: OpenApiDocument): Check {
+  const compile = createCompiler(document, { isDate: isWrittenDate, isClosed: true });
+  const paths = Object.keys(document.paths).map((path) => ({
+    path,
+    form: new RegExp(`^${path.replace("{id}", "[^/]+")}$`),
+  }));
+
+  function resolve<T extends object>(value: T & { $ref?: string }): T {
+    if (value.$ref === undefined) return value;
+    const keys = value.$ref.slice(2).split("/");
+    return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
+  }
+
+  /** How an answer is described; undefined for what needs no description. */
+  function find(method: string, path: string, status: number): Described | undefined {
+    const known = paths.find(({ form }) => form.test(path))?.path;
+    const operations = known === undefined ? undefined : document.paths[known];
+    const operation = operations?.[(method === "HEAD" ? "GET" : method).toLowerCase()];
+    const described = operation?.responses[status] as Described | undefined;
+    if (described !== undefined) return resolve(described);
+    const isRefused = status === 404 || status === 405 || (operation === undefined && OUTSIDE.test(path));
+    if (isRefused) return undefined;
+    throw new Error(`${method} ${path} is not described to answer with ${status}`);
+  }
+
+  function validate(schema: JsonSchema, value: unknown, what: string): void {
+    const problem = compile(schema)(value);
+    if (problem !== undefined) throw new Error(`${what} is not as described: ${problem}`);
+  }
+
+  function head(method: string, path: string, { status, headers }: Response): void {
+    const what = `${method} ${path}, answered with ${status},`;
+    const found = find(method, path, status);
+    if (found === undefined) return;
+    const described = found.headers ?? {};
+    const names = new Map(Object.keys(described).map((name) => [name.toLowerCase(), name]));
+    const extra = [...headers.keys()].filter((name) => !TRANSPORT.has(name) && !names.has(name));
+    if (extra.length > 0) throw new Error(`${what} has headers that are not described: ${extra.join(", ")}`);
+    for (const [name, reference] of Object.entries(described)) {
+      const value = headers.get(name);
+      const { required, schema } = resolve(reference) as unknown as { required: boolean; schema: JsonSchema };
+      if (value === null) {
+        if (required) throw new Error(`${what} lacks ${name}`);
+      } else validate(schema, schema["type"] === "integer" ? Number(value) : value, `${name} of ${what}`);
+    }
+  }
+
+  function body(method: string, path: string, status: number, text: string): void {
+    const what = `the body of ${method} ${path}, answered with ${status},`;
+    const found = find(method, path, status);
+    if (found === undefined) {
+      if (!OUTSIDE.test(path) || text.startsWith("{")) validateRefusal(status, text, what);
+      return;
+    }
+    if (found.content === undefined || method === "HEAD") {
+      if (text !== "") throw new Error(`${what} is not empty`);
+      return;
+    }
+    const value = JSON.parse(text);
+    validate(found.content["application/json"]?.schema ?? {}, value, what);
+    if (status >= 400) validateRefusal(status, text, what);
+  }
+
+  /** Every error has the same form, and its code goes with its status. Bun's own refusals have no body. */
+  function validateRefusal(status: number, text: string, what: string): void {
+    if (status < 400 || text === "") return;
+    const value = JSON.parse(text);
+    validate(API_ERROR, value, what);
+    const { code } = value.error as { code: keyof typeof STATUS };
+    if (STATUS[code] !== status) throw new Error(`${what} has the code ${code}`);
+  }
+
+  function webhook(headers: Headers, body: unknown): string[] {
+    const operation = document.webhooks[headers.get("x-service-topic") ?? ""]?.post as Webhook | undefined;
+    if (operation === undefined) return ["the topic is not described"];
+    const names = new Map(operation.parameters.map(({ name, ...rest }) => [name.toLowerCase(), { name, ...rest }]));
+    const own = [...headers].filter(([name]) => /^(?:x-|webhook-)/.test(name));
+    const problems = own.map(([name, value]) => {
+      const schema = names.get(name)?.schema;
+      return schema === undefined ? `the header ${name} is not described` : compile(schema)(value);
+    });
+    const missing = [...names.values()].map(({ name, required }) =>
+      required && !headers.has(name) ? `the header ${name} is missing` : undefined,
+    );
+    const { schema } = operation.requestBody.content["application/json"];
+    return [...problems, ...missing, compile(schema)(body)].filter((problem) => problem !== undefined);
+  }
+
+  return { head, body, webhook };
+}
