@@ -10,6 +10,7 @@ const SRC = join(import.meta.dir, "../src");
  */
 const FLOORS: Record<string, number> = {
   lib: 0,
+  docs: 0,
   domain: 1,
   store: 2,
   mirror: 3,

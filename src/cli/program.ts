@@ -7,6 +7,7 @@ import { addCopyCommand } from "./copy.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
 import { addDemoCommand } from "./demo/demo-command.ts";
+import { addDocsCommand } from "./docs.ts";
 import { addImportCommand } from "./import.ts";
 import { addInboxCommands } from "./inbox.ts";
 import { addIntakeCommands } from "./intake.ts";
@@ -71,6 +72,7 @@ function buildProgram(): Command {
   addRestoreCommand(program);
   addCopyCommand(program);
   addStatusCommand(program);
+  addDocsCommand(program);
   addVersionCommand(program);
   return program;
 }

@@ -5,6 +5,7 @@ import { verify } from "../../src/domain/signature.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { type Delivered, Receiver } from "../support/receiver.ts";
+import { withoutTypes } from "../support/samples.ts";
 
 // Some languages are compiled first, beside other tests on a busy machine.
 setDefaultTimeout(60_000);
@@ -12,8 +13,15 @@ setDefaultTimeout(60_000);
 const GUIDE = await Bun.file(join(import.meta.dir, "../../src/docs/webhooks.md")).text();
 
 /** The languages in which docs/webhooks.md verifies a signature, with how to run its code. */
-const LANGUAGES: { name: string; fence: string; file: string; command: [string, ...string[]] }[] = [
-  { name: "Node", fence: "js", file: "verify.mjs", command: ["node"] },
+const LANGUAGES: {
+  name: string;
+  fence: string;
+  file: string;
+  command: [string, ...string[]];
+  prepare?: (code: string) => string;
+}[] = [
+  { name: "TypeScript", fence: "ts", file: "verify.mts", command: [process.execPath] },
+  { name: "Node", fence: "ts", file: "verify.mjs", command: ["node"], prepare: withoutTypes },
   { name: "Python", fence: "python", file: "verify.py", command: ["python3"] },
   { name: "Ruby", fence: "ruby", file: "verify.rb", command: ["ruby"] },
   { name: "PHP", fence: "php", file: "verify.php", command: ["php"] },
@@ -49,13 +57,13 @@ describe("the receivers in docs/webhooks.md", () => {
     expect(Bun.which("node")).not.toBeNull();
   });
 
-  for (const { name, fence, file, command } of LANGUAGES) {
+  for (const { name, fence, file, command, prepare = String } of LANGUAGES) {
     test.skipIf(Bun.which(command[0]) === null)(
       `${name} accepts the delivery, and refuses every other body and header without failing`,
       async () => {
         const folder = join(temporaryFolder(), "code");
         mkdirSync(folder);
-        writeFileSync(join(folder, file), codeIn(fence));
+        writeFileSync(join(folder, file), prepare(codeIn(fence)));
         /** What the program printed: nothing, if it failed. */
         const run = async (body: string, ...header: string[]) => {
           const child = Bun.spawn([...command, join(folder, file), secret, ...header], {

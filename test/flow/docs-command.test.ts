@@ -1,0 +1,80 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { GUIDES } from "../../src/docs/guides.ts";
+import { PROGRAM, Program } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(30_000);
+
+const TOPICS = GUIDES.flatMap(({ entries }) => entries);
+
+function page(name: string): Promise<string> {
+  return Bun.file(join(import.meta.dir, "../../src/docs", name)).text();
+}
+
+test("docs lists the topics, and needs no data", async () => {
+  const program = new Program();
+  const { status, stdout, stderr } = await program.run(["docs"]);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "Print one with `sds docs TOPIC`.\n" });
+  expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual([
+    "TOPIC",
+    ...TOPICS.map(({ topic }) => topic),
+    "",
+  ]);
+  expect(await program.json<unknown>(["docs"])).toEqual(
+    TOPICS.map(({ topic, name, summary }) => ({ topic, name, summary })),
+  );
+  expect(existsSync(program.data)).toBe(false);
+});
+
+test("docs TOPIC prints the page in Markdown where stdout is no terminal", async () => {
+  const program = new Program();
+  expect(await program.run(["docs", "copies"])).toEqual({ status: 0, stdout: await page("copies.md"), stderr: "" });
+  expect(await program.json(["docs", "copies"])).toEqual({
+    topic: "copies",
+    name: "Keeping a copy current",
+    text: await page("copies.md"),
+  });
+});
+
+test("docs prints a section that has a topic of its own, with what is below it", async () => {
+  const { stdout } = await new Program().run(["docs", "verifying"]);
+  expect(stdout).toStartWith("## Signature\n");
+  expect(stdout).toContain("### Receivers\n");
+  expect(stdout).toContain("package main\n");
+  expect(stdout).not.toContain("\n## ");
+});
+
+test.each([
+  ["quickstart", "sds: there is no topic quickstart: did you mean quick-start?\n"],
+  ["webhook", "sds: there is no topic webhook: did you mean receivers or webhooks?\n"],
+  ["xyzzy", "sds: there is no topic xyzzy: `sds docs` lists the topics\n"],
+  ["a\u001b[31m", "sds: there is no topic a?[31m: `sds docs` lists the topics\n"],
+])("an unknown topic, %j, ends with 3 and names those that are alike", async (topic, stderr) => {
+  expect(await new Program().run(["docs", topic])).toEqual({ status: 3, stdout: "", stderr });
+});
+
+test.each([
+  [{}, true],
+  [{ NO_COLOR: "1" }, false],
+])("a terminal with %j gets a page for reading", async (env, hasColours) => {
+  const decoder = new TextDecoder();
+  let shown = "";
+  const child = Bun.spawn([...PROGRAM, "docs", "versioning"], {
+    env: { PATH: process.env["PATH"] ?? "", TERM: "xterm-256color", ...env },
+    terminal: {
+      cols: 60,
+      rows: 30,
+      data: (_terminal, bytes) => {
+        shown += decoder.decode(bytes, { stream: true });
+      },
+    },
+  });
+  expect(await child.exited).toBe(0);
+  child.terminal?.close();
+  expect(shown).toContain("What may be added within v1");
+  expect(shown.includes("\u001b[")).toBe(hasColours);
+  const lines = Bun.stripANSI(shown).split("\r\n");
+  expect(lines.filter((line) => line.length > 60)).toEqual([]);
+});

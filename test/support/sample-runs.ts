@@ -1,0 +1,89 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./app.ts";
+import { PROGRAM, Program } from "./program.ts";
+import { customer, order, subscription } from "./records.ts";
+import { programNamed, withoutTypes } from "./samples.ts";
+
+const DOMAIN = "alpha.myshopify.com";
+const CONTRACTS = [1, 2, 3];
+const HEAD = CONTRACTS.flatMap((n) => [customer(n), subscription(n)]);
+/** More than a page. */
+export const ORDERS = CONTRACTS.flatMap((n) =>
+  [...Array(100).keys()].map((cycle) => order(n, cycle + 1, { billedAt: at(cycle) })),
+);
+
+function at(cycle: number): string {
+  return new Date(Date.UTC(2026, 0, 1) + cycle * 86_400_000).toISOString();
+}
+
+/** What runs a program of the pages. Node 20 runs TypeScript without its types. */
+export const RUNTIMES: { name: string; suffix: "mts" | "py"; command: string; prepare: (code: string) => string }[] = [
+  { name: "TypeScript under Bun", suffix: "mts", command: process.execPath, prepare: (code) => code },
+  { name: "TypeScript under Node", suffix: "mts", command: "node", prepare: withoutTypes },
+  { name: "Python", suffix: "py", command: "python3", prepare: (code) => code },
+];
+
+interface Ran {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A served shop with 300 orders, its key, and a folder from which the programs of the pages run. */
+export async function served() {
+  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
+  await program.json(["shop", "add", DOMAIN]);
+  await load(program, [...HEAD, ...ORDERS]);
+  const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Samples"]);
+  const { url } = await program.serve();
+  const folder = join(temporaryFolder(), "samples");
+  mkdirSync(folder);
+  // The pages call the program `sds`.
+  writeFileSync(join(folder, "sds"), `#!/bin/sh\nexec ${PROGRAM.join(" ")} "$@"\n`);
+  chmodSync(join(folder, "sds"), 0o700);
+  const env: Record<string, string> = {
+    ...(await program.environment({ API_URL: url, API_KEY: key, KEY: key })),
+    PATH: `${folder}:${process.env["PATH"]}`,
+  };
+  const run = async (command: string[], more: Record<string, string> = {}): Promise<Ran> => {
+    const child = Bun.spawn(command, { cwd: folder, env: { ...env, ...more }, stdout: "pipe", stderr: "pipe" });
+    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { status, stdout, stderr };
+  };
+  /** Puts a program of the pages into the folder. @returns the command that runs it */
+  const install = ({ suffix, command, prepare }: (typeof RUNTIMES)[number], name: string): string[] => {
+    const file = `${name}.${suffix}`;
+    const stored = join(folder, command === "node" ? `${name}.mjs` : file);
+    writeFileSync(stored, prepare(programNamed(file)));
+    return [command, stored];
+  };
+  /** Runs shell code of the pages. Pages that have an address have this one. */
+  const shell = (code: string, more: Record<string, string> = {}) =>
+    run(["sh", "-c", code.replaceAll("http://127.0.0.1:8080", url)], more);
+  return { program, url, key, folder, env, run, install, shell };
+}
+
+/** Puts records into the mirror. */
+async function load(program: Program, records: object[]): Promise<void> {
+  await program.json(["import", "-"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
+}
+
+/** Every row that the API has. */
+export async function rowsOf(url: string, key: string, resource: string): Promise<Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const more = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const response = await fetch(`${url}/api/v1/${resource}?limit=250${more}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    const { data, page } = (await response.json()) as {
+      data: Record<string, unknown>[];
+      page: { nextCursor: string | null };
+    };
+    rows.push(...data);
+    cursor = page.nextCursor;
+  }
+  return rows;
+}

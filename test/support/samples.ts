@@ -1,0 +1,49 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+const FOLDER = join(import.meta.dir, "../../src/docs");
+
+/** A block of code in a page of documentation. */
+export interface Sample {
+  page: string;
+  language: string;
+  code: string;
+  /** The name of its file, if its first line has one. */
+  file: string | undefined;
+}
+
+/** Every block of code that says its language. */
+export const SAMPLES: readonly Sample[] = await Promise.all(
+  readdirSync(FOLDER)
+    .filter((name) => name.endsWith(".md"))
+    .toSorted()
+    .map(async (page) => ({ page, text: await Bun.file(join(FOLDER, page)).text() })),
+).then((pages) => pages.flatMap(({ page, text }) => samplesOf(page, text)));
+
+function samplesOf(page: string, text: string): Sample[] {
+  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language = "", code = ""]) => ({
+    page,
+    language,
+    code,
+    file: /^(?:\/\/|#) (\w[\w-]*\.\w+)\n/.exec(code)?.[1],
+  }));
+}
+
+/** The program with that file name. */
+export function programNamed(file: string): string {
+  const found = SAMPLES.find((sample) => sample.file === file);
+  if (found === undefined) throw new Error(`no page has ${file}`);
+  return found.code;
+}
+
+/** A page's block of shell code that has a text. */
+export function shellWith(page: string, text: string): string {
+  const found = SAMPLES.find((each) => each.page === page && each.language === "sh" && each.code.includes(text));
+  if (found === undefined) throw new Error(`${page} has no shell code with ${text}`);
+  return found.code;
+}
+
+/** TypeScript as Node runs it: without types. Versions before 22.18 cannot read them. */
+export function withoutTypes(code: string): string {
+  return new Bun.Transpiler({ loader: "ts", target: "node" }).transformSync(code);
+}
