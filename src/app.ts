@@ -8,6 +8,7 @@ import { adminRoutes } from "./http/admin/routes.tsx";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createClients } from "./http/client-network.ts";
+import { docsRoutes } from "./http/docs/routes.ts";
 import { createEntityTags } from "./http/entity-tags.ts";
 import { createIntakeHandler } from "./http/intake.ts";
 import { createKeyLimits } from "./http/key-limits.ts";
@@ -141,6 +142,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
       wake: () => sender.wake(),
       log,
     }),
+    docs: docsRoutes(),
     notReady: () => readiness.reason(),
   });
   const server = createHttpApp(routes, createClients(config.trustedProxies), log);

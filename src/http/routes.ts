@@ -11,6 +11,8 @@ export interface RouteHandlers {
   openApi: RouteHandler;
   /** The pages and forms below /admin. */
   admin: readonly Route[];
+  /** The pages below /docs. */
+  docs: readonly Route[];
   /** Resolves to why the program can't take work now, or to undefined if it can. */
   notReady: () => Promise<string | undefined>;
 }
@@ -19,7 +21,8 @@ export interface RouteHandlers {
  * Every path that is served, with its methods. A path that is not here is 404, and a method that its path does not have
  * is 405. To add a page or a route, add a row.
  */
-export function createRoutes({ list, row, intake, platformWebhook, openApi, admin, notReady }: RouteHandlers): Route[] {
+export function createRoutes(handlers: RouteHandlers): Route[] {
+  const { list, row, intake, platformWebhook, openApi, admin, docs, notReady } = handlers;
   const ready = async () => {
     const reason = await notReady();
     return reason === undefined ? health() : respondUnavailable(reason);
@@ -36,6 +39,7 @@ export function createRoutes({ list, row, intake, platformWebhook, openApi, admi
     { path: "/platform/webhooks", methods: { POST: platformWebhook } },
     { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
     ...admin,
+    ...docs,
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },
   ];

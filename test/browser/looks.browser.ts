@@ -1,56 +1,11 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
-import axe from "axe-core";
-import type { Page } from "playwright-core";
 import { eventually } from "../support/eventually.ts";
+import { check, look } from "../support/looks.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { subscription } from "../support/records.ts";
 import { DOMAIN, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();
-const SCREENSHOTS = join(import.meta.dir, "../../coverage/screenshots");
-const THEMES = ["light", "dark"] as const;
-const WIDTHS = [1280, 390] as const;
-/** Axe is slow, so it checks each theme once and each width once. */
-const CHECKED = ["light-1280", "dark-390"];
-/** The narrowest width that WCAG 2.1 requires, in pixels. */
-const NARROWEST = 320;
-
-interface Violation {
-  id: string;
-  impact: string | null;
-  nodes: { html: string }[];
-}
-
-/**
- * Takes pictures of a page in both themes and widths, for people to look at.
- * @returns what axe finds wrong, and whether the page is too wide
- */
-async function look(page: Page, name: string): Promise<string[]> {
-  const found: string[] = [];
-  for (const width of WIDTHS) {
-    await page.setViewportSize({ width, height: 900 });
-    for (const colorScheme of THEMES) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const view = `${name}-${colorScheme}-${width}`;
-      await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
-      if (CHECKED.includes(`${colorScheme}-${width}`))
-        found.push(...(await check(page)).map((violation) => `${view}: ${violation}`));
-    }
-  }
-  await page.setViewportSize({ width: NARROWEST, height: 900 });
-  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth"))
-    found.push(`${name} is wider than ${NARROWEST}`);
-  return found;
-}
-
-/** Everything that axe finds, whatever its impact. */
-async function check(page: Page): Promise<string[]> {
-  if (await page.evaluate<boolean>("window.axe === undefined")) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<{ violations: Violation[] }>("axe.run()");
-  return violations.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact}, ${id} at ${html}`));
-}
-
 test("axe finds a mistake that is put into a page", async () => {
   const { page } = await open();
   await page.evaluate(`document.querySelector("main").insertAdjacentHTML("beforeend", "<input><button></button>")`);

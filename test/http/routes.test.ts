@@ -35,6 +35,10 @@ const SERVED = {
   "/admin/triggers": "GET, POST",
   "/admin/triggers/retry-dead": "GET, POST",
   "/admin/plan": "GET",
+  "/docs": "GET, HEAD",
+  "/docs/quick-start": "GET, HEAD",
+  "/docs/search?q=x": "GET, HEAD",
+  "/docs/docs.css?v=1": "GET, HEAD",
 };
 
 test("a path takes its methods and no others, without a key or a session", async () => {
@@ -93,6 +97,10 @@ test("elsewhere a path that nothing serves is 404 for every method", async () =>
     "/admin/nothing",
     "/admin/deliveries/a-b",
     "/administrator",
+    "/docs/",
+    "/docs/nothing",
+    "/docs/api.md",
+    "/docs/errors",
   ]) {
     for (const method of METHODS)
       expect([method, path, await answerOf(await request(path, { method }))]).toEqual([method, path, NOT_FOUND]);

@@ -30,6 +30,12 @@ export interface Settings {
 
 /** Call this once at the top of a test file: the file's tests share a browser and nothing else. */
 export function settingsPages(): (options?: Options) => Promise<Settings> {
+  const browser = sharedBrowser();
+  return (options = {}) => open(browser(), options);
+}
+
+/** A browser for the tests of a file. */
+export function sharedBrowser(): () => Browser {
   let browser: Browser | undefined;
   // Starting programs takes time on a busy machine.
   setDefaultTimeout(60_000);
@@ -37,9 +43,9 @@ export function settingsPages(): (options?: Options) => Promise<Settings> {
     browser = await launch();
   });
   afterAll(() => browser?.close());
-  return (options = {}) => {
+  return () => {
     if (browser === undefined) throw new Error("the browser was not started");
-    return open(browser, options);
+    return browser;
   };
 }
 
@@ -80,7 +86,8 @@ async function open(
   return { program, url, receiver, page, troubles, goto };
 }
 
-function watch(page: Page, url: string): string[] {
+/** Collects what a page must never do. */
+export function watch(page: Page, url: string): string[] {
   const troubles: string[] = [];
   page.on("console", (message) => {
     // A refused form is answered with 422, which the browser notes.

@@ -1,0 +1,35 @@
+import { CryptoHasher } from "bun";
+import { newRequestId } from "../respond.ts";
+
+/** A text that the program serves as it is, with its version for the browser's cache. */
+export interface Document {
+  body: Uint8Array<ArrayBuffer>;
+  etag: string;
+  headers: Record<string, string>;
+}
+
+/** @param headers beside ETag, X-Request-Id and X-Content-Type-Options */
+export function createDocument(text: string, headers: Record<string, string>): Document {
+  const body = Uint8Array.from(Buffer.from(text));
+  return { body, etag: `"${versionOf(text)}"`, headers };
+}
+
+/** A name of the text's content, of 16 characters. */
+export function versionOf(text: string): string {
+  return new CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** The document, or 304 without it if the browser has it already (RFC 9110, 13.1.2). */
+export function respondDocument(request: Request, { body, etag, headers }: Document): Response {
+  const isKnown = isAmong(request.headers.get("if-none-match"), etag);
+  return new Response(isKnown ? null : body, {
+    status: isKnown ? 304 : 200,
+    headers: { ...headers, ETag: etag, "X-Content-Type-Options": "nosniff", "X-Request-Id": newRequestId() },
+  });
+}
+
+/** A proxy that compresses answers makes their ETags weak, so the mark of a weak one does not count. */
+function isAmong(list: string | null, etag: string): boolean {
+  const tags = (list ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes("*") || tags.includes(etag);
+}

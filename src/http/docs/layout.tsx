@@ -1,0 +1,139 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import { render } from "preact-render-to-string";
+import type { Section } from "../../docs/outline.ts";
+import { STYLE_PATH } from "./assets.ts";
+import { type Entry, SITE } from "./site.ts";
+
+/** Everything that a page of the documentation shows. */
+export interface Page {
+  title: string;
+  /** The topic, for the mark in the list of pages; undefined for a page that is not in it. */
+  topic?: string;
+  /** The page's headings, for the list on its side. */
+  sections?: readonly Section[];
+  /** What was searched for. */
+  query?: string;
+  content: ComponentChildren;
+}
+
+/** A page as HTML. It has no script: everything works without one. */
+export function renderPage({ title, topic, sections = [], query = "", content }: Page): string {
+  const inner = sections.filter(({ level }) => level === 2 || level === 3);
+  const page = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · sds`}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={STYLE_PATH} />
+      </head>
+      <body>
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        <header>
+          <a class="home" href="/docs">
+            <strong>sds</strong> documentation
+          </a>
+          <search>
+            <form action="/docs/search">
+              <input type="search" name="q" aria-label="Search the documentation" placeholder="Search" value={query} />
+              <button type="submit">Search</button>
+            </form>
+          </search>
+        </header>
+        <div class="columns">
+          <nav class="wide" aria-label="Pages">
+            <PageList current={topic} />
+          </nav>
+          <main id="main" tabIndex={-1}>
+            <Folded label="Pages" title="All pages">
+              <PageList current={topic} />
+            </Folded>
+            {inner.length === 0 ? null : (
+              <Folded label="On this page" title="On this page">
+                <SectionList sections={inner} />
+              </Folded>
+            )}
+            {content}
+            <Neighbours topic={topic} />
+          </main>
+          {inner.length === 0 ? null : (
+            <nav class="wide" aria-label="On this page">
+              <p class="label">On this page</p>
+              <SectionList sections={inner} />
+            </nav>
+          )}
+        </div>
+      </body>
+    </html>
+  );
+  return `<!doctype html>${render(page)}`;
+}
+
+/** A list that a narrow screen shows folded, above the content. A wide one shows it at the side. */
+function Folded({ label, title, children }: { label: string; title: string; children: ComponentChildren }) {
+  return (
+    <nav class="narrow" aria-label={label}>
+      <details>
+        <summary>{title}</summary>
+        {children}
+      </details>
+    </nav>
+  );
+}
+
+function PageList({ current }: { current: string | undefined }) {
+  return (
+    <>
+      {SITE.map(({ name, entries }) => (
+        <>
+          <p class="label">{name}</p>
+          <ul>
+            {entries.map(({ topic, name: title, path }) => (
+              <li>
+                <a href={path} {...(topic === current && { "aria-current": "page" as const })}>
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </>
+      ))}
+    </>
+  );
+}
+
+function SectionList({ sections }: { sections: readonly Section[] }) {
+  return (
+    <ul>
+      {sections.map(({ level, title, anchor }) => (
+        <li class={level === 3 ? "inner" : undefined}>
+          <a href={`#${anchor}`}>{title}</a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Links to the page before and the page after, as in a book. */
+function Neighbours({ topic }: { topic: string | undefined }) {
+  const pages = SITE.flatMap(({ entries }) => entries).filter(({ isPage }) => isPage);
+  const at = pages.findIndex((page) => page.topic === topic);
+  if (at === -1) return null;
+  const neighbour = (page: Entry | undefined, label: string) =>
+    page === undefined ? null : (
+      <p>
+        {label}: <a href={page.path}>{page.name}</a>
+      </p>
+    );
+  return (
+    <footer>
+      {neighbour(pages[at - 1], "Before")}
+      {neighbour(pages[at + 1], "Next")}
+    </footer>
+  );
+}

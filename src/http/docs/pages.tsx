@@ -1,0 +1,83 @@
+/** @jsxImportSource preact */
+import { outline } from "../../docs/outline.ts";
+import { type Page, renderPage } from "./layout.tsx";
+import { renderMarkdown } from "./markdown.tsx";
+import { search, wordsOf } from "./search.ts";
+import { linkTo, PAGES, SITE } from "./site.ts";
+
+/** The page of a topic as HTML. */
+export async function renderGuide(topic: string): Promise<string> {
+  const guide = PAGES.find((page) => page.topic === topic);
+  if (guide === undefined) throw new Error(`there is no page ${topic}`);
+  // The first page that is rendered loads it.
+  const { highlight } = await import("./highlighter.tsx");
+  const content = renderMarkdown(guide.text, { linkTo, highlight });
+  return renderPage({ title: guide.name, topic, sections: outline(guide.text), content });
+}
+
+/** The first page: all others, with what they have. */
+export function renderHome(): string {
+  const content = (
+    <>
+      <h1>Documentation</h1>
+      <p>
+        A read-only JSON API over a mirror of a shop's subscription data, and signed webhooks. Begin with the{" "}
+        <a href="/docs/quick-start">quick start</a>.
+      </p>
+      {SITE.map(({ name, entries }) => (
+        <>
+          <h2>{name}</h2>
+          <ul>
+            {entries.map(({ name: title, summary, path }) => (
+              <li>
+                <a href={path}>{title}</a>: {summary}
+              </li>
+            ))}
+          </ul>
+        </>
+      ))}
+      <p>
+        In the terminal, <code>sds docs</code> has the same pages.
+      </p>
+    </>
+  );
+  return renderPage({ title: "Documentation", content });
+}
+
+/** The page with the results of a search. The query is anything that somebody typed. */
+export function renderSearch(query: string): string {
+  const page: Page = { title: "Search", query, content: <Results query={query} /> };
+  return renderPage(page);
+}
+
+function Results({ query }: { query: string }) {
+  const words = wordsOf(query);
+  const hits = search(query);
+  return (
+    <>
+      <h1>Search</h1>
+      {words.length === 0 ? (
+        <p>Type some words into the field at the top.</p>
+      ) : hits.length === 0 ? (
+        <p>No section has all words of “{words.join(" ")}”. Try fewer words.</p>
+      ) : (
+        <ol class="hits">
+          {hits.map(({ page, title, path, excerpt }) => (
+            <li>
+              <a href={path}>{page === title ? page : `${page}: ${title}`}</a>
+              <p>
+                <Marked text={excerpt} words={words} />
+              </p>
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  );
+}
+
+/** A text with the searched words marked. */
+function Marked({ text, words }: { text: string; words: readonly string[] }) {
+  const any = new RegExp(`(${words.map((word) => RegExp.escape(word)).join("|")})`, "i");
+  return <>{text.split(any).map((part, index) => (index % 2 === 1 ? <mark>{part}</mark> : part))}</>;
+}

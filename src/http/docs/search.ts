@@ -1,0 +1,76 @@
+import { outline } from "../../docs/outline.ts";
+import { PAGES, pathOf } from "./site.ts";
+
+/** A section that has all words of a search. */
+export interface Hit {
+  page: string;
+  title: string;
+  path: string;
+  /** Where the first word is, with some text around it. */
+  excerpt: string;
+}
+
+interface Indexed extends Omit<Hit, "excerpt"> {
+  text: string;
+  /** The same in lower case, to search in. */
+  lowerTitle: string;
+  lowerText: string;
+}
+
+/** More of a query is not read, and not shown. Characters. */
+export const MAX_QUERY_LENGTH = 100;
+const MAX_WORDS = 8;
+const MAX_HITS = 20;
+const EXCERPT_LENGTH = 160;
+const BEFORE_WORD = 40;
+
+let index: readonly Indexed[] | undefined;
+
+/** The words of a query that count. */
+export function wordsOf(query: string): string[] {
+  return query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
+}
+
+/** The sections that have all words of a query; those with more of them in their headings come first. */
+export function search(query: string): Hit[] {
+  const words = wordsOf(query);
+  if (words.length === 0) return [];
+  index ??= PAGES.flatMap(({ topic, name, text }) => indexPage(topic, name, text));
+  return index
+    .filter(({ lowerTitle, lowerText }) => words.every((word) => lowerTitle.includes(word) || lowerText.includes(word)))
+    .map((section) => ({ section, inTitle: words.filter((word) => section.lowerTitle.includes(word)).length }))
+    .toSorted((one, other) => other.inTitle - one.inTitle)
+    .slice(0, MAX_HITS)
+    .map(({ section: { page, title, path, text, lowerText } }) => ({
+      page,
+      title,
+      path,
+      excerpt: excerptOf(text, lowerText, words),
+    }));
+}
+
+function indexPage(topic: string, page: string, markdown: string): Indexed[] {
+  return outline(markdown).map(({ level, title, anchor, text: source }) => {
+    const text = plain(source.slice(source.indexOf("\n")));
+    const path = level === 1 ? pathOf(topic) : `${pathOf(topic)}#${anchor}`;
+    return { page, title, path, text, lowerTitle: `${page} ${title}`.toLowerCase(), lowerText: text.toLowerCase() };
+  });
+}
+
+/** Markdown without its marks, in one line. */
+function plain(markdown: string): string {
+  return markdown
+    .replaceAll(/^(?:```.*|[|: -]+)$/gm, "")
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[`*|]+/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+function excerptOf(text: string, lowerText: string, words: readonly string[]): string {
+  const places = words.map((word) => lowerText.indexOf(word)).filter((place) => place >= 0);
+  const start = Math.max(0, Math.min(...places, lowerText.length) - BEFORE_WORD);
+  const from = start === 0 || places.length === 0 ? 0 : text.indexOf(" ", start) + 1;
+  const cut = text.slice(from, from + EXCERPT_LENGTH);
+  return `${from > 0 ? "… " : ""}${cut}${from + EXCERPT_LENGTH < text.length ? " …" : ""}`;
+}

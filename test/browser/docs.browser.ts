@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { GUIDES, isGuide } from "../../src/docs/guides.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { CHECKED_VIEWS, look } from "../support/looks.ts";
+import { Program } from "../support/program.ts";
+import { sharedBrowser, tabTo, watch } from "../support/settings-page.ts";
+
+const browser = sharedBrowser();
+const PAGES = GUIDES.flatMap(({ entries }) => entries.filter(isGuide)).map(({ topic }) => topic);
+
+/** The documentation in a browser, without a key and a session. */
+async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; url: string; troubles: string[] }> {
+  const program = new Program();
+  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const { url } = await program.serve();
+  const context = await browser().newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...options });
+  afterTest(() => context.close());
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  return { page, url, troubles: watch(page, url) };
+}
+
+test("axe finds nothing wrong with any page, every page fits a narrow screen, and none breaks its policy", async () => {
+  const { page, url, troubles } = await open();
+  const found: string[] = [];
+  for (const path of ["", "/search?q=checkpoint", "/search?q=xyzzy", ...PAGES.map((topic) => `/${topic}`)]) {
+    await page.goto(`${url}/docs${path}`);
+    found.push(...(await look(page, `docs${path.replaceAll(/\W/g, "-")}`, CHECKED_VIEWS)));
+  }
+  expect({ found, troubles }).toEqual({ found: [], troubles: [] });
+}, 180_000);
+
+test("without scripts, a reader on a phone goes from the first page to another one, to a section, and searches", async () => {
+  const { page, url } = await open({ javaScriptEnabled: false, viewport: { width: 360, height: 700 } });
+  await page.goto(`${url}/docs`);
+  await page.locator("summary", { hasText: "All pages" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Webhooks", exact: true }).click();
+  await page.locator("summary", { hasText: "On this page" }).click();
+  await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Retries" }).click();
+  expect(page.url()).toBe(`${url}/docs/webhooks#retries`);
+  await page.getByRole("searchbox").fill("X-Checkpoint first page");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("link", { name: "Keeping a copy current: In three steps" }).click();
+  expect(page.url()).toBe(`${url}/docs/copies#in-three-steps`);
+});
+
+test("with the keyboard alone a reader comes to the content, to another page and to the search", async () => {
+  const { page, url } = await open();
+  await page.goto(`${url}/docs/api`);
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate<string>("document.activeElement.textContent.trim()")).toBe("Skip to the content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+  await page.goto(`${url}/docs`);
+  await tabTo(page, 'nav a[href="/docs/copies"]');
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Keeping a copy current" }).waitFor();
+  await tabTo(page, "input[type=search]");
+  await page.keyboard.type("errors");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Search" }).waitFor();
+});

@@ -1,0 +1,198 @@
+import { describe, expect, test } from "bun:test";
+import { isValidElement } from "preact";
+import { render } from "preact-render-to-string";
+import { GUIDES, isGuide } from "../../src/docs/guides.ts";
+import { outline, sectionText } from "../../src/docs/outline.ts";
+import { highlight } from "../../src/http/docs/highlighter.tsx";
+import { renderMarkdown } from "../../src/http/docs/markdown.tsx";
+import { linkTo } from "../../src/http/docs/site.ts";
+import { testApp } from "../support/app.ts";
+
+const TOPICS = GUIDES.flatMap(({ entries }) => entries);
+const PATHS = ["/docs", ...TOPICS.filter(isGuide).map(({ topic }) => `/docs/${topic}`), "/docs/search?q=cursor"];
+
+type Request = Awaited<ReturnType<typeof testApp>>["request"];
+
+async function html(request: Request, path: string): Promise<string> {
+  return (await request(path)).text();
+}
+
+/** The values of an attribute in a page. */
+function values(text: string, attribute: string): string[] {
+  return [...text.matchAll(new RegExp(` ${attribute}="([^"]*)"`, "g"))].map(([, value = ""]) =>
+    value.replaceAll("&amp;", "&"),
+  );
+}
+
+test.each(PATHS)("%s needs no key, allows no script, and is read again only if it changed", async (path) => {
+  const { request } = await testApp();
+  const response = await request(path);
+  const { "x-request-id": _, etag = "", ...headers } = response.headers.toJSON() as Record<string, string>;
+  expect({ status: response.status, headers }).toEqual({
+    status: 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy":
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "cache-control": "no-cache",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    },
+  });
+  const text = await response.text();
+  expect(text).toStartWith('<!doctype html><html lang="en">');
+  expect(text).not.toMatch(/<script|<style| style=| on\w+=|<iframe|<object/i);
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+    const again = await request(path, { headers: { "If-None-Match": known } });
+    expect([known, again.status, await again.text(), again.headers.get("etag")]).toEqual([known, 304, "", etag]);
+  }
+  expect((await request(path, { headers: { "If-None-Match": '"other"' } })).status).toBe(200);
+});
+
+test("every link leads to a page that is served and to a heading in it", async () => {
+  const { request } = await testApp();
+  const pages = new Map(await Promise.all(PATHS.map(async (path) => [path, await html(request, path)] as const)));
+  const broken: string[] = [];
+  for (const [path, text] of pages)
+    for (const href of values(text, "href")) {
+      if (/^(https:\/\/|data:,)/.test(href)) continue;
+      const [target = "", anchor] = href.startsWith("#") ? [path, href.slice(1)] : href.split("#");
+      const found =
+        pages.get(target) ?? ((await request(target)).status === 200 ? await html(request, target) : undefined);
+      if (found === undefined) broken.push(`${path}: ${href}`);
+      else if (anchor !== undefined && !values(found, "id").includes(anchor)) broken.push(`${path}: ${href}`);
+    }
+  expect(broken).toEqual([]);
+  // The other tests of pages rely on the list.
+  expect(pages.size).toBeGreaterThan(12);
+});
+
+test("no link of a guide is lost, and no text of one", async () => {
+  const { request } = await testApp();
+  for (const { topic, text } of TOPICS.filter(isGuide)) {
+    const page = await html(request, `/docs/${topic}`);
+    const main = page.slice(page.indexOf("<h1"), page.indexOf("<footer"));
+    const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
+    expect([topic, values(main, "href").length]).toEqual([topic, [...prose.matchAll(/\]\(/g)].length]);
+    expect([topic, values(main, "id")]).toEqual([topic, outline(text).map(({ anchor }) => anchor)]);
+    const shown = wordsIn(
+      main
+        .replaceAll(/<\/?span[^>]*>/g, "")
+        .replaceAll(/<[^>]*>/g, " ")
+        .replaceAll(/&\w+;|&#\w+;/g, " "),
+    );
+    const written = wordsIn(text.replaceAll(/^(?:```\w*$| *\d+\. )/gm, " ").replaceAll(/\]\([^)]*\)/g, " "));
+    expect([topic, written.filter((word) => !shown.has(word)).slice(0, 5)]).toEqual([topic, []]);
+  }
+});
+
+function wordsIn(text: string): Set<string> & { filter: (keep: (word: string) => boolean) => string[] } {
+  const words = new Set(text.match(/[\p{L}\p{N}]+/gu));
+  return Object.assign(words, { filter: (keep: (word: string) => boolean) => [...words].filter(keep) });
+}
+
+test("two headings of a page never have one anchor", () => {
+  for (const { topic, text } of TOPICS.filter(isGuide)) {
+    const anchors = outline(text).map(({ anchor }) => anchor);
+    expect([topic, new Set(anchors).size]).toEqual([topic, anchors.length]);
+  }
+});
+
+test("every section that has a topic of its own exists", () => {
+  for (const entry of TOPICS) {
+    if (isGuide(entry)) continue;
+    const guide = TOPICS.filter(isGuide).find(({ topic }) => topic === entry.guide);
+    expect([entry.topic, sectionText(guide?.text ?? "", entry.anchor) === undefined]).toEqual([entry.topic, false]);
+  }
+});
+
+test("the style is kept for ever under its version, and asked for again under another", async () => {
+  const { request } = await testApp();
+  const [path = ""] = values(await html(request, "/docs"), "href").filter((href) => href.includes(".css"));
+  const caching = async (at: string) => {
+    const response = await request(at);
+    return [response.status, response.headers.get("content-type"), response.headers.get("cache-control")];
+  };
+  const css = "text/css; charset=utf-8";
+  expect(await caching(path)).toEqual([200, css, "public, max-age=31536000, immutable"]);
+  expect(await caching("/docs/docs.css?v=older")).toEqual([200, css, "no-cache"]);
+});
+
+describe("Markdown", () => {
+  const rendered = (text: string) => render(renderMarkdown(text, { linkTo, highlight }) as never);
+
+  test.each([
+    ["<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"],
+    ["a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)> b</p>"],
+    ["[a](javascript:alert(1))", "<p>a</p>"],
+    ["[a](JaVaScRiPt:alert(1))", "<p>a</p>"],
+    ["[a](data:text/html,x)", "<p>a</p>"],
+    ["[a](//other.example/)", "<p>a</p>"],
+    ["[a](http://other.example/)", "<p>a</p>"],
+    ["[a](nothing.md)", "<p>a</p>"],
+    ["[a](../README.md)", "<p>a</p>"],
+    ["[a](api.md#errors)", '<p><a href="/docs/api#errors">a</a></p>'],
+    ["[a](https://www.rfc-editor.org/rfc/rfc9110)", '<p><a href="https://www.rfc-editor.org/rfc/rfc9110">a</a></p>'],
+    ["![a](x.png)", "<p></p>"],
+    ["# A & `b`", '<h1 id="a--b">A &amp; <code>b</code></h1>'],
+  ])("%j becomes %j", (text, expected) => {
+    expect(rendered(text).trim()).toContain(expected);
+  });
+
+  test("code keeps every character, in every language", () => {
+    const code = "<a & \"b\"> 'c' # d\n  e = `f` && \u{1f600} &amp;\n";
+    for (const language of ["sh", "ts", "python", "ruby", "php", "go", "json", "unknown", ""]) {
+      const text = rendered(`\`\`\`${language}\n${code}\`\`\`\n`).replace(/<figcaption>.*<\/figcaption>/, "");
+      const shown = text
+        .replaceAll(/<[^>]*>/g, "")
+        .replaceAll("&lt;", "<")
+        .replaceAll("&gt;", ">")
+        .replaceAll("&quot;", '"')
+        .replaceAll("&amp;", "&");
+      expect([language, `${shown}\n`]).toEqual([language, code]);
+    }
+  });
+
+  test("what it makes are preact's elements, because preact shows nothing in place of others", () => {
+    const [heading] = [renderMarkdown("# A", { linkTo, highlight })].flat(9);
+    expect(isValidElement(heading)).toBe(true);
+  });
+});
+
+describe("search", () => {
+  const results = (text: string) => text.slice(text.indexOf("<h1>Search"), text.indexOf("</main>"));
+
+  test("finds the sections with all words, those with the words in their heading first", async () => {
+    const { request } = await testApp();
+    const found = results(await html(request, "/docs/search?q=checkpoint+RESTORE"));
+    expect(found).toContain('href="/docs/copies#what-you-can-rely-on"');
+    expect(found).toContain("<mark>checkpoint</mark>");
+    const [first] = values(results(await html(request, "/docs/search?q=authentication")), "href");
+    expect(first).toBe("/docs/api#authentication");
+  });
+
+  test("says so if it finds nothing, or if there is nothing to search for", async () => {
+    const { request } = await testApp();
+    expect(results(await html(request, "/docs/search?q=xyzzy"))).toContain("No section has all words of “xyzzy”");
+    for (const path of ["/docs/search", "/docs/search?q=", "/docs/search?q=%20"])
+      expect(results(await html(request, path))).toContain("Type some words");
+  });
+
+  test.each([
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'onfocus='alert(1)",
+    "a.*(b[c\\",
+    "\u0000\ufffd\ud800",
+    "%",
+    "(".repeat(5_000),
+    "a ".repeat(5_000),
+  ])("shows %p as text", async (query) => {
+    const { request } = await testApp();
+    const response = await request(`/docs/search?q=${encodeURIComponent(query.toWellFormed())}`);
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).not.toMatch(/<script|<img|<input[^>]* on\w+=/);
+    expect(text.length).toBeLessThan(40_000);
+  });
+});

@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+
+const SCREENSHOTS = join(import.meta.dir, "../../coverage/screenshots");
+const THEMES = ["light", "dark"] as const;
+const WIDTHS = [1280, 390] as const;
+const VIEWS = WIDTHS.flatMap((width) => THEMES.map((colorScheme) => ({ width, colorScheme })));
+type View = (typeof VIEWS)[number];
+/** Axe is slow, so it checks each theme once and each width once. */
+const isChecked = ({ width, colorScheme }: View) => (width === 1280) === (colorScheme === "light");
+export const CHECKED_VIEWS: readonly View[] = VIEWS.filter(isChecked);
+/** The narrowest width that WCAG 2.1 requires, in pixels. */
+const NARROWEST = 320;
+
+interface Violation {
+  id: string;
+  impact: string | null;
+  nodes: { html: string }[];
+}
+
+/**
+ * Takes pictures of a page in both themes and widths, for people to look at.
+ * @returns what axe finds wrong, and whether the page is too wide
+ */
+export async function look(page: Page, name: string, views = VIEWS as readonly View[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const view of views) {
+    const { width, colorScheme } = view;
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    const shown = `${name}-${colorScheme}-${width}`;
+    await page.screenshot({ path: join(SCREENSHOTS, `${shown}.png`), fullPage: true, animations: "disabled" });
+    if (isChecked(view)) found.push(...(await check(page)).map((violation) => `${shown}: ${violation}`));
+  }
+  await page.setViewportSize({ width: NARROWEST, height: 900 });
+  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth"))
+    found.push(`${name} is wider than ${NARROWEST}`);
+  return found;
+}
+
+/** Everything that axe finds, whatever its impact. */
+export async function check(page: Page): Promise<string[]> {
+  if (await page.evaluate<boolean>("window.axe === undefined")) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>("axe.run()");
+  return violations.flatMap(({ id, impact, nodes }) => nodes.map(({ html }) => `${impact}, ${id} at ${html}`));
+}
