@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { GUIDES, isGuide } from "../docs/guides.ts";
-import { sectionText } from "../docs/outline.ts";
 import { SdsError } from "../domain/error.ts";
 import { isLike } from "../domain/refusal.ts";
+import { type Entry, TOPICS } from "../http/docs/site.ts";
 import { example, JSON_OPTION } from "./options.ts";
 import { printJson, printLine, printTable, tell } from "./print.ts";
 
@@ -16,14 +15,12 @@ export function addDocsCommand(program: Command): void {
     .description("print a page of the documentation; without a topic, list the pages. `serve` has the same at /docs")
     .argument("[topic]", "a page or a section, such as quick-start or errors")
     .option(...JSON_OPTION)
-    .addHelpText("after", example("sds docs", "sds docs quick-start", "sds docs webhooks | less -R"))
+    .addHelpText("after", example("sds docs", "sds docs quick-start", "sds docs errors | less"))
     .action((topic: string | undefined, { json = false }: { json?: boolean }) => {
       if (topic === undefined) list(json);
       else print(findTopic(topic), json);
     });
 }
-
-const TOPICS = GUIDES.flatMap(({ entries }) => entries);
 
 function list(json: boolean): void {
   if (json) {
@@ -37,13 +34,14 @@ function list(json: boolean): void {
   tell("Print one with `sds docs TOPIC`.");
 }
 
-function print({ topic, name, text }: { topic: string; name: string; text: string }, json: boolean): void {
+function print({ topic, name, text: textOf }: Entry, json: boolean): void {
+  const text = textOf();
   if (json) printJson({ topic, name, text });
   else printLine((process.stdout.isTTY ? forTerminal(text) : text).trimEnd());
 }
 
 /** @throws SdsError `not_found`, with the topics that are alike */
-function findTopic(given: string): { topic: string; name: string; text: string } {
+function findTopic(given: string): Entry {
   const found = TOPICS.find(({ topic }) => topic === given);
   if (found === undefined) {
     const near = TOPICS.filter(({ topic, name }) => isNear(given, topic) || isNear(given, name)).map(
@@ -52,10 +50,7 @@ function findTopic(given: string): { topic: string; name: string; text: string }
     const hint = near.length === 0 ? "`sds docs` lists the topics" : `did you mean ${near.join(" or ")}?`;
     throw new SdsError("not_found", `there is no topic ${given}: ${hint}`);
   }
-  const { topic, name } = found;
-  if (isGuide(found)) return { topic, name, text: found.text };
-  const guide = TOPICS.filter(isGuide).find((each) => each.topic === found.guide);
-  return { topic, name, text: sectionText(guide?.text ?? "", found.anchor) ?? "" };
+  return found;
 }
 
 /** Whether a topic is misspelt, or a part of its name was given. */

@@ -1,13 +1,11 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { GUIDES } from "../../src/docs/guides.ts";
+import { TOPICS } from "../../src/http/docs/site.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(30_000);
-
-const TOPICS = GUIDES.flatMap(({ entries }) => entries);
 
 function page(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, "../../src/docs", name)).text();
@@ -48,7 +46,7 @@ test("docs prints a section that has a topic of its own, with what is below it",
 
 test.each([
   ["quickstart", "sds: there is no topic quickstart: did you mean quick-start?\n"],
-  ["webhook", "sds: there is no topic webhook: did you mean receivers or webhooks?\n"],
+  ["webhook", "sds: there is no topic webhook: did you mean receivers or webhooks or reference-webhooks?\n"],
   ["xyzzy", "sds: there is no topic xyzzy: `sds docs` lists the topics\n"],
   ["a\u001b[31m", "sds: there is no topic a?[31m: `sds docs` lists the topics\n"],
 ])("an unknown topic, %j, ends with 3 and names those that are alike", async (topic, stderr) => {

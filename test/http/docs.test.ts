@@ -1,15 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { isValidElement } from "preact";
 import { render } from "preact-render-to-string";
-import { GUIDES, isGuide } from "../../src/docs/guides.ts";
-import { outline, sectionText } from "../../src/docs/outline.ts";
+import { outline } from "../../src/docs/outline.ts";
 import { highlight } from "../../src/http/docs/highlighter.tsx";
 import { renderMarkdown } from "../../src/http/docs/markdown.tsx";
-import { linkTo } from "../../src/http/docs/site.ts";
+import { linkTo, PAGES, TOPICS } from "../../src/http/docs/site.ts";
+import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { testApp } from "../support/app.ts";
 
-const TOPICS = GUIDES.flatMap(({ entries }) => entries);
-const PATHS = ["/docs", ...TOPICS.filter(isGuide).map(({ topic }) => `/docs/${topic}`), "/docs/search?q=cursor"];
+const PATHS = ["/docs", ...PAGES.map(({ path }) => path), "/docs/search?q=cursor"];
 
 type Request = Awaited<ReturnType<typeof testApp>>["request"];
 
@@ -69,8 +68,9 @@ test("every link leads to a page that is served and to a heading in it", async (
 
 test("no link of a guide is lost, and no text of one", async () => {
   const { request } = await testApp();
-  for (const { topic, text } of TOPICS.filter(isGuide)) {
-    const page = await html(request, `/docs/${topic}`);
+  for (const { topic, path, text: textOf } of PAGES) {
+    const text = textOf();
+    const page = await html(request, path);
     const main = page.slice(page.indexOf("<h1"), page.indexOf("<footer"));
     const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
     expect([topic, values(main, "href").length]).toEqual([topic, [...prose.matchAll(/\]\(/g)].length]);
@@ -92,18 +92,43 @@ function wordsIn(text: string): Set<string> & { filter: (keep: (word: string) =>
 }
 
 test("two headings of a page never have one anchor", () => {
-  for (const { topic, text } of TOPICS.filter(isGuide)) {
-    const anchors = outline(text).map(({ anchor }) => anchor);
+  for (const { topic, text } of PAGES) {
+    const anchors = outline(text()).map(({ anchor }) => anchor);
     expect([topic, new Set(anchors).size]).toEqual([topic, anchors.length]);
   }
 });
 
-test("every section that has a topic of its own exists", () => {
-  for (const entry of TOPICS) {
-    if (isGuide(entry)) continue;
-    const guide = TOPICS.filter(isGuide).find(({ topic }) => topic === entry.guide);
-    expect([entry.topic, sectionText(guide?.text ?? "", entry.anchor) === undefined]).toEqual([entry.topic, false]);
-  }
+test("every topic has a text, and sections that have one of their own begin with their heading", () => {
+  expect(TOPICS.filter(({ text }) => !/^#{1,3} /.test(text())).map(({ topic }) => topic)).toEqual([]);
+});
+
+describe("the reference", () => {
+  const document = openApiDocument("/");
+  const reference = PAGES.filter(({ topic }) => topic.startsWith("reference-"));
+  const all = reference.map(({ text }) => text()).join("\n");
+
+  test("has every operation and every webhook of the OpenAPI document, once", () => {
+    const operations = [document.paths, document.webhooks].flatMap((each) =>
+      Object.values(each).flatMap(Object.values),
+    );
+    const titles = reference.flatMap(({ text }) => outline(text()).map(({ title }) => title));
+    for (const { summary } of operations as { summary: string }[])
+      expect([summary, titles.filter((title) => title === summary).length]).toEqual([summary, 1]);
+    expect(operations.length).toBeGreaterThan(16);
+  });
+
+  test("has every schema, parameter and field of the OpenAPI document", () => {
+    const { schemas } = document.components;
+    const missing = Object.entries(schemas).flatMap(([name, schema]) =>
+      Object.keys((schema["properties"] ?? {}) as object)
+        .filter((field) => !all.includes(`| \`${field}\` |`) && !["data", "error"].includes(field))
+        .map((field) => `${name}.${field}`),
+    );
+    expect(missing).toEqual([]);
+    const text = JSON.stringify([document.paths, document.webhooks]);
+    const parameters = new Set([...text.matchAll(/"name":"([^"]+)","in"/g)].map(([, name = ""]) => name));
+    expect([...parameters].filter((name) => !all.includes(`| \`${name}\` |`))).toEqual([]);
+  });
 });
 
 test("the style is kept for ever under its version, and asked for again under another", async () => {

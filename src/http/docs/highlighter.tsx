@@ -11,7 +11,7 @@ import type { ComponentChildren } from "preact";
 
 // Import this file only when a page is rendered: it costs the start of the program some milliseconds.
 
-const LANGUAGES = { sh: bash, ts: typescript, python, ruby, php, go, json };
+const LANGUAGES = { sh: bash, ts: typescript, js: typescript, python, ruby, php, go, json };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
 /** What highlight.js writes: a span's begin or end, one of five entities, or text. */

@@ -20,6 +20,7 @@ const PLAIN = new Set("p blockquote hr ul li thead tbody tr td em strong code de
 const LANGUAGE_NAMES: Record<string, string> = {
   sh: "Shell",
   ts: "TypeScript",
+  js: "JavaScript",
   python: "Python",
   ruby: "Ruby",
   php: "PHP",

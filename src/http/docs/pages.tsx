@@ -3,16 +3,15 @@ import { outline } from "../../docs/outline.ts";
 import { type Page, renderPage } from "./layout.tsx";
 import { renderMarkdown } from "./markdown.tsx";
 import { search, wordsOf } from "./search.ts";
-import { linkTo, PAGES, SITE } from "./site.ts";
+import { type Entry, linkTo, SITE } from "./site.ts";
 
-/** The page of a topic as HTML. */
-export async function renderGuide(topic: string): Promise<string> {
-  const guide = PAGES.find((page) => page.topic === topic);
-  if (guide === undefined) throw new Error(`there is no page ${topic}`);
+/** A page as HTML. */
+export async function renderTopic({ topic, name, text }: Entry): Promise<string> {
   // The first page that is rendered loads it.
   const { highlight } = await import("./highlighter.tsx");
-  const content = renderMarkdown(guide.text, { linkTo, highlight });
-  return renderPage({ title: guide.name, topic, sections: outline(guide.text), content });
+  const markdown = text();
+  const content = renderMarkdown(markdown, { linkTo, highlight });
+  return renderPage({ title: name, topic, sections: outline(markdown), content });
 }
 
 /** The first page: all others, with what they have. */
@@ -37,7 +36,8 @@ export function renderHome(): string {
         </>
       ))}
       <p>
-        In the terminal, <code>sds docs</code> has the same pages.
+        For your tools: <a href="/openapi.json">the OpenAPI document</a>. In the terminal, <code>sds docs</code> has the
+        same pages.
       </p>
     </>
   );

@@ -1,9 +1,9 @@
 import { queryOf, type Route, type RouteHandler } from "../route.ts";
 import { STYLE, STYLE_PATH } from "./assets.ts";
 import { createDocument, type Document, respondDocument } from "./documents.ts";
-import { renderGuide, renderHome, renderSearch } from "./pages.tsx";
+import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
-import { PAGES, pathOf } from "./site.ts";
+import { PAGES } from "./site.ts";
 
 /** Allows nothing but our own style, and searches. Pico's style has pictures as `data:`. */
 const POLICY =
@@ -25,9 +25,7 @@ export function docsRoutes(): Route[] {
   const [stylePath = ""] = STYLE_PATH.split("?");
   return [
     kept("/docs", async () => createDocument(renderHome(), PAGE_HEADERS)),
-    ...PAGES.map(({ topic }) =>
-      kept(pathOf(topic), async () => createDocument(await renderGuide(topic), PAGE_HEADERS)),
-    ),
+    ...PAGES.map((page) => kept(page.path, async () => createDocument(await renderTopic(page), PAGE_HEADERS))),
     readOnly("/docs/search", (request) => {
       const query = new URLSearchParams(queryOf(request.url)).get("q") ?? "";
       return respondDocument(request, createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)), PAGE_HEADERS));

@@ -1,5 +1,5 @@
 import { outline } from "../../docs/outline.ts";
-import { PAGES, pathOf } from "./site.ts";
+import { type Entry, PAGES } from "./site.ts";
 
 /** A section that has all words of a search. */
 export interface Hit {
@@ -35,7 +35,7 @@ export function wordsOf(query: string): string[] {
 export function search(query: string): Hit[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];
-  index ??= PAGES.flatMap(({ topic, name, text }) => indexPage(topic, name, text));
+  index ??= PAGES.flatMap(indexPage);
   return index
     .filter(({ lowerTitle, lowerText }) => words.every((word) => lowerTitle.includes(word) || lowerText.includes(word)))
     .map((section) => ({ section, inTitle: words.filter((word) => section.lowerTitle.includes(word)).length }))
@@ -49,10 +49,10 @@ export function search(query: string): Hit[] {
     }));
 }
 
-function indexPage(topic: string, page: string, markdown: string): Indexed[] {
-  return outline(markdown).map(({ level, title, anchor, text: source }) => {
+function indexPage({ name: page, path: start, text: markdown }: Entry): Indexed[] {
+  return outline(markdown()).map(({ level, title, anchor, text: source }) => {
     const text = plain(source.slice(source.indexOf("\n")));
-    const path = level === 1 ? pathOf(topic) : `${pathOf(topic)}#${anchor}`;
+    const path = level === 1 ? start : `${start}#${anchor}`;
     return { page, title, path, text, lowerTitle: `${page} ${title}`.toLowerCase(), lowerText: text.toLowerCase() };
   });
 }
@@ -62,7 +62,7 @@ function plain(markdown: string): string {
   return markdown
     .replaceAll(/^(?:```.*|[|: -]+)$/gm, "")
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replaceAll(/[`*|]+/g, " ")
+    .replaceAll(/[`*|\\]+/g, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
 }

@@ -1,38 +1,89 @@
-import { GUIDES, type Guide, type GuideSection, isGuide } from "../../docs/guides.ts";
+import { GUIDES, isGuide } from "../../docs/guides.ts";
+import { sectionText } from "../../docs/outline.ts";
+import { openApiDocument } from "../openapi/document.ts";
+import type { Described } from "./openapi-parts.ts";
+import { referencePage } from "./reference.ts";
 
 /** An entry in the list of pages. */
 export interface Entry {
   topic: string;
   name: string;
+  /** What it has, in a few words. */
   summary: string;
   path: string;
   /** Whether it is a page of its own, and not a section of one. */
   isPage: boolean;
+  /** Its Markdown. A page of the reference is made of the OpenAPI document when somebody asks for it first. */
+  text: () => string;
 }
+
+export interface Group {
+  name: string;
+  entries: readonly Entry[];
+}
+
+/** The pages of the reference, by the tags of the OpenAPI document. */
+const REFERENCE: readonly { tag: string; topic: string; summary: string; name?: string }[] = [
+  { tag: "Subscriptions", topic: "reference-subscriptions", summary: "their list, and one by its id" },
+  { tag: "Customers", topic: "reference-customers", summary: "their list, and one by its id" },
+  { tag: "Orders", topic: "reference-orders", summary: "their list, and one by its id" },
+  {
+    tag: "Webhooks",
+    topic: "reference-webhooks",
+    summary: "headers, body and data of each topic",
+    name: "Webhook topics",
+  },
+  { tag: "Intake", topic: "reference-intake", summary: "sending records" },
+  { tag: "Service", topic: "reference-service", summary: "health, and the OpenAPI document" },
+];
+/** The group of pages that the reference comes after. */
+const BEFORE_REFERENCE = "Send data";
+
+const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
+  name,
+  entries: entries.map((entry) => {
+    const { topic, name: title, summary } = entry;
+    if (isGuide(entry))
+      return { topic, name: title, summary, path: pathOf(topic), isPage: true, text: () => entry.text };
+    const path = `${pathOf(entry.guide)}#${entry.anchor}`;
+    return { topic, name: title, summary, path, isPage: false, text: () => sectionOf(entry.guide, entry.anchor) };
+  }),
+}));
+const reference: Group = {
+  name: "Reference",
+  entries: REFERENCE.map(({ tag, topic, summary, name = tag }) => {
+    let made: string | undefined;
+    const text = () => {
+      made ??= referencePage(openApiDocument("/") as Described, tag);
+      return made;
+    };
+    return { topic, name, summary, path: pathOf(topic), isPage: true, text };
+  }),
+};
+const place = guideGroups.findIndex(({ name }) => name === BEFORE_REFERENCE) + 1;
 
 /** The list of pages, in groups. */
-export const SITE: readonly { name: string; entries: readonly Entry[] }[] = GUIDES.map(({ name, entries }) => ({
-  name,
-  entries: entries.map(entryOf),
-}));
+export const SITE: readonly Group[] = guideGroups.toSpliced(place, 0, reference);
 
-function entryOf(entry: Guide | GuideSection): Entry {
-  const { topic, name, summary } = entry;
-  const path = isGuide(entry) ? pathOf(topic) : `${pathOf(entry.guide)}#${entry.anchor}`;
-  return { topic, name, summary, path, isPage: isGuide(entry) };
+/** Everything that has a topic of its own: pages, and sections that many look for. */
+export const TOPICS: readonly Entry[] = SITE.flatMap(({ entries }) => entries);
+
+/** Every page with a text of its own. */
+export const PAGES: readonly Entry[] = TOPICS.filter(({ isPage }) => isPage);
+
+function sectionOf(guide: string, anchor: string): string {
+  const page = TOPICS.find(({ topic }) => topic === guide);
+  return sectionText(page?.text() ?? "", anchor) ?? "";
 }
 
-/** The path of a guide's page. */
-export function pathOf(topic: string): string {
+/** The path of a page. */
+function pathOf(topic: string): string {
   return `/docs/${topic}`;
 }
 
-/** Every page with a text of its own. */
-export const PAGES: readonly Guide[] = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));
-
 /**
- * Where a link in a guide leads on the site. Guides link to each other by file name, such as `api.md#errors`.
- * @returns undefined for a link that is neither to a guide, nor to a heading, nor https; so scripts in links are gone
+ * Where a link in a page leads on the site. Pages link to each other by file name, such as `api.md#errors`.
+ * @returns undefined for a link that is neither to a page, nor to a heading, nor https; so scripts in links are gone
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;

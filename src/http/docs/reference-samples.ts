@@ -1,0 +1,112 @@
+import type { Described, DescribedOperation } from "./openapi-parts.ts";
+
+/** An operation with the place where it is. */
+export interface Located {
+  method: string;
+  path: string;
+  operation: DescribedOperation;
+}
+
+/** The query of a list's sample: a page that fits a screen. */
+const SAMPLE_LIMIT = "limit=2";
+
+/** The same call in curl, TypeScript and Python, as blocks of Markdown. They take the key from the environment. */
+export function samples(document: Described, located: Located): string {
+  const security = (located.operation.security ?? document.security ?? []).flatMap(Object.keys);
+  const made = security.includes("intakeSignature")
+    ? signedSamples(located)
+    : readSamples(located, security.length > 0);
+  const words = located.operation.operationId.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).split(" ");
+  return [
+    block("sh", made.shell),
+    block("ts", `// ${words.join("-")}.mts\n${made.typeScript}`),
+    block("python", `# ${words.join("_")}.py\n${made.python}`),
+  ].join("\n\n");
+}
+
+function block(language: string, code: string): string {
+  return `\`\`\`${language}\n${code.trim()}\n\`\`\``;
+}
+
+interface Samples {
+  shell: string;
+  typeScript: string;
+  python: string;
+}
+
+/** The path with example values, and a short page for a list. */
+function samplePath({ path, operation: { parameters = [] } }: Located): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(parameters.find((each) => each.name === name)?.example ?? name)),
+  );
+  return parameters.some(({ name }) => name === "limit") ? `${filled}?${SAMPLE_LIMIT}` : filled;
+}
+
+function readSamples(located: Located, withKey: boolean): Samples {
+  const path = samplePath(located);
+  const names = withKey ? "{ API_URL, API_KEY }" : "{ API_URL }";
+  const headers = withKey ? `, {\n  headers: { Authorization: \`Bearer \${API_KEY}\` },\n}` : "";
+  const pythonHeaders = withKey ? '\n    headers={"Authorization": "Bearer " + os.environ["API_KEY"]},' : "";
+  return {
+    shell: `curl -s ${withKey ? '-H "Authorization: Bearer $API_KEY" ' : ""}"$API_URL${path}"`,
+    typeScript: `
+const ${names} = process.env;
+
+const response = await fetch(\`\${API_URL}${path}\`${headers});
+console.log(response.status, await response.json());`.trimStart(),
+    python: `
+import json, os, urllib.request
+
+request = urllib.request.Request(
+    os.environ["API_URL"] + "${path}",${pythonHeaders}
+)
+with urllib.request.urlopen(request, timeout=60) as response:
+    print(response.status, json.load(response))`.trimStart(),
+  };
+}
+
+/** A post that is signed with the intake secret. */
+function signedSamples({ path, operation: { requestBody } }: Located): Samples {
+  const { example, examples = {} } = requestBody?.content["application/json"] ?? {};
+  const record = example ?? Object.values(examples)[0]?.value ?? {};
+  return {
+    shell: `
+body='${JSON.stringify(record)}'
+signature=$(printf %s "$body" | openssl dgst -sha256 -hmac "$INTAKE_SECRET" -r | cut -d' ' -f1)
+curl -s -H "X-Service-Shop: $SHOP" -H "X-Service-Signature: sha256=$signature" -d "$body" "$API_URL${path}"`,
+    typeScript: `
+import { createHmac } from "node:crypto";
+
+const { API_URL, SHOP = "", INTAKE_SECRET = "" } = process.env;
+const body = JSON.stringify(${JSON.stringify(record, null, 2)});
+
+const response = await fetch(\`\${API_URL}${path}\`, {
+  method: "POST",
+  body,
+  headers: {
+    "X-Service-Shop": SHOP,
+    "X-Service-Signature": \`sha256=\${createHmac("sha256", INTAKE_SECRET).update(body).digest("hex")}\`,
+  },
+});
+console.log(response.status, await response.json());`.trimStart(),
+    python: `
+import hashlib, hmac, json, os, urllib.request
+
+body = json.dumps(${pythonText(record)}).encode()
+signature = hmac.new(os.environ["INTAKE_SECRET"].encode(), body, hashlib.sha256).hexdigest()
+request = urllib.request.Request(
+    os.environ["API_URL"] + "${path}",
+    data=body,
+    headers={"X-Service-Shop": os.environ["SHOP"], "X-Service-Signature": "sha256=" + signature},
+)
+with urllib.request.urlopen(request, timeout=60) as response:
+    print(response.status, json.load(response))`.trimStart(),
+  };
+}
+
+/** A value as Python writes it: JSON with other words. */
+function pythonText(value: unknown): string {
+  const words: Record<string, string> = { true: "True", false: "False", null: "None" };
+  // A text that has such a word inside is one match, which is not changed.
+  return JSON.stringify(value, null, 4).replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (part) => words[part] ?? part);
+}

@@ -1,0 +1,84 @@
+import { type Described, nameOf, type Schema } from "./openapi-parts.ts";
+
+/** A table in Markdown. Line breaks and bars in cells are taken care of. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll(/\s*\n\s*/g, " ").replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(headings), `|${headings.map(() => "---").join("|")}|`, ...rows.map(line)].join("\n");
+}
+
+/** A type in words. A type with a name leads to its section. */
+export function typeText(schema: Schema): string {
+  if (schema.$ref !== undefined) return linkTo(nameOf({ $ref: schema.$ref }));
+  const alternatives = schema.anyOf ?? schema.oneOf;
+  if (alternatives !== undefined) return alternatives.map(typeText).join(" or ");
+  if (schema.const !== undefined) return code(schema.const);
+  const types = [schema.type ?? []].flat();
+  const words = types.map((type) => {
+    if (type === "null") return "null";
+    if (schema.enum !== undefined)
+      return `one of ${schema.enum
+        .filter((value) => value !== null)
+        .map(code)
+        .join(", ")}`;
+    if (type === "array") return `array of ${schema.items === undefined ? "anything" : typeText(schema.items)}`;
+    const [, object] = /^\^gid:\/\/shopify\/(\w+)\//.exec(schema.pattern ?? "") ?? [];
+    if (object !== undefined) return `gid of ${code(object)}`;
+    return schema.format === "date-time" ? "date" : type;
+  });
+  return words.length === 0 ? "anything" : words.join(" or ");
+}
+
+function linkTo(name: string): string {
+  return `[${name}](#${name.toLowerCase()})`;
+}
+
+function code(value: unknown): string {
+  return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
+}
+
+/** The fields of an object, with those of objects in it that have no name: `error.code`. */
+export function fieldTable(schema: Schema): string {
+  const rows = fields(schema, "");
+  const hasOptional = rows.some(({ isRequired }) => !isRequired);
+  return table(
+    ["field", "type", ...(hasOptional ? ["required"] : []), "meaning"],
+    rows.map(({ name, schema: field, isRequired }) => [
+      `\`${name}\``,
+      typeText(field),
+      ...(hasOptional ? [isRequired ? "yes" : "no"] : []),
+      field.description ?? "",
+    ]),
+  );
+}
+
+function fields(schema: Schema, before: string): { name: string; schema: Schema; isRequired: boolean }[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
+    const name = `${before}${key}`;
+    if (field.properties !== undefined) return fields(field, `${name}.`);
+    return [{ name, schema: field, isRequired: schema.required?.includes(key) ?? false }];
+  });
+}
+
+/** A section for each schema that is reachable from some, in the order in which they are reached. */
+export function schemaSections(document: Described, from: readonly Schema[], known: ReadonlySet<string>): string[] {
+  const names = new Set<string>();
+  const visit = (schema: Schema): void => {
+    if (schema.$ref !== undefined) {
+      const name = nameOf({ $ref: schema.$ref });
+      const found = document.components?.schemas?.[name];
+      if (found === undefined || names.has(name) || known.has(name)) return;
+      names.add(name);
+      visit(found);
+    }
+    const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...Object.values(schema.properties ?? {})];
+    for (const each of schema.items === undefined ? inner : [...inner, schema.items]) visit(each);
+  };
+  for (const schema of from) visit(schema);
+  return [...names].map((name) => schemaSection(name, document.components?.schemas?.[name] ?? {}));
+}
+
+function schemaSection(name: string, schema: Schema): string {
+  const content = schema.properties === undefined ? `One of these: ${typeText(schema)}.` : fieldTable(schema);
+  return [`## ${name}`, schema.description, content].filter(Boolean).join("\n\n");
+}

@@ -1,0 +1,163 @@
+import {
+  type Described,
+  type DescribedOperation,
+  type DescribedResponse,
+  headerOf,
+  type Media,
+  nameOf,
+  responseOf,
+  type Schema,
+} from "./openapi-parts.ts";
+import { type Located, samples } from "./reference-samples.ts";
+import { fieldTable, schemaSections, table, typeText } from "./reference-schemas.ts";
+
+/** The schema of errors. It has no section of its own: docs/api.md, "Errors" describes it. */
+const ERROR_SCHEMA = "ApiError";
+
+/** A page of the reference in Markdown: all operations with a tag, their headers, and the types that they use. */
+export function referencePage(document: Described, tag: string): string {
+  const operations = operationsOf(document.paths ?? {}, tag);
+  const events = operationsOf(document.webhooks ?? {}, tag).map(({ operation }) => operation);
+  return [
+    `# ${tag}`,
+    document.tags?.find(({ name }) => name === tag)?.description,
+    ...operations.map((located) => operationSection(document, located)),
+    ...eventSections(document, events),
+    headerSection(document, operations),
+    ...schemaSections(document, schemasOf(document, operations), new Set([ERROR_SCHEMA])),
+  ]
+    .filter(Boolean)
+    .join("\n\n")
+    .concat("\n");
+}
+
+function operationsOf(paths: Record<string, Record<string, DescribedOperation>>, tag: string): Located[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) =>
+      operation.tags?.includes(tag) ? [{ path, method: method.toUpperCase(), operation }] : [],
+    ),
+  );
+}
+
+function operationSection(document: Described, located: Located): string {
+  const { method, path, operation } = located;
+  const parameters = (operation.parameters ?? []).map(
+    ({ name, in: place, required, description = "", schema = {} }) => [
+      `\`${name}\``,
+      place,
+      `${typeText(schema)}${required ? ", required" : ""}`,
+      description,
+    ],
+  );
+  return [
+    `## ${operation.summary ?? operation.operationId}`,
+    `    ${method} ${path}`,
+    operation.description,
+    parameters.length === 0 ? "" : table(["parameter", "in", "type", "meaning"], parameters),
+    operation.requestBody?.description === undefined ? "" : `**Body**: ${operation.requestBody.description}`,
+    samples(document, located),
+    answer(document, operation),
+    table(["status", "code", "when"], refusals(document, operation)),
+    "[Errors](api.md#errors) says what to do.",
+  ]
+    .filter(Boolean)
+    .join("\n\n");
+}
+
+function isSuccess(status: string): boolean {
+  return status.startsWith("2");
+}
+
+/** The answer of a success, with an example. */
+function answer(document: Described, { responses }: DescribedOperation): string {
+  const [status, response] = Object.entries(responses).find(([each]) => isSuccess(each)) ?? [];
+  if (status === undefined || response === undefined) return "";
+  const { description, content } = responseOf(document, response);
+  const { schema, example } = jsonOf(content);
+  const type = schema?.$ref === undefined ? "" : ` The body is ${typeText(schema)}.`;
+  const shown = example === undefined ? "" : `\n\n${json(example)}`;
+  return `**${status}**: ${description}${type}${shown}`;
+}
+
+function jsonOf(content: Record<string, Media> | undefined): { schema: Schema | undefined; example: unknown } {
+  const { schema, example, examples = {} } = content?.["application/json"] ?? {};
+  return { schema, example: example ?? Object.values(examples)[0]?.value };
+}
+
+function json(value: unknown): string {
+  return `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;
+}
+
+/** A row for each other answer: its status, its code if it is an error, and when it is given. */
+function refusals(document: Described, { responses }: DescribedOperation): string[][] {
+  return Object.entries(responses)
+    .filter(([status]) => !isSuccess(status))
+    .flatMap(([status, response]) => casesOf(responseOf(document, response)).map((row) => [status, ...row]));
+}
+
+function casesOf({ description, content }: DescribedResponse): string[][] {
+  const { examples = {} } = content?.["application/json"] ?? {};
+  const cases = Object.entries(examples).map(([code, { summary = "" }]) => [`\`${code}\``, summary]);
+  return cases.length === 0 ? [["", description]] : cases;
+}
+
+/** Every header that an answer of the page can have. */
+function headerSection(document: Described, operations: readonly Located[]): string {
+  const found = operations
+    .flatMap(({ operation }) => Object.values(operation.responses))
+    .flatMap((response) => Object.entries(responseOf(document, response).headers ?? {}));
+  const rows = [...new Map(found)].map(([name, header]) => {
+    const { description = "", example } = headerOf(document, header);
+    return [`\`${name}\``, description, example === undefined ? "" : `\`${String(example)}\``];
+  });
+  return rows.length === 0 ? "" : `## Headers of answers\n\n${table(["header", "meaning", "example"], rows)}`;
+}
+
+function schemasOf(document: Described, operations: readonly Located[]): Schema[] {
+  return operations.flatMap(({ operation: { requestBody, responses } }) => {
+    const contents = [
+      requestBody?.content,
+      ...Object.values(responses).map((each) => responseOf(document, each).content),
+    ];
+    return contents.flatMap((content) => jsonOf(content).schema ?? []);
+  });
+}
+
+/** What every webhook has, and a section for each topic with its data. */
+function eventSections(document: Described, events: readonly DescribedOperation[]): string[] {
+  const [first] = events;
+  if (first === undefined) return [];
+  const schemaOf = (schema: Schema | undefined): Schema =>
+    schema?.$ref === undefined ? (schema ?? {}) : (document.components?.schemas?.[nameOf({ $ref: schema.$ref })] ?? {});
+  const headers = (first.parameters ?? []).map(({ name, required, description = "" }) => [
+    `\`${name}\``,
+    required ? "always" : "sometimes",
+    description,
+  ]);
+  const { data: _, ...common } = schemaOf(jsonOf(first.requestBody?.content).schema).properties ?? {};
+  const { topic: __, ...shared } = common;
+  const body = { ...shared, topic: { type: "string", description: "One of the topics below." } };
+  const intro = [
+    "## Headers of a webhook",
+    table(["header", "sent", "meaning"], headers),
+    "[Signature](webhooks.md#signature) says how to check the signature.",
+    "## Body of a webhook",
+    fieldTable({ properties: body, required: Object.keys(body) }),
+    "The field `data` is different for each topic.",
+  ];
+  return [intro.join("\n\n"), ...events.map((event) => eventSection(event, schemaOf))];
+}
+
+function eventSection(event: DescribedOperation, schemaOf: (schema: Schema | undefined) => Schema): string {
+  const { schema, example } = jsonOf(event.requestBody?.content);
+  const data = schemaOf(schemaOf(schema).properties?.["data"]);
+  return [
+    `## ${event.summary ?? event.operationId}`,
+    event.description,
+    fieldTable(data),
+    data.additionalProperties === true ? data.description : "",
+    example === undefined ? "" : json(example),
+  ]
+    .filter(Boolean)
+    .join("\n\n");
+}
