@@ -1,11 +1,19 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
 import style from "./docs.css" with { type: "text" };
-import { versionOf } from "./documents.ts";
+import { createDocument, type Document } from "./documents.ts";
+
+/** Where the style of all pages is. */
+export const STYLE_PATH = "/docs/docs.css";
+
+let made: Document | undefined;
 
 /** The style of all pages, in one file. */
-export const STYLE = `${pico}\n${style}`;
-const PATH = "/docs/docs.css";
-const VERSION = versionOf(STYLE);
+export function styleDocument(): Document {
+  made ??= createDocument(`${pico}\n${style}`);
+  return made;
+}
 
-/** The path of the style with its version, so that a browser keeps it until the program changes. */
-export const STYLE_PATH = `${PATH}?v=${VERSION}`;
+/** The address of the style with its version, so that a browser keeps it until the program changes. */
+export function styleAddress(): string {
+  return `${STYLE_PATH}?v=${styleDocument().version}`;
+}

@@ -1,28 +1,26 @@
 import { CryptoHasher } from "bun";
 import { newRequestId } from "../respond.ts";
 
-/** A text that the program serves as it is, with its version for the browser's cache. */
+/** A text that the program serves as it is. */
 export interface Document {
   body: Uint8Array<ArrayBuffer>;
-  etag: string;
-  headers: Record<string, string>;
+  /** A name of its content, of 16 characters. */
+  version: string;
 }
 
-/** @param headers beside ETag, X-Request-Id and X-Content-Type-Options */
-export function createDocument(text: string, headers: Record<string, string>): Document {
+export function createDocument(text: string): Document {
   const body = Uint8Array.from(Buffer.from(text));
-  return { body, etag: `"${versionOf(text)}"`, headers };
+  return { body, version: new CryptoHasher("sha256").update(body).digest("hex").slice(0, 16) };
 }
 
-/** A name of the text's content, of 16 characters. */
-export function versionOf(text: string): string {
-  return new CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/** The document, or 304 without it if the browser has it already (RFC 9110, 13.1.2). */
-export function respondDocument(request: Request, { body, etag, headers }: Document): Response {
+/**
+ * The document, or 304 without it if the browser has it already (RFC 9110, 13.1.2).
+ * @param headers beside ETag, X-Request-Id and X-Content-Type-Options
+ */
+export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
+  const etag = `"${document.version}"`;
   const isKnown = isAmong(request.headers.get("if-none-match"), etag);
-  return new Response(isKnown ? null : body, {
+  return new Response(isKnown ? null : document.body, {
     status: isKnown ? 304 : 200,
     headers: { ...headers, ETag: etag, "X-Content-Type-Options": "nosniff", "X-Request-Id": newRequestId() },
   });

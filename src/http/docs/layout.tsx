@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Section } from "../../docs/outline.ts";
-import { STYLE_PATH } from "./assets.ts";
+import { styleAddress } from "./assets.ts";
 import { type Entry, SITE } from "./site.ts";
 
 /** Everything that a page of the documentation shows. */
@@ -28,7 +28,7 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · sds`}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={STYLE_PATH} />
+        <link rel="stylesheet" href={styleAddress()} />
       </head>
       <body>
         <a class="skip" href="#main">

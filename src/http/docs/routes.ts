@@ -1,5 +1,5 @@
 import { queryOf, type Route, type RouteHandler } from "../route.ts";
-import { STYLE, STYLE_PATH } from "./assets.ts";
+import { STYLE_PATH, styleAddress, styleDocument } from "./assets.ts";
 import { createDocument, type Document, respondDocument } from "./documents.ts";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
@@ -22,28 +22,28 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 
 /** The documentation. It needs no key. A page is rendered when somebody asks for it first, and kept. */
 export function docsRoutes(): Route[] {
-  const [stylePath = ""] = STYLE_PATH.split("?");
   return [
-    kept("/docs", async () => createDocument(renderHome(), PAGE_HEADERS)),
-    ...PAGES.map((page) => kept(page.path, async () => createDocument(await renderTopic(page), PAGE_HEADERS))),
+    page("/docs", async () => renderHome()),
+    ...PAGES.map((entry) => page(entry.path, () => renderTopic(entry))),
     readOnly("/docs/search", (request) => {
       const query = new URLSearchParams(queryOf(request.url)).get("q") ?? "";
-      return respondDocument(request, createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)), PAGE_HEADERS));
+      const found = createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)));
+      return respondDocument(request, found, PAGE_HEADERS);
     }),
-    readOnly(stylePath, (request) => {
-      const isCurrent = request.url.endsWith(STYLE_PATH);
+    readOnly(STYLE_PATH, (request) => {
+      const isCurrent = request.url.endsWith(styleAddress());
       const headers = { "Content-Type": STYLE_TYPE, "Cache-Control": isCurrent ? FOR_EVER : "no-cache" };
-      return respondDocument(request, createDocument(STYLE, headers));
+      return respondDocument(request, styleDocument(), headers);
     }),
   ];
 }
 
-/** A path whose document is made once. */
-function kept(path: string, make: () => Promise<Document>): Route {
-  let made: Promise<Document> | undefined;
+/** A page that is rendered once. */
+function page(path: string, render: () => Promise<string>): Route {
+  let rendered: Promise<Document> | undefined;
   return readOnly(path, async (request) => {
-    made ??= make();
-    return respondDocument(request, await made);
+    rendered ??= render().then(createDocument);
+    return respondDocument(request, await rendered, PAGE_HEADERS);
   });
 }
 
