@@ -65,7 +65,7 @@ export async function served() {
 }
 
 /** Puts records into the mirror. */
-async function load(program: Program, records: object[]): Promise<void> {
+export async function load(program: Program, records: object[]): Promise<void> {
   await program.json(["import", "-"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
 }
 

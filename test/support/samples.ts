@@ -21,7 +21,7 @@ export const SAMPLES: readonly Sample[] = await Promise.all(
 ).then((pages) => pages.flatMap(({ page, text }) => samplesOf(page, text)));
 
 /** The blocks of code of a page that say their language. */
-function samplesOf(page: string, text: string): Sample[] {
+export function samplesOf(page: string, text: string): Sample[] {
   return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].map(([, language = "", code = ""]) => ({
     page,
     language,
