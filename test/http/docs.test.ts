@@ -164,6 +164,18 @@ describe("Markdown", () => {
     expect(rendered(text).trim()).toContain(expected);
   });
 
+  test("a table of three columns keeps its meaning where CSS makes blocks of its rows", () => {
+    const table = rendered("| a | b | |\n|---|---|---|\n| 1 | 2 | |\n");
+    expect(table).toBe(
+      '<section class="overflow-auto" aria-label="Table: " tabindex="0"><table role="table" class="stacked">' +
+        '<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">a</th>' +
+        '<th role="columnheader" scope="col">b</th><td role="cell"></td></tr></thead>' +
+        '<tbody role="rowgroup"><tr role="row"><td role="cell">1</td><td role="cell" data-column="b">2</td>' +
+        '<td role="cell" data-column></td></tr></tbody></table></section>',
+    );
+    expect(rendered("| a | b |\n|---|---|\n| 1 | 2 |\n")).not.toContain("stacked");
+  });
+
   test("code keeps every character, in every language", () => {
     const code = "<a & \"b\"> 'c' # d\n  e = `f` && \u{1f600} &amp;\n";
     for (const language of ["sh", "ts", "python", "ruby", "php", "go", "json", "unknown", ""]) {

@@ -23,20 +23,37 @@ interface Violation {
  * Takes pictures of a page in both themes and widths, for people to look at.
  * @returns what axe finds wrong, and whether the page is too wide
  */
-export async function look(page: Page, name: string, views = VIEWS as readonly View[]): Promise<string[]> {
+export async function look(page: Page, name: string, views: readonly View[] = VIEWS): Promise<string[]> {
   const found: string[] = [];
   for (const view of views) {
+    await show(page, view);
     const { width, colorScheme } = view;
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    const shown = `${name}-${colorScheme}-${width}`;
-    await page.screenshot({ path: join(SCREENSHOTS, `${shown}.png`), fullPage: true, animations: "disabled" });
-    if (isChecked(view)) found.push(...(await check(page)).map((violation) => `${shown}: ${violation}`));
+    const path = join(SCREENSHOTS, `${name}-${colorScheme}-${width}.png`);
+    await page.screenshot({ path, fullPage: true, animations: "disabled" });
+    if (isChecked(view)) found.push(...(await checkView(page, name, view)));
   }
+  return [...found, ...(await tooWide(page, name))];
+}
+
+/** The same for a page that looks like another one: without pictures, and in one theme and width. */
+export async function glance(page: Page, name: string, view: View): Promise<string[]> {
+  await show(page, view);
+  return [...(await checkView(page, name, view)), ...(await tooWide(page, name))];
+}
+
+async function show(page: Page, { width, colorScheme }: View): Promise<void> {
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+}
+
+async function checkView(page: Page, name: string, { width, colorScheme }: View): Promise<string[]> {
+  return (await check(page)).map((violation) => `${name}-${colorScheme}-${width}: ${violation}`);
+}
+
+async function tooWide(page: Page, name: string): Promise<string[]> {
   await page.setViewportSize({ width: NARROWEST, height: 900 });
-  if (await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth"))
-    found.push(`${name} is wider than ${NARROWEST}`);
-  return found;
+  const isTooWide = await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth");
+  return isTooWide ? [`${name} is wider than ${NARROWEST}`] : [];
 }
 
 /** Everything that axe finds, whatever its impact. */

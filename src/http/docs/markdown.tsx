@@ -16,7 +16,7 @@ interface ReactElement {
 }
 
 /** Elements that are taken as they are, without attributes. */
-const PLAIN = new Set("p blockquote hr ul li thead tbody tr td em strong code del br".split(" "));
+const PLAIN = new Set("p blockquote hr ul li em strong code del br".split(" "));
 const LANGUAGE_NAMES: Record<string, string> = {
   sh: "Shell",
   ts: "TypeScript",
@@ -55,15 +55,8 @@ export function renderMarkdown(text: string, { linkTo, highlight }: Rendering): 
         return link(props.href ?? "", convert(props.children));
       case "ol":
         return <ol start={props.start}>{convert(props.children)}</ol>;
-      case "th":
-        // A heading without a text would be read out as nothing.
-        return textOf(props.children) === "" ? <td /> : <th scope="col">{convert(props.children)}</th>;
       case "table":
-        return (
-          <section class="overflow-auto" aria-label={tableName(heading)} tabIndex={0}>
-            <table>{convert(props.children)}</table>
-          </section>
-        );
+        return table(props.children);
       case "pre":
         return codeBlock(textOf(props.children), props.language);
       default:
@@ -74,6 +67,36 @@ export function renderMarkdown(text: string, { linkTo, highlight }: Rendering): 
   function link(target: string, children: ComponentChildren): ComponentChildren {
     const href = linkTo(target);
     return href === undefined ? children : <a href={href}>{children}</a>;
+  }
+
+  /**
+   * A table. A narrow screen shows the cells of a row below each other if it has more than two (docs.css), each after
+   * the name of its column. The roles are for that case: what is no table for CSS is none for a screen reader either.
+   */
+  function table(children: unknown): ComponentChildren {
+    const [head, ...body] = elements(children, "tr");
+    const columns = elements(head, "th").map(textOf);
+    const cell = (each: ReactElement, index: number) =>
+      h("td", { role: "cell", "data-column": index === 0 ? undefined : columns[index] }, convert(each.props.children));
+    const row = (cells: ComponentChildren) => h("tr", { role: "row" }, cells);
+    return (
+      <section class="overflow-auto" aria-label={tableName(heading)} tabIndex={0}>
+        {h("table", { role: "table", class: columns.length > 2 ? "stacked" : undefined }, [
+          h("thead", { role: "rowgroup" }, row(elements(head, "th").map(columnHeading))),
+          h(
+            "tbody",
+            { role: "rowgroup" },
+            body.map((each) => row(elements(each, "td").map(cell))),
+          ),
+        ])}
+      </section>
+    );
+  }
+
+  /** A heading without a text would be read out as nothing. */
+  function columnHeading(each: ReactElement): ComponentChildren {
+    if (textOf(each) === "") return h("td", { role: "cell" });
+    return h("th", { role: "columnheader", scope: "col" }, convert(each.props.children));
   }
 
   function codeBlock(code: string, language: string | undefined): ComponentChildren {
@@ -106,6 +129,13 @@ function createNames(): (heading: string) => string {
 
 function isElement(node: unknown): node is ReactElement {
   return typeof node === "object" && node !== null && "type" in node && "props" in node;
+}
+
+/** The outermost elements of a type. */
+function elements(node: unknown, type: string): ReactElement[] {
+  if (Array.isArray(node)) return node.flatMap((each) => elements(each, type));
+  if (!isElement(node)) return [];
+  return node.type === type ? [node] : elements(node.props.children, type);
 }
 
 function textOf(node: unknown): string {
