@@ -56,6 +56,7 @@ export const GUIDES: readonly GuideGroup[] = [
       { topic: "api", name: "The API", summary: "endpoints, fields, ids and answers", text: api },
       section("authentication", "Authentication", "the key, and how to rotate it", "api"),
       section("pagination", "Pagination", "pages, limits and cursors", "api"),
+      section("filters", "Filters", "rows of a customer, of a contract, with a status", "api"),
       {
         topic: "copies",
         name: "Keeping a copy current",
