@@ -34,6 +34,7 @@ test.each(PATHS)("%s needs no key, allows no script, and is read again only if i
       "content-security-policy":
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       "cache-control": "no-cache",
+      vary: "Accept-Encoding",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     },
@@ -41,11 +42,24 @@ test.each(PATHS)("%s needs no key, allows no script, and is read again only if i
   const text = await response.text();
   expect(text).toStartWith('<!doctype html><html lang="en">');
   expect(text).not.toMatch(/<script|<style| style=| on\w+=|<iframe|<object/i);
-  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+  expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/);
+  for (const known of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
     const again = await request(path, { headers: { "If-None-Match": known } });
     expect([known, again.status, await again.text(), again.headers.get("etag")]).toEqual([known, 304, "", etag]);
   }
   expect((await request(path, { headers: { "If-None-Match": '"other"' } })).status).toBe(200);
+});
+
+test.each([
+  ["zstd, gzip", "zstd", Bun.zstdDecompressSync],
+  ["gzip", "gzip", Bun.gunzipSync],
+  ["br", null, (bytes: Uint8Array<ArrayBuffer>) => bytes],
+])("a page is compressed for a browser that accepts %s", async (accepted, encoding, decompress) => {
+  const { request } = await testApp();
+  const response = await request("/docs/api", { headers: { "Accept-Encoding": accepted } });
+  expect(response.headers.get("content-encoding")).toBe(encoding);
+  const text = Buffer.from(decompress(await response.bytes())).toString();
+  expect(text).toBe(await html(request, "/docs/api"));
 });
 
 test("every link leads to a page that is served and to a heading in it", async () => {

@@ -1,33 +1,52 @@
 import { CryptoHasher } from "bun";
+import { acceptedEncoding, type Encoding } from "../encoding.ts";
+import { hasTag } from "../entity-tags.ts";
 import { newRequestId } from "../respond.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A text that the program serves as it is. */
 export interface Document {
-  body: Uint8Array<ArrayBuffer>;
   /** A name of its content, of 16 characters. */
   version: string;
+  plain: Bytes;
+  compressed: (encoding: Encoding) => Bytes;
 }
 
 export function createDocument(text: string): Document {
-  const body = Uint8Array.from(Buffer.from(text));
-  return { body, version: new CryptoHasher("sha256").update(body).digest("hex").slice(0, 16) };
+  const plain = Uint8Array.from(Buffer.from(text));
+  let zstd: Bytes | undefined;
+  let gzip: Bytes | undefined;
+  return {
+    version: new CryptoHasher("sha256").update(plain).digest("hex").slice(0, 16),
+    plain,
+    compressed(encoding) {
+      if (encoding === "gzip") {
+        gzip ??= Bun.gzipSync(plain);
+        return gzip;
+      }
+      zstd ??= Uint8Array.from(Bun.zstdCompressSync(plain));
+      return zstd;
+    },
+  };
 }
 
 /**
- * The document, or 304 without it if the browser has it already (RFC 9110, 13.1.2).
- * @param headers beside ETag, X-Request-Id and X-Content-Type-Options
+ * The document, compressed if the browser accepts that, or 304 without it if the browser has it already.
+ * @param headers beside ETag, Vary, Content-Encoding, X-Request-Id and X-Content-Type-Options
  */
 export function respondDocument(request: Request, document: Document, headers: Record<string, string>): Response {
-  const etag = `"${document.version}"`;
-  const isKnown = isAmong(request.headers.get("if-none-match"), etag);
-  return new Response(isKnown ? null : document.body, {
-    status: isKnown ? 304 : 200,
-    headers: { ...headers, ETag: etag, "X-Content-Type-Options": "nosniff", "X-Request-Id": newRequestId() },
-  });
-}
-
-/** A proxy that compresses answers makes their ETags weak, so the mark of a weak one does not count. */
-function isAmong(list: string | null, etag: string): boolean {
-  const tags = (list ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  return tags.includes("*") || tags.includes(etag);
+  // Weak, because the document can be compressed in several ways (RFC 9110, section 8.8.3).
+  const tag = `W/"${document.version}"`;
+  const common = {
+    ...headers,
+    ETag: tag,
+    Vary: "Accept-Encoding",
+    "X-Content-Type-Options": "nosniff",
+    "X-Request-Id": newRequestId(),
+  };
+  if (hasTag(request, tag)) return new Response(null, { status: 304, headers: common });
+  const encoding = acceptedEncoding(request.headers.get("accept-encoding"));
+  if (encoding === undefined) return new Response(document.plain, { headers: common });
+  return new Response(document.compressed(encoding), { headers: { ...common, "Content-Encoding": encoding } });
 }
