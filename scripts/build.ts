@@ -1,14 +1,29 @@
 /**
- * Builds dist/sds, one executable with everything inside. `bun scripts/build.ts [--target bun-linux-arm64] [--outfile
- * PATH]`
+ * Builds dist/sds, one executable with everything inside. `scripts/build [--target bun-linux-arm64] [--outfile PATH]`
+ *
+ * `--client` builds the npm package of src/client instead: dist/client, and its tarball dist/sds-client-VERSION.tgz.
+ * `--client-types` writes the files in src/client that come from the schemas. Run it after a change of a schema.
  */
 import { parseArgs } from "node:util";
 import { $ } from "bun";
+import { writeGeneratedFiles } from "./client/generated.ts";
+import { buildClient } from "./client/package.ts";
 
 const { values } = parseArgs({
-  options: { target: { type: "string" }, outfile: { type: "string", default: "dist/sds" } },
+  options: {
+    target: { type: "string" },
+    outfile: { type: "string", default: "dist/sds" },
+    client: { type: "boolean", default: false },
+    "client-types": { type: "boolean", default: false },
+  },
 });
 
-// Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are off
-// because a bunfig.toml or .env in the folder in which somebody runs the program could otherwise run any code.
-await $`bun build --compile --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} src/main.ts --outfile ${values.outfile}`.quiet();
+if (values["client-types"]) await writeGeneratedFiles();
+else if (values.client) process.stdout.write(`${await buildClient("dist")}\n`);
+else await buildExecutable();
+
+async function buildExecutable(): Promise<void> {
+  // Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are off
+  // because a bunfig.toml or .env in the folder in which somebody runs the program could otherwise run any code.
+  await $`bun build --compile --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} src/main.ts --outfile ${values.outfile}`.quiet();
+}

@@ -9,6 +9,8 @@ const SRC = join(import.meta.dir, "../src");
  * floor.
  */
 const FLOORS: Record<string, number> = {
+  client: 0,
+  docs: 0,
   lib: 0,
   docs: 0,
   domain: 1,
@@ -70,6 +72,14 @@ test("imports only go down", () => {
       .map((target) => `${path} -> ${target}`),
   );
   expect(upward).toEqual([]);
+});
+
+test("client/ is a package of its own: it imports nothing else, and only its file store needs Node's modules", () => {
+  const outside = sources
+    .filter(({ path }) => part(path) === "client")
+    .flatMap(({ path, imports }) => imports.map(({ from }) => ({ path, from })))
+    .filter(({ from }) => !from.startsWith("./"));
+  expect(outside).toEqual([{ path: "client/file-store.ts", from: "node:fs/promises" }]);
 });
 
 test("the database stays in store/", () => {

@@ -1,0 +1,131 @@
+import { type FileHandle, open, rename } from "node:fs/promises";
+import type { CopyState, CopyStore } from "./copy.ts";
+
+/** A copy in one file, with all rows in memory: an example of a store, good for some hundred thousand rows. */
+export interface FileStore<Row> extends CopyStore<Row> {
+  /** The copy: the newest state of each row by its `id`. */
+  readonly rows: ReadonlyMap<string, Row>;
+  /** Closes the file. */
+  close(): Promise<void>;
+}
+
+/** A line of the file: what one `save` saved. */
+interface Line<Row> {
+  state: CopyState;
+  rows: readonly Row[];
+}
+
+const LINE_START = '{"state":';
+
+/** The file is written anew at opening if it has more saved rows than twice those of the copy, and more than these. */
+const SPARE_ROWS = 10_000;
+const ROWS_PER_LINE = 1_000;
+
+/**
+ * Opens the copy in a file, and makes the file if it is missing. Each save appends one line; a line that a crash cut
+ * off is taken off again. Only one process may have the file open.
+ * @param path its folder must exist
+ * @throws Error if the file is not one of a copy
+ */
+export async function openFileStore<Row extends { id: string }>(path: string): Promise<FileStore<Row>> {
+  const rows = new Map<string, Row>();
+  let state: CopyState | undefined;
+  let saved = 0;
+  let file = await open(path, "a+", 0o600);
+  try {
+    const refuse = (number: number) => new Error(`${path}, line ${number}: this is no copy of sds`);
+    const { whole, count, rest } = await readWholeLines(file, (text, number) => {
+      const line = parseLine<Row>(text);
+      if (line === undefined) throw refuse(number);
+      for (const row of line.rows) rows.set(row.id, row);
+      state = line.state;
+      saved += line.rows.length;
+    });
+    if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
+    await file.truncate(whole);
+    if (state !== undefined && saved > SPARE_ROWS && saved > 2 * rows.size) file = await rewrite(state);
+  } catch (thrown) {
+    await file.close();
+    throw thrown;
+  }
+
+  /** Writes the newest state of each row into a new file, which takes the place of the old one. */
+  async function rewrite(last: CopyState): Promise<FileHandle> {
+    const draft = `${path}.new`;
+    const written = await open(draft, "w", 0o600);
+    try {
+      const all = [...rows.values()];
+      for (let at = 0; at < all.length; at += ROWS_PER_LINE)
+        await written.write(textOf({ state: last, rows: all.slice(at, at + ROWS_PER_LINE) }));
+      await written.sync();
+    } finally {
+      await written.close();
+    }
+    await rename(draft, path);
+    await file.close();
+    return open(path, "a+", 0o600);
+  }
+
+  return {
+    rows,
+    load: async () => state,
+    async save(changed, next) {
+      await file.write(textOf({ state: next, rows: changed }));
+      await file.datasync();
+      for (const row of changed) rows.set(row.id, row);
+      state = next;
+    },
+    async clear() {
+      await file.truncate(0);
+      await file.datasync();
+      rows.clear();
+      state = undefined;
+    },
+    close: () => file.close(),
+  };
+}
+
+function textOf<Row>(line: Line<Row>): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+function parseLine<Row>(text: string): Line<Row> | undefined {
+  try {
+    const line = JSON.parse(text) as Partial<Line<Row>> | null;
+    return typeof line?.state?.checkpoint === "string" && Array.isArray(line.rows) ? (line as Line<Row>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface WholeLines {
+  /** How many bytes the whole lines have, and how many lines there are. */
+  whole: number;
+  count: number;
+  /** What comes after them: a line that a crash cut off. */
+  rest: string;
+}
+
+async function readWholeLines(file: FileHandle, onLine: (text: string, number: number) => void): Promise<WholeLines> {
+  const NEWLINE = 10;
+  const part = new Uint8Array(1 << 20);
+  let rest = new Uint8Array(0);
+  let whole = 0;
+  let count = 0;
+  for (let at = 0; ; ) {
+    const { bytesRead } = await file.read(part, 0, part.length, at);
+    if (bytesRead === 0) return { whole, count, rest: new TextDecoder().decode(rest) };
+    at += bytesRead;
+    const bytes = new Uint8Array(rest.length + bytesRead);
+    bytes.set(rest);
+    bytes.set(part.subarray(0, bytesRead), rest.length);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      count += 1;
+      onLine(new TextDecoder().decode(bytes.subarray(start, end)), count);
+      whole += end + 1 - start;
+      start = end + 1;
+    }
+    rest = bytes.slice(start);
+  }
+}

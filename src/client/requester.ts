@@ -1,0 +1,207 @@
+import { ApiError, ConnectionError } from "./api-error.ts";
+import { parseRetryAfter, retryWait } from "./retry-wait.ts";
+
+export interface ClientOptions {
+  /** The address of the server, such as `https://sds.example.com`. A path in it is kept. */
+  url: string;
+  /** An API key, `cad_pk_…`. It is sent in a header, and is in no error. */
+  key: string;
+  /** How long one attempt of a request may take, its body included. 30,000 by default. */
+  timeoutMs?: number;
+  /** How long a request may take with all its attempts and waits. 120,000 by default. */
+  deadlineMs?: number;
+  /** Allows `http:` to another machine, where everybody on the way can read the key. */
+  allowHttp?: boolean;
+  /** Called when an attempt failed and another one follows after a wait, for a log. */
+  onRetry?: (error: ApiError | ConnectionError, waitMs: number) => void;
+  /** Replaces the global `fetch`. */
+  fetch?: Fetch;
+}
+
+/** The part of `fetch` that the client uses. */
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+interface FetchInit {
+  headers: Record<string, string>;
+  redirect: "manual";
+  credentials: "omit";
+  signal: AbortSignal;
+}
+
+/** What the requester needs from outside. Times in milliseconds. */
+export interface Surroundings {
+  /** A clock that only goes forward. */
+  clock: () => number;
+  /** From 0 to 1. */
+  random: () => number;
+  /** Rejects with the signal's reason if it aborts. */
+  sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+interface Answer {
+  headers: Headers;
+  /** The parsed JSON. */
+  body: unknown;
+}
+
+type Query = Record<string, string>;
+/**
+ * GETs a path below `/api/v1/`.
+ * @throws ApiError, ConnectionError, or the reason of the signal
+ */
+export type Requester = (path: string, query: Query, signal: AbortSignal | undefined) => Promise<Answer>;
+
+/** A failed attempt: its error, and how long to wait at least before the next one; undefined if none makes sense. */
+interface Failure {
+  error: ApiError | ConnectionError;
+  retryAfterMs: number | undefined;
+}
+
+const REAL: Surroundings = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
+
+/**
+ * Repeats requests that fail by 429, by 5xx or by the network, until the deadline.
+ * @throws TypeError for wrong options
+ */
+export function createRequester(options: ClientOptions, { clock, random, sleep }: Surroundings = REAL): Requester {
+  const { key, timeoutMs = 30_000, deadlineMs = 120_000 } = options;
+  // Looked up at each request, so that tests and tracing can replace the global one later.
+  const fetchUrl: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
+  const base = baseOf(options.url, options.allowHttp ?? false);
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
+  // A parameter that the server does not know is an error, not ignored.
+  const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
+
+  async function attempt(url: string, limitMs: number, signal: AbortSignal | undefined): Promise<Answer | Failure> {
+    const limit = timeLimit(limitMs, signal);
+    try {
+      const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal };
+      const response = await fetchUrl(url, init);
+      return readAnswer(response, await response.text());
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      const why = limit.signal.aborted ? `no answer within ${Math.round(limitMs) / 1000} s` : messageOf(thrown);
+      return {
+        error: new ConnectionError(`No answer from ${base.origin}: ${why}`, { cause: thrown }),
+        retryAfterMs: 0,
+      };
+    } finally {
+      limit.end();
+    }
+  }
+
+  return async (path, query, signal) => {
+    const url = urlOf(base, path, query);
+    const endsAt = clock() + deadlineMs;
+    for (let failures = 1; ; failures++) {
+      signal?.throwIfAborted();
+      const result = await attempt(url, Math.min(timeoutMs, endsAt - clock()), signal);
+      if (!("error" in result)) return result;
+      const { error, retryAfterMs } = result;
+      if (retryAfterMs === undefined) throw error;
+      const waitMs = retryWait(failures, retryAfterMs, random());
+      if (clock() + waitMs >= endsAt) throw error;
+      options.onRetry?.(error, waitMs);
+      await sleep(waitMs, signal);
+    }
+  };
+}
+
+/** @throws TypeError */
+function baseOf(text: string, allowHttp: boolean): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new TypeError("url must be an address such as https://sds.example.com");
+  }
+  // The message does not repeat the text, because it may hold a password.
+  if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "" || url.search !== "")
+    throw new TypeError("url must be http: or https: without user and query");
+  if (url.protocol === "http:" && !allowHttp && !isLoopback(url.hostname))
+    throw new TypeError("url must be https:, because everybody on the way could read the key; allowHttp allows http:");
+  url.hash = "";
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+/** Whether a host of a URL is this machine. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function urlOf(base: URL, path: string, query: Query): string {
+  const url = new URL(`api/v1/${path}`, base);
+  url.search = new URLSearchParams(query).toString();
+  return url.href;
+}
+
+function readAnswer(response: Response, text: string): Answer | Failure {
+  const { status, headers } = response;
+  const body = parseJson(text);
+  if (status === 200 && body !== undefined) return { headers, body };
+  const retryAfterMs = parseRetryAfter(headers.get("retry-after"), Date.now());
+  const { code, message } = errorIn(body) ?? { code: "", message: explain(response) };
+  const error = new ApiError(message, { status, code, requestId: headers.get("x-request-id"), retryAfterMs });
+  const again = status === 429 || status >= 500;
+  return { error, retryAfterMs: again ? (retryAfterMs ?? 0) : undefined };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function errorIn(body: unknown): { code: string; message: string } | undefined {
+  if (typeof body !== "object" || body === null || !("error" in body)) return undefined;
+  const { error } = body;
+  if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return undefined;
+  return { code: String(error.code), message: String(error.message) };
+}
+
+/** What an answer that `sds` does not give means. */
+function explain({ status, type }: Response): string {
+  // Redirects are not followed: they could lead the key to another host.
+  if (type === "opaqueredirect" || (status >= 300 && status < 400 && status !== 304))
+    return "The address redirects. Use the address that it leads to.";
+  return `The answer is HTTP ${status} and not from sds. Is the address right?`;
+}
+
+function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  // Node says only "fetch failed", and the reason in the cause.
+  return thrown.cause instanceof Error && thrown.cause.message !== "" ? thrown.cause.message : thrown.message;
+}
+
+/** A signal that aborts with another one, or after a time. `end` takes the listener off the other one. */
+function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, limitMs);
+  signal?.addEventListener("abort", abort);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** @throws the reason of the signal */
+export function sleepUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) abort();
+  });
+}

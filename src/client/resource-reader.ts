@@ -1,0 +1,112 @@
+import { ApiError } from "./api-error.ts";
+import type { Requester } from "./requester.ts";
+
+/** Rows in a page, unless a query says otherwise: the most that the server gives. */
+const DEFAULT_LIMIT = 250;
+
+/** One page of a list or of changes. */
+export interface Page<Row> {
+  /** Can be fewer than the limit, even none, while more pages follow. */
+  rows: Row[];
+  /** The state that these rows show. Keep it, and pass it to `changes` later. */
+  checkpoint: string;
+  /** Null on the last page. */
+  nextCursor: string | null;
+}
+
+/** What each call can have beside its filters. */
+export interface ReadOptions {
+  /** Rows in a page, 1 to 250. 250 by default. */
+  limit?: number;
+  /** Ends the reading. The call then throws the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** One of the three resources. All functions throw ApiError, ConnectionError, or the reason of the signal. */
+export interface ResourceReader<Row, Filter> {
+  /** All rows, newest first. A row that exists at the start comes once, also if rows change meanwhile. */
+  rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
+  /** The same in pages. `cursor` goes on after the page that had it as `nextCursor`. */
+  pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;
+  /**
+   * Pages of the rows that changed since a checkpoint, in the order of their changes, until nothing more follows. Keep
+   * the checkpoint of a page when its rows are kept. A row can come again: it is always its newest state.
+   * @param since the checkpoint of a page, or a time: then rows can come that changed up to a minute earlier
+   */
+  changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
+  /** One row. @param id its internal id or its gid. @returns undefined if there is none */
+  get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined>;
+}
+
+/** @param name the last part of its path */
+export function createResourceReader<Row, Filter extends object>(
+  name: string,
+  request: Requester,
+): ResourceReader<Row, Filter> {
+  type Query = Filter & ReadOptions;
+
+  async function read({ limit = DEFAULT_LIMIT, signal, ...filter }: ReadOptions): Promise<Page<Row>> {
+    const query = Object.entries(filter).map(([parameter, value]) => [parameter, textOf(parameter, value)]);
+    const { headers, body } = await request(name, { ...Object.fromEntries(query), limit: String(limit) }, signal);
+    return readPage<Row>(headers, body);
+  }
+
+  async function* pages(query?: Query & { cursor?: string }): AsyncGenerator<Page<Row>> {
+    let page = await read({ ...query });
+    yield page;
+    while (page.nextCursor !== null) {
+      page = await read({ ...query, ...{ cursor: page.nextCursor } });
+      yield page;
+    }
+  }
+
+  async function* rows(query?: Query): AsyncGenerator<Row> {
+    for await (const page of pages(query)) yield* page.rows;
+  }
+
+  async function* changes(since: string | Date, query?: Query): AsyncGenerator<Page<Row>> {
+    let from = typeof since === "string" ? { since } : { updatedSince: since.toISOString() };
+    for (;;) {
+      const page = await read({ ...query, ...from });
+      yield page;
+      if (page.nextCursor === null) return;
+      from = { since: page.checkpoint };
+    }
+  }
+
+  async function get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined> {
+    try {
+      const path = `${name}/${encodeURIComponent(textOf("id", id))}`;
+      return (await request(path, {}, options?.signal)).body as Row;
+    } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.code === "not_found") return undefined;
+      throw thrown;
+    }
+  }
+
+  return { rows, pages, changes, get };
+}
+
+/** A filter that is undefined by mistake would give all rows. @throws TypeError */
+function textOf(parameter: string, value: unknown): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw new TypeError(`${parameter} must be a text that is not empty`);
+}
+
+/** @throws ApiError if it is no page of `sds` */
+function readPage<Row>(headers: Headers, body: unknown): Page<Row> {
+  const { data, page } = body as { data?: Row[]; page?: { nextCursor?: string | null } };
+  const checkpoint = headers.get("x-checkpoint");
+  if (Array.isArray(data) && page?.nextCursor !== undefined && checkpoint !== null)
+    return { rows: data, checkpoint, nextCursor: page.nextCursor };
+  const problem =
+    Array.isArray(data) && checkpoint === null
+      ? "The answer has no X-Checkpoint. The server is older than this client."
+      : "The answer is not a page of sds. Is the address right?";
+  throw new ApiError(problem, {
+    status: 200,
+    code: "",
+    requestId: headers.get("x-request-id"),
+    retryAfterMs: undefined,
+  });
+}

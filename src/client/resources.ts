@@ -1,0 +1,105 @@
+// `bun scripts/build.ts --client-types` writes this file from the schemas in src/domain. Do not edit it.
+
+/** A line item of a subscription or an order. */
+export interface LineItem {
+  /** Gid of the product variant. */
+  variantId: string;
+  /** Gid of the product. */
+  productId: string;
+  title: string;
+  /** 1 or more. */
+  quantity: number;
+  /** Price of one. */
+  unitPriceCents: number;
+}
+
+/** A subscription contract. */
+export interface Subscription {
+  /** Internal id of the contract. Never changes. */
+  id: string;
+  /** Gid of the contract. */
+  shopifyId: string;
+  /** `id` of its customer. */
+  customerId: string;
+  /** `ACTIVE`, `PAUSED`, `CANCELLED`, `PAYMENT_FAILED` or `EXPIRED`. */
+  status: "ACTIVE" | "PAUSED" | "CANCELLED" | "PAYMENT_FAILED" | "EXPIRED";
+  /** `DAY`, `WEEK` or `MONTH`. A yearly contract is 12 months. */
+  interval: "DAY" | "WEEK" | "MONTH";
+  /** Intervals from one billing to the next. */
+  intervalCount: number;
+  /** Gid of the selling plan. */
+  sellingPlanId: string | null;
+  /** Line items, at most 250. */
+  lines: LineItem[];
+  /** Always null for `CANCELLED` and `EXPIRED`. */
+  nextBillingDate: string | null;
+  /**
+   * Renewals billed so far: the source's own figure, or else the number of `PAID` and `RECOVERED` renewals in the
+   * mirror.
+   */
+  cyclesCompleted: number;
+  /** Sort field. Never changes. */
+  startedAt: string;
+  /**
+   * The source's date, or else the time at which the mirror saw the cancellation. Null if the contract was cancelled
+   * before the mirror first saw it.
+   */
+  cancelledAt: string | null;
+}
+
+/** A customer who has, or had, a subscription. */
+export interface Customer {
+  /** Internal id. Never changes. */
+  id: string;
+  /** Gid of the customer. */
+  shopifyId: string;
+  /** Null also if the app has no access to it, and after a redaction. */
+  email: string | null;
+  /** The same. */
+  firstName: string | null;
+  /** The same. */
+  lastName: string | null;
+  /** Whether marketing e-mail is allowed. */
+  marketingConsent: boolean;
+  /** Balance of loyalty store credit. */
+  creditsCents: number;
+  /** 0 is the base tier. */
+  loyaltyTier: number;
+  /** Contracts of the customer, of any status. */
+  subscriptionCount: number;
+  /** When the mirror first saw the customer. Sort field. Never changes. */
+  createdAt: string;
+}
+
+/** A subscriber's first checkout, or one renewal of a contract. */
+export interface Order {
+  /** Internal id. Never changes. */
+  id: string;
+  /** Gid of the platform's order. Null until a charge succeeds: a declined attempt has no platform order. */
+  shopifyId: string | null;
+  /** `id` of its subscription. */
+  contractId: string;
+  /** `id` of its customer. */
+  customerId: string;
+  /** `checkout` or `recurring`. */
+  source: "checkout" | "recurring";
+  /** Which renewal of the contract: 1 is the first. 0 for a checkout. */
+  cycleNumber: number;
+  /**
+   * `PENDING`, `PAID`, `RECOVERED` (paid after a decline), `FAILED`, `UNCOLLECTIBLE` (declined, and retries are
+   * finished or the contract has ended) or `SKIPPED`.
+   */
+  status: "PENDING" | "PAID" | "RECOVERED" | "FAILED" | "UNCOLLECTIBLE" | "SKIPPED";
+  /** Line items, at most 250. */
+  lines: LineItem[];
+  /** The lines before discounts and credits. */
+  subtotalCents: number;
+  /** Discounts. */
+  discountCents: number;
+  /** Store credit. */
+  creditsCents: number;
+  /** Always `subtotalCents` minus `discountCents` minus `creditsCents`. */
+  totalCents: number;
+  /** First billing attempt. Sort field. Never changes. */
+  billedAt: string;
+}

@@ -1,0 +1,99 @@
+const HEADER = /^sha256=([0-9a-f]{64})$/;
+const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
+/** A header with more signatures is refused: each one costs a check. */
+const MAX_SIGNATURES = 8;
+
+/**
+ * Imports the key of X-Service-Signature: the whole secret string as UTF-8. Importing costs more than signing, so
+ * import once.
+ */
+export function importSecret(secret: string): Promise<CryptoKey> {
+  return importBytes(new TextEncoder().encode(secret));
+}
+
+/**
+ * Imports the key of Standard Webhooks: the bytes that the base64 behind `whsec_` stands for.
+ * @returns undefined for a secret of another form
+ */
+async function importStandardSecret(secret: string): Promise<CryptoKey | undefined> {
+  const [, base64] = STANDARD_SECRET.exec(secret) ?? [];
+  const bytes = base64 === undefined ? undefined : fromBase64(base64);
+  return bytes === undefined ? undefined : importBytes(bytes);
+}
+
+function importBytes(bytes: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+}
+
+/** Whether X-Service-Signature is the body's signature. Compares in constant time. */
+export async function verifyBody(
+  key: CryptoKey,
+  body: Uint8Array<ArrayBuffer>,
+  header: string | null,
+): Promise<boolean> {
+  const hex = header === null ? undefined : HEADER.exec(header)?.[1];
+  if (hex === undefined) return false;
+  const given = Uint8Array.from({ length: 32 }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16));
+  return crypto.subtle.verify("HMAC", key, given, body);
+}
+
+/**
+ * Whether X-Service-Signature is right. `verify` of this package also reads the event, and checks Standard Webhooks.
+ * @param body the raw body, before anything parses it
+ */
+export async function verifySignature(
+  secret: string,
+  body: Uint8Array<ArrayBuffer> | string,
+  header: string | null,
+): Promise<boolean> {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  return verifyBody(await importSecret(secret), bytes, header);
+}
+
+/** The headers of Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature. */
+export interface StandardHeaders {
+  id: string;
+  timestamp: string;
+  /** One signature or several, with a space between two. */
+  signatures: string;
+}
+
+/**
+ * Whether one of the signatures is right under one of the secrets. Compares in constant time. It does not look at how
+ * old the timestamp is.
+ */
+export async function verifyStandard(
+  secrets: readonly string[],
+  body: Uint8Array<ArrayBuffer>,
+  { id, timestamp, signatures }: StandardHeaders,
+): Promise<boolean> {
+  const signed = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), body);
+  const given = signatures.split(" ").flatMap((signature) => {
+    const [, base64] = STANDARD_SIGNATURE.exec(signature) ?? [];
+    return (base64 === undefined ? undefined : fromBase64(base64)) ?? [];
+  });
+  if (given.length > MAX_SIGNATURES) return false;
+  for (const secret of secrets) {
+    const key = await importStandardSecret(secret);
+    if (key === undefined) continue;
+    for (const signature of given) if (await crypto.subtle.verify("HMAC", key, signature, signed)) return true;
+  }
+  return false;
+}
+
+function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}
+
+/** @returns undefined for what is not base64 */
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,186 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { type CopyState, type CopyStore, copy } from "../../src/client/copy.ts";
+import { createRequester } from "../../src/client/requester.ts";
+import { createResourceReader } from "../../src/client/resource-reader.ts";
+import { cleanUp } from "../support/cleanup.ts";
+import { FakeApi, type FakeRow, refusal } from "../support/fake-api.ts";
+
+/** A store in memory. `fails` makes the next save fail. */
+class MemoryStore implements CopyStore<FakeRow> {
+  readonly rows = new Map<string, FakeRow>();
+  state: CopyState | undefined;
+  fails = false;
+  cleared = 0;
+
+  load = async () => this.state;
+
+  async save(rows: readonly FakeRow[], state: CopyState): Promise<void> {
+    if (this.fails) throw new Error("the disk is full");
+    for (const row of rows) this.rows.set(row.id, row);
+    this.state = state;
+  }
+
+  async clear(): Promise<void> {
+    this.cleared += 1;
+    this.rows.clear();
+    this.state = undefined;
+  }
+
+  sorted(): FakeRow[] {
+    return [...this.rows.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
+  }
+}
+
+function readerOf(api: FakeApi) {
+  let ms = 0;
+  const sleep = async (waitMs: number) => {
+    ms += waitMs;
+  };
+  const request = createRequester({ url: api.url, key: "cad_pk_test" }, { clock: () => ms, random: () => 1, sleep });
+  return createResourceReader<FakeRow, object>("orders", request);
+}
+
+function filled(count: number): FakeApi {
+  const api = new FakeApi();
+  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
+  return api;
+}
+
+test("a copy reads everything once, and later only what changed", async () => {
+  const api = filled(5);
+  api.pageRows = 2;
+  const store = new MemoryStore();
+  expect(await copy(readerOf(api), store)).toEqual({ rows: 5, anew: false });
+  expect(store.sorted()).toEqual(api.rows());
+
+  api.put("ord_3", 33);
+  api.requests.length = 0;
+  expect(await copy(readerOf(api), store)).toEqual({ rows: 1, anew: false });
+  expect(store.sorted()).toEqual(api.rows());
+  expect(api.requests.map(({ query }) => query)).toEqual([{ since: "1~5", limit: "250" }]);
+});
+
+test("an unfinished first walk goes on where it ended, with the checkpoint of its first page", async () => {
+  const api = filled(6);
+  api.pageRows = 2;
+  const store = new MemoryStore();
+  let count = 0;
+  api.before = () => {
+    count += 1;
+    if (count === 2) api.put("ord_5", 55);
+    return count === 3 ? refusal(401, "unauthorized") : undefined;
+  };
+  await expect(copy(readerOf(api), store)).rejects.toThrow("It is unauthorized.");
+  await expect(copy(readerOf(api), store)).resolves.toEqual({ rows: 3, anew: false });
+  expect(store.sorted()).toEqual(api.rows());
+});
+
+test("after a restore the store is cleared, and everything is read anew", async () => {
+  const api = filled(3);
+  const store = new MemoryStore();
+  await copy(readerOf(api), store);
+  api.restore("ord_1");
+  expect(await copy(readerOf(api), store)).toEqual({ rows: 2, anew: true });
+  expect(store.sorted()).toEqual(api.rows());
+  expect(store.cleared).toBe(1);
+});
+
+test("a refused list is an error, and clears nothing", async () => {
+  const api = filled(3);
+  api.before = () => refusal(400, "bad_cursor");
+  const store = new MemoryStore();
+  await expect(copy(readerOf(api), store)).rejects.toThrow("It is bad_cursor.");
+  expect(store.cleared).toBe(0);
+});
+
+test("a refusal for another reason clears nothing", async () => {
+  const api = filled(3);
+  const store = new MemoryStore();
+  await copy(readerOf(api), store);
+  api.before = () => refusal(401, "unauthorized");
+  await expect(copy(readerOf(api), store)).rejects.toThrow("It is unauthorized.");
+  expect({ cleared: store.cleared, rows: store.sorted() }).toEqual({ cleared: 0, rows: api.rows() });
+});
+
+test("what the store throws is thrown, and nothing is left out later", async () => {
+  const api = filled(3);
+  const store = new MemoryStore();
+  await copy(readerOf(api), store);
+  api.put("ord_9", 9);
+  store.fails = true;
+  await expect(copy(readerOf(api), store)).rejects.toThrow("the disk is full");
+  store.fails = false;
+  await copy(readerOf(api), store);
+  expect(store.sorted()).toEqual(api.rows());
+});
+
+test("any interleaving of changes, faults and restores leaves a copy that equals the mirror", async () => {
+  const event = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ id: fc.nat(9), value: fc.nat(99) }) },
+    { weight: 2, arbitrary: fc.constant("fault" as const) },
+    { weight: 1, arbitrary: fc.constant("restore" as const) },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(event, { maxLength: 3 }), { maxLength: 30 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (steps, pageRows) => {
+        const api = filled(4);
+        api.pageRows = pageRows;
+        const store = new MemoryStore();
+        const rest = [...steps];
+        // Each request is preceded by what happens to the mirror meanwhile.
+        api.before = () => {
+          let answer: Response | undefined;
+          for (const one of rest.shift() ?? []) {
+            if (one === "fault") answer = refusal(401, "unauthorized");
+            else if (one === "restore") api.restore(`ord_${rest.length % 10}`);
+            else api.put(`ord_${one.id}`, one.value);
+          }
+          return answer;
+        };
+        while (rest.length > 0) await copy(readerOf(api), store).catch(() => undefined);
+        await copy(readerOf(api), store);
+        expect(store.sorted()).toEqual(api.rows());
+        await cleanUp();
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+describe("with everyMs", () => {
+  test("a copy goes on until the signal, and errors that can pass do not end it", async () => {
+    const api = filled(1);
+    const store = new MemoryStore();
+    const stop = new AbortController();
+    const told: string[] = [];
+    let rounds = 0;
+    const work = copy(readerOf(api), store, {
+      everyMs: 1,
+      signal: stop.signal,
+      onTrouble: ({ message }) => {
+        told.push(message);
+        api.before = () => undefined;
+      },
+      onCurrent: () => {
+        rounds += 1;
+        if (rounds === 1) {
+          api.put("ord_7", 7);
+          api.before = () => refusal(503, "unavailable");
+        }
+        if (rounds === 2) stop.abort(new Error("enough"));
+      },
+    });
+    await expect(work).rejects.toThrow("enough");
+    expect(told).toEqual(["It is unavailable."]);
+    expect(store.sorted()).toEqual(api.rows());
+  });
+
+  test("a refused key ends it", async () => {
+    const api = filled(1);
+    api.before = () => refusal(401, "unauthorized");
+    await expect(copy(readerOf(api), new MemoryStore(), { everyMs: 1 })).rejects.toThrow("It is unauthorized.");
+  });
+});

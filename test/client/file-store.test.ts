@@ -1,0 +1,116 @@
+import { expect, test } from "bun:test";
+import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openFileStore } from "../../src/client/file-store.ts";
+import { temporaryFolder } from "../support/app.ts";
+import { afterTest } from "../support/cleanup.ts";
+
+interface Row {
+  id: string;
+  value: number;
+}
+
+async function open(path: string) {
+  const store = await openFileStore<Row>(path);
+  afterTest(() => store.close());
+  return store;
+}
+
+const first = { checkpoint: "1~2", cursor: "a" };
+const second = { checkpoint: "1~3", cursor: null };
+
+test("a file that is opened again has the rows and the state that were saved", async () => {
+  const path = join(temporaryFolder(), "orders.copy");
+  const store = await open(path);
+  expect({ state: await store.load(), rows: store.rows.size }).toEqual({ state: undefined, rows: 0 });
+  await store.save(
+    [
+      { id: "a", value: 1 },
+      { id: "b", value: 2 },
+    ],
+    first,
+  );
+  await store.save([{ id: "a", value: 3 }], second);
+  const again = await open(path);
+  expect(await again.load()).toEqual(second);
+  expect([...again.rows.values()]).toEqual([
+    { id: "a", value: 3 },
+    { id: "b", value: 2 },
+  ]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("a save that a crash cut off, at any byte, is taken off again, and the next one is whole", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "orders.copy");
+  const store = await open(path);
+  await store.save([{ id: "a", value: 1 }], first);
+  const kept = statSync(path).size;
+  await store.save([{ id: "a", value: 2 }], second);
+  const bytes = readFileSync(path);
+  for (let size = kept; size < bytes.length; size++) {
+    const cut = join(folder, `cut-${size}`);
+    writeFileSync(cut, bytes);
+    truncateSync(cut, size);
+    const opened = await open(cut);
+    expect({ size, state: await opened.load(), row: opened.rows.get("a") }).toEqual({
+      size,
+      state: first,
+      row: { id: "a", value: 1 },
+    });
+    await opened.save([{ id: "é", value: 3 }], second);
+    const again = await open(cut);
+    expect([...again.rows.values()]).toEqual([
+      { id: "a", value: 1 },
+      { id: "é", value: 3 },
+    ]);
+  }
+});
+
+test("a cleared file is empty, also when it is opened again", async () => {
+  const path = join(temporaryFolder(), "orders.copy");
+  const store = await open(path);
+  await store.save([{ id: "a", value: 1 }], second);
+  await store.clear();
+  await store.save([{ id: "b", value: 2 }], first);
+  const again = await open(path);
+  expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: first, ids: ["b"] });
+});
+
+test("a file with many former states of its rows is written anew, with the same rows and state", async () => {
+  const path = join(temporaryFolder(), "orders.copy");
+  const store = await open(path);
+  const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: `r${index}`, value: 0 }));
+  for (let value = 0; value < 5; value++)
+    await store.save(
+      rows.map((row) => ({ ...row, value })),
+      first,
+    );
+  await store.save([], second);
+  const { size } = statSync(path);
+  const again = await open(path);
+  expect(statSync(path).size).toBeLessThan(size / 3);
+  await again.save([{ id: "r1", value: 9 }], second);
+  const third = await open(path);
+  expect({
+    rows: third.rows.size,
+    one: third.rows.get("r1"),
+    other: third.rows.get("r2"),
+    state: await third.load(),
+  }).toEqual({
+    rows: 3_000,
+    one: { id: "r1", value: 9 },
+    other: { id: "r2", value: 4 },
+    state: second,
+  });
+});
+
+test.each(["my notes", "my notes\n", "1\n", "{}\n", '{"state":{}}\n'])(
+  "another file is refused, and stays as it was: %j",
+  async (text) => {
+    const path = join(temporaryFolder(), "notes.txt");
+    writeFileSync(path, text);
+    await expect(openFileStore(path)).rejects.toThrow(`${path}, line 1: this is no copy of sds`);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  },
+);

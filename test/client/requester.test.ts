@@ -1,0 +1,206 @@
+import { describe, expect, test } from "bun:test";
+import { ApiError, ConnectionError } from "../../src/client/api-error.ts";
+import { createClient } from "../../src/client/client.ts";
+import { type ClientOptions, createRequester } from "../../src/client/requester.ts";
+import { parseRetryAfter, retryWait } from "../../src/client/retry-wait.ts";
+import { afterTest } from "../support/cleanup.ts";
+import { FakeApi, refusal } from "../support/fake-api.ts";
+
+const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
+
+/** A requester whose waits pass at once, on a clock that they move. */
+function requesterOn(url: string, options: Partial<ClientOptions> = {}) {
+  const waits: number[] = [];
+  let ms = 0;
+  const request = createRequester(
+    { url, key: KEY, ...options },
+    {
+      clock: () => ms,
+      random: () => 1,
+      sleep: async (waitMs) => {
+        waits.push(waitMs);
+        ms += waitMs;
+      },
+    },
+  );
+  return { waits, get: (signal?: AbortSignal) => request("orders", { limit: "1" }, signal) };
+}
+
+/** Answers with these, then as usual. */
+function answers(api: FakeApi, ...given: (() => Response)[]): void {
+  api.before = () => given.shift()?.();
+}
+
+async function errorOf(work: Promise<unknown>): Promise<Error> {
+  try {
+    await work;
+  } catch (thrown) {
+    if (thrown instanceof Error) return thrown;
+  }
+  throw new Error("no error was thrown");
+}
+
+describe("a request that fails", () => {
+  test.each([
+    [429, "rate_limited", { "Retry-After": "7" }, 7_500],
+    [500, "internal", {}, 500],
+    [502, "", {}, 500],
+    [503, "unavailable", { "Retry-After": "1" }, 1_500],
+  ])("by %p %p is tried again after its Retry-After", async (status, code, headers, waitMs) => {
+    const api = new FakeApi();
+    answers(api, () => refusal(status, code, headers));
+    const { get, waits } = requesterOn(api.url);
+    expect((await get()).body).toEqual({ data: [], page: { limit: 0, nextCursor: null } });
+    expect({ waits, requests: api.requests.length }).toEqual({ waits: [waitMs], requests: 2 });
+  });
+
+  test.each([400, 401, 403, 404, 405])("by %p is not tried again, and the error says why", async (status) => {
+    const api = new FakeApi();
+    answers(api, () => refusal(status, "some_code", { "X-Request-Id": "abc" }));
+    const error = await errorOf(requesterOn(api.url).get());
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status, code: "some_code", requestId: "abc", message: "It is some_code." });
+    expect(api.requests).toHaveLength(1);
+  });
+
+  test("by the network is tried again: no connection, no answer, half an answer", async () => {
+    const ways = ['HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"data":[', "", "HTTP/1.1 200 OK\r\n"];
+    let count = 0;
+    const server = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        data(socket) {
+          count += 1;
+          const way = ways.shift();
+          socket.end(way ?? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]");
+        },
+      },
+    });
+    afterTest(() => server.stop(true));
+    const { get, waits } = requesterOn(`http://127.0.0.1:${server.port}`);
+    expect((await get()).body).toEqual([]);
+    expect({ count, waits }).toEqual({ count: 4, waits: [500, 1_000, 2_000] });
+  });
+
+  test("is tried until the deadline, and the last error is thrown", async () => {
+    const api = new FakeApi();
+    api.before = () => refusal(503, "unavailable");
+    const told: string[] = [];
+    const onRetry = (error: Error, waitMs: number) => told.push(`${error.message} ${waitMs}`);
+    const { get, waits } = requesterOn(api.url, { deadlineMs: 20_000, onRetry });
+    expect(await errorOf(get())).toMatchObject({ name: "ApiError", status: 503 });
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000]);
+    expect(told).toEqual(waits.map((waitMs) => `It is unavailable. ${waitMs}`));
+  });
+
+  test("is not tried again if the server asks for a longer wait than the deadline", async () => {
+    const api = new FakeApi();
+    api.before = () => refusal(429, "rate_limited", { "Retry-After": "3600" });
+    const { get, waits } = requesterOn(api.url);
+    expect(await errorOf(get())).toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
+    expect(waits).toEqual([]);
+  });
+
+  test("for want of an answer in time says so", async () => {
+    const api = new FakeApi();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    api.before = () => promise;
+    const error = await errorOf(requesterOn(api.url, { timeoutMs: 20, deadlineMs: 400 }).get());
+    resolve(undefined);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error.message).toBe(`No answer from ${api.url}: no answer within 0.02 s`);
+  });
+});
+
+test("a signal ends a request that waits for its answer, with the signal's reason", async () => {
+  const api = new FakeApi();
+  const stop = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  api.before = () => {
+    stop.abort(new Error("enough"));
+    return promise;
+  };
+  expect((await errorOf(requesterOn(api.url).get(stop.signal))).message).toBe("enough");
+  resolve(undefined);
+});
+
+test("a signal ends the wait before the next attempt", async () => {
+  const api = new FakeApi();
+  const stop = new AbortController();
+  api.before = () => {
+    queueMicrotask(() => stop.abort(new Error("enough")));
+    return refusal(429, "rate_limited", { "Retry-After": "60" });
+  };
+  const client = createClient({ url: api.url, key: KEY });
+  expect((await errorOf(client.orders.get("ord_x", { signal: stop.signal }))).message).toBe("enough");
+});
+
+test("a redirect is not followed, so that the key goes nowhere else", async () => {
+  const [api, other] = [new FakeApi(), new FakeApi()];
+  api.before = () => Response.redirect(`${other.url}/api/v1/orders`, 308);
+  const error = await errorOf(requesterOn(api.url).get());
+  expect(error.message).toBe("The address redirects. Use the address that it leads to.");
+  expect(other.requests).toEqual([]);
+});
+
+test("an answer that is not from sds says so", async () => {
+  const api = new FakeApi();
+  answers(api, () => new Response("<html>", { status: 200 }));
+  const error = await errorOf(requesterOn(api.url).get());
+  expect(error.message).toBe("The answer is HTTP 200 and not from sds. Is the address right?");
+});
+
+test("each request has the key, and asks for strictness", async () => {
+  const api = new FakeApi();
+  await requesterOn(`${api.url}/below/`).get();
+  const [{ path, query, headers } = { path: "", query: {}, headers: new Headers() }] = api.requests;
+  expect({ path, query }).toEqual({ path: "/below/api/v1/orders", query: { limit: "1" } });
+  expect(headers.get("authorization")).toBe(`Bearer ${KEY}`);
+  expect(headers.get("prefer")).toBe("handling=strict");
+});
+
+describe("wrong options are refused, and not repeated", () => {
+  test.each([
+    ["sds.example.com", "url must be an address"],
+    ["ftp://sds.example.com", "url must be http: or https:"],
+    ["https://user:secret@sds.example.com", "url must be http: or https: without user and query"],
+    ["https://sds.example.com/?key=secret", "url must be http: or https: without user and query"],
+    ["http://sds.example.com", "url must be https:"],
+    ["http://127.0.0.1.example.com", "url must be https:"],
+    ["http://localhost.example.com", "url must be https:"],
+  ])("%s", (url, message) => {
+    const create = () => createRequester({ url, key: KEY });
+    expect(create).toThrow(message);
+    expect(create).not.toThrow("secret");
+  });
+
+  test("a key with a line break", () => {
+    expect(() => createRequester({ url: "https://sds.example.com", key: `${KEY}\n` })).toThrow(
+      "key must be an API key",
+    );
+  });
+
+  test.each(["http://localhost:8080", "http://127.0.0.2:8080", "http://[::1]:8080"])("not %s", (url) => {
+    expect(() => createRequester({ url, key: KEY })).not.toThrow();
+  });
+
+  test("nor http: to another machine, if it is allowed", () => {
+    expect(() => createRequester({ url: "http://sds.internal", key: KEY, allowHttp: true })).not.toThrow();
+  });
+});
+
+test("waits grow up to 30 seconds, and a random part of them counts", () => {
+  const longest = [1, 2, 3, 4, 5, 6, 7, 8].map((failures) => retryWait(failures, 0, 1));
+  expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  expect([retryWait(3, 0, 0), retryWait(3, 0, 0.5), retryWait(3, 5_000, 0)]).toEqual([0, 1_000, 5_000]);
+});
+
+test("Retry-After is a number of seconds or a date", () => {
+  const now = Date.parse("2026-03-01T12:00:00.000Z");
+  expect(
+    ["12", "Sun, 01 Mar 2026 12:00:30 GMT", "Sun, 01 Mar 2026 11:00:00 GMT", "soon", "-1", null].map((text) =>
+      parseRetryAfter(text, now),
+    ),
+  ).toEqual([12_000, 30_000, 0, undefined, undefined, undefined]);
+});

@@ -1,0 +1,100 @@
+import { expect, test } from "bun:test";
+import { createRequester } from "../../src/client/requester.ts";
+import { createResourceReader } from "../../src/client/resource-reader.ts";
+import { FakeApi, type FakeRow } from "../support/fake-api.ts";
+
+interface Filter {
+  status?: string;
+}
+
+function readerOf(api: FakeApi) {
+  return createResourceReader<FakeRow, Filter>("orders", createRequester({ url: api.url, key: "cad_pk_test" }));
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+function filled(count: number): FakeApi {
+  const api = new FakeApi();
+  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
+  return api;
+}
+
+test("rows come from all pages, newest first", async () => {
+  const api = filled(7);
+  api.pageRows = 3;
+  expect(await all(readerOf(api).rows({ status: "PAID" }))).toEqual(api.rows());
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { status: "PAID", limit: "250" },
+    { status: "PAID", limit: "250", cursor: "ord_4" },
+    { status: "PAID", limit: "250", cursor: "ord_1" },
+  ]);
+});
+
+test("an empty page that others follow does not end the reading", async () => {
+  const api = filled(2);
+  let count = 0;
+  api.before = () => {
+    count += 1;
+    if (count > 1) return undefined;
+    const page = { data: [], page: { limit: 250, nextCursor: "ord_1" } };
+    return Response.json(page, { headers: { "X-Checkpoint": "1~2" } });
+  };
+  expect(await all(readerOf(api).rows())).toEqual([{ id: "ord_0", value: 0 }]);
+});
+
+test("pages go on after a cursor", async () => {
+  const api = filled(5);
+  api.pageRows = 2;
+  const pages = await all(readerOf(api).pages({ cursor: "ord_3" }));
+  expect(pages.map(({ rows, nextCursor }) => ({ ids: rows.map(({ id }) => id), nextCursor }))).toEqual([
+    { ids: ["ord_2", "ord_1"], nextCursor: "ord_1" },
+    { ids: ["ord_0"], nextCursor: null },
+  ]);
+});
+
+test("changes come in the order of the changes, until nothing follows, with the newest checkpoint", async () => {
+  const api = filled(3);
+  api.put("ord_0", 100);
+  api.pageRows = 2;
+  const pages = await all(readerOf(api).changes("1~1"));
+  expect(pages.map(({ rows, checkpoint }) => ({ ids: rows.map(({ id }) => id), checkpoint }))).toEqual([
+    { ids: ["ord_1", "ord_2"], checkpoint: "1~3" },
+    { ids: ["ord_0"], checkpoint: "1~4" },
+  ]);
+  expect(api.requests.map(({ query }) => query["since"])).toEqual(["1~1", "1~3"]);
+});
+
+test("changes since a time are asked for with updatedSince", async () => {
+  const api = filled(1);
+  await all(readerOf(api).changes(new Date("2026-03-01T12:00:00.000Z"), { limit: 10 }));
+  expect(api.requests[0]?.query).toEqual({ limit: "10", updatedSince: "2026-03-01T12:00:00.000Z" });
+});
+
+test("one row is found by its id, with its gid encoded, and undefined if there is none", async () => {
+  const api = filled(1);
+  api.put("gid://shopify/Order/1", 5);
+  const { get } = readerOf(api);
+  expect(await get("gid://shopify/Order/1")).toEqual({ id: "gid://shopify/Order/1", value: 5 });
+  expect(await get("ord_9")).toBeUndefined();
+  expect(api.requests[0]?.path).toBe("/api/v1/orders/gid%3A%2F%2Fshopify%2FOrder%2F1");
+});
+
+test("a filter or an id that is empty by mistake is an error, and asks for nothing", async () => {
+  const api = filled(1);
+  const missing = { status: undefined } as unknown as Filter;
+  expect(all(readerOf(api).rows(missing))).rejects.toThrow("status must be a text that is not empty");
+  expect(readerOf(api).get("")).rejects.toThrow("id must be a text that is not empty");
+  expect(api.requests).toEqual([]);
+});
+
+test("a server without checkpoints, and one that is not sds, are told apart", async () => {
+  const api = filled(1);
+  api.before = () => Response.json({ data: [], page: { limit: 50, nextCursor: null } });
+  expect(all(readerOf(api).rows())).rejects.toThrow("The server is older than this client.");
+  api.before = () => Response.json([]);
+  expect(all(readerOf(api).rows())).rejects.toThrow("The answer is not a page of sds. Is the address right?");
+});
