@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { EgressAllow } from "./domain/endpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
+import { isKey } from "./domain/key.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
 import { parseDuration } from "./lib/time.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
@@ -242,4 +243,18 @@ function readSecretFile(env: Environment): string | null {
     "invalid",
     `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`,
   );
+}
+
+/** The API key for commands that ask a server. Messages do not repeat it. @throws SdsError `invalid` */
+export function readApiKey(env: Environment): string {
+  const path = nonEmpty("SDS_KEY_FILE", env["SDS_KEY_FILE"]);
+  if (path === undefined) throw new SdsError("invalid", "set SDS_KEY_FILE to a file that holds the API key");
+  let key: string;
+  try {
+    key = readFileSync(path, "utf8").trim();
+  } catch (thrown) {
+    throw new SdsError("invalid", `SDS_KEY_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  if (isKey(key)) return key;
+  throw new SdsError("invalid", `SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeSync } from "node:fs";
+import { fsyncSync, readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import { CONTROLS, printable } from "../log.ts";
@@ -32,8 +32,16 @@ export function printLine(text: string): void {
  * @throws SdsError `failed` if it could not be written
  */
 export async function printOnce(text: string): Promise<void> {
+  await writeOut(`${text}\n`);
+}
+
+/**
+ * Writes text to stdout, and returns when it is written: to the buffer of a pipe, or to the cache of a file.
+ * @throws SdsError `failed` if it could not be written
+ */
+export async function writeOut(text: string): Promise<void> {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
-  let rest = Buffer.from(`${text}\n`);
+  let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(1, rest));
@@ -41,6 +49,16 @@ export async function printOnce(text: string): Promise<void> {
       if (codeOf(thrown) !== "EAGAIN") throw cannotWrite(messageOf(thrown));
       await Bun.sleep(1);
     }
+  }
+}
+
+/** Syncs what was written to the disk, if stdout is a file. @throws SdsError `failed` */
+export function syncStdout(): void {
+  try {
+    fsyncSync(1);
+  } catch (thrown) {
+    // A pipe or a terminal has no disk.
+    if (!["EINVAL", "ENOTSUP", "EROFS"].includes(codeOf(thrown))) throw cannotWrite(messageOf(thrown));
   }
 }
 

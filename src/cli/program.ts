@@ -16,6 +16,7 @@ import { addListenCommand } from "./listen.ts";
 import { example } from "./options.ts";
 import { addPlatformCommands } from "./platform.ts";
 import { tell } from "./print.ts";
+import { addPullCommand } from "./pull/pull-command.ts";
 import { addRestoreCommand } from "./restore.ts";
 import { addServeCommand } from "./serve.ts";
 import { addShopCommands } from "./shop.ts";
@@ -71,6 +72,7 @@ function buildProgram(): Command {
   addBackupCommand(program);
   addRestoreCommand(program);
   addCopyCommand(program);
+  addPullCommand(program);
   addStatusCommand(program);
   addDocsCommand(program);
   addVersionCommand(program);

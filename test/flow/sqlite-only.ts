@@ -13,6 +13,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "data-folder", reason: "folders, files, their owners, and the lock on the folder" },
   { file: "descriptors", reason: "limits of the operating system, the same with both engines" },
   { file: "locked", reason: "the write lock of the whole database, which PostgreSQL does not have" },
+  { file: "pull", reason: "a client, which uses no database; copies.test.ts runs it against both engines" },
   { file: "restore-index", reason: "a damaged file" },
   { file: "commands", test: "because it is a file", reason: "a data folder that is none" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },

@@ -1,0 +1,133 @@
+import type { Command } from "commander";
+import { ApiError, ConnectionError } from "../../client/api-error.ts";
+import { createClient } from "../../client/client.ts";
+import { copy } from "../../client/copy.ts";
+import { isLoopback } from "../../client/requester.ts";
+import type { ResourceReader } from "../../client/resource-reader.ts";
+import { readApiKey } from "../../config.ts";
+import { SdsError } from "../../domain/error.ts";
+import { fingerprintOf } from "../../domain/key.ts";
+import { RESOURCES } from "../../domain/resources.ts";
+import { counted, sentence } from "../../lib/text.ts";
+import { printable } from "../../log.ts";
+import { randomBytes } from "../dependencies.ts";
+import { example, parseChoice } from "../options.ts";
+import { createProgressBar } from "../progress-bar.ts";
+import { createPullOutput, type PulledRow } from "./pull-output.ts";
+import { openStateFile, type PullSource, type StateFile } from "./pull-state.ts";
+import { createRowFormat, FORMATS } from "./row-format.ts";
+
+interface Options {
+  url: string;
+  resource: string;
+  state: string;
+  format: string;
+  header: boolean;
+  spreadsheet?: boolean;
+  anew?: boolean;
+  allowHttp?: boolean;
+}
+
+export function addPullCommand(program: Command): void {
+  program
+    .command("pull")
+    .description(
+      "print the rows of a server's API that are new or changed since the last run, all rows at the first; " +
+        "the API key comes from the file that SDS_KEY_FILE names",
+    )
+    .requiredOption("--url <url>", "address of the server, such as https://sds.example.com")
+    .requiredOption("--resource <name>", `${RESOURCES.join(", ")}`)
+    .requiredOption("--state <file>", "where it notes how far it has come; made by the first run")
+    .option("--format <format>", `${FORMATS.join(" or ")}`, "ndjson")
+    .option("--no-header", "CSV without the line of column names")
+    .option("--spreadsheet", "CSV for a spreadsheet: with ' before text that it would run as a formula")
+    .option("--anew", "print all rows again, for instance after a restore of the server's database")
+    .option("--allow-http", "send the key over plain http to another machine, where others could read it")
+    .addHelpText(
+      "after",
+      example("SDS_KEY_FILE=key.txt sds pull --url https://sds.example.com --resource orders --state orders.state"),
+    )
+    .action(pull);
+}
+
+async function pull(options: Options): Promise<void> {
+  const resource = parseChoice("--resource", options.resource, RESOURCES);
+  const format = parseChoice("--format", options.format, FORMATS);
+  const address = parseAddress(options.url, options.allowHttp ?? false);
+  const key = readApiKey(process.env);
+  const url = address.href.replace(/\/$/, "");
+  const source = { url, resource, key: fingerprintOf(key) };
+  const stateFile = openStateFile(options.state, source, { anew: options.anew ?? false, random: randomBytes });
+
+  // A proxy of the environment must not see the key of a server on this machine.
+  const direct = isLoopback(address.hostname) ? { proxy: false as const } : {};
+  const progress = createProgressBar(process.stderr);
+  const client = createClient({
+    url,
+    key,
+    allowHttp: options.allowHttp ?? false,
+    fetch: (target, init) => fetch(target, { ...init, ...direct }),
+    onRetry: ({ message }) => progress.update(undefined, printable(`${sentence(message)} Trying again.`)),
+  });
+  const { header, spreadsheet = false } = options;
+  const output = createPullOutput(createRowFormat(resource, format, { header, spreadsheet }), stateFile);
+  let rows = 0;
+  try {
+    await output.begin();
+    await copy<PulledRow>(client[resource] as unknown as ResourceReader<PulledRow, object>, {
+      load: async () => stateFile.state,
+      async save(changed, state) {
+        await output.write(changed, state);
+        rows += changed.length;
+        progress.update(undefined, counted(rows, "row", "rows"));
+      },
+      clear: () => Promise.reject(unknownCheckpoint(stateFile, source)),
+    });
+  } catch (thrown) {
+    throw thrown instanceof ApiError || thrown instanceof ConnectionError ? asRefusal(thrown, url) : thrown;
+  } finally {
+    progress.end();
+    // Also after an error: what was printed need not be printed again.
+    output.end();
+  }
+}
+
+/** @throws SdsError `invalid`. The message does not repeat the text, because it may hold a password. */
+function parseAddress(text: string, allowHttp: boolean): URL {
+  const url = URL.parse(text);
+  if (
+    url === null ||
+    !["https:", "http:"].includes(url.protocol) ||
+    url.username + url.password + url.search + url.hash !== ""
+  )
+    throw new SdsError(
+      "invalid",
+      "--url must be an address such as https://sds.example.com, without user, query and fragment",
+    );
+  if (url.protocol === "https:" || allowHttp || isLoopback(url.hostname)) return url;
+  throw new SdsError(
+    "invalid",
+    "--url is http:, and everybody on the way could read the key: use https:, or --allow-http in a network that you " +
+      "trust",
+  );
+}
+
+function asRefusal(error: ApiError | ConnectionError, url: string): SdsError {
+  if (error instanceof ConnectionError) return new SdsError("failed", error.message, { cause: error });
+  const id = error.requestId === null ? "" : ` (request ${error.requestId})`;
+  return new SdsError("failed", `${url} answered ${error.status}: ${error.message}${id}`, { cause: error });
+}
+
+/** The server refused the checkpoint: it is of another shop, or from before a restore. */
+function unknownCheckpoint({ path, state }: StateFile, { url, key }: PullSource): SdsError {
+  const why =
+    state !== undefined && state.key !== key
+      ? `${path} is of another API key. If this one is of another shop, use another file for --state. If it is not, ` +
+        "the server's database was restored from a backup"
+      : "The server's database was restored from a backup";
+  return new SdsError(
+    "failed",
+    `${url} does not know the checkpoint in ${path}. ${why}: run with --anew, which prints all rows again, ` +
+      "and throw away what you have",
+  );
+}

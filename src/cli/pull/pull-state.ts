@@ -1,0 +1,149 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { CopyState } from "../../client/copy.ts";
+import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
+import type { Resource } from "../../domain/resources.ts";
+import { draftPath } from "../../store/drafts.ts";
+
+/** What is pulled. A state is good for one server and one resource. */
+export interface PullSource {
+  url: string;
+  resource: Resource;
+  /** The fingerprint of the API key. */
+  key: string;
+}
+
+interface PullState extends CopyState, PullSource {}
+
+/** The file of `--state`. */
+export interface StateFile {
+  path: string;
+  /** How far the last run came; undefined at the first run. */
+  readonly state: PullState | undefined;
+  /** Replaces the file, which is always whole: the old or the new one. @throws SdsError `failed` */
+  save(state: CopyState): void;
+}
+
+interface OpenOptions {
+  /** Whether to begin anew, whatever the file says. */
+  anew: boolean;
+  random: (bytes: number) => Uint8Array;
+}
+
+const LARGEST_BYTES = 64 * 1024;
+
+/**
+ * Reads the state, and checks that it can be saved.
+ * @throws SdsError `invalid` for another file, or the state of another server or resource; `not_found` without a folder
+ */
+export function openStateFile(given: string, source: PullSource, { anew, random }: OpenOptions): StateFile {
+  const path = placeOf(given);
+  const found = readState(path);
+  if (found !== undefined && !anew) requireSame(path, found, source);
+  return {
+    path,
+    state: anew ? undefined : found,
+    save: ({ checkpoint, cursor }) => replaceFile(path, { version: 1, ...source, checkpoint, cursor }, random),
+  };
+}
+
+/** Follows symbolic links, so that saving does not replace the link. */
+function placeOf(given: string): string {
+  if (given.trim() === "" || given === "-")
+    throw new SdsError("invalid", "--state must name a file, for instance orders.state");
+  const path = resolve(given);
+  const folder = dirname(path);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (thrown) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) throw new SdsError("not_found", `there is no folder ${folder}`);
+    throw new SdsError("failed", `the folder ${folder} cannot be written: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function readState(path: string): PullState | undefined {
+  let text: string;
+  try {
+    const { size } = statSync(path);
+    text = size > LARGEST_BYTES ? "" : readFileSync(path, "utf8");
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw new SdsError("invalid", `--state cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+  }
+  const state = parseState(text);
+  if (state !== undefined) return state;
+  throw new SdsError("invalid", `${path} is no state of sds pull: name another file for --state`);
+}
+
+function parseState(text: string): PullState | undefined {
+  let value: Partial<PullState & { version: number }> | null;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || value.version !== 1) return undefined;
+  const texts = [value.url, value.resource, value.key, value.checkpoint];
+  const isCursor = value.cursor === null || typeof value.cursor === "string";
+  return texts.every((one) => typeof one === "string") && isCursor ? (value as PullState) : undefined;
+}
+
+function requireSame(path: string, found: PullState, { url, resource }: PullSource): void {
+  if (found.resource !== resource)
+    throw new SdsError(
+      "invalid",
+      `${path} is the state of ${found.resource}, not of ${resource}: use another file for --state`,
+    );
+  if (found.url !== url)
+    throw new SdsError(
+      "invalid",
+      `${path} is the state of ${found.url}, not of ${url}: use another file for --state, or change "url" in it if ` +
+        "the server has moved",
+    );
+}
+
+function replaceFile(path: string, state: object, random: OpenOptions["random"]): void {
+  const draft = draftPath(path, random);
+  try {
+    const file = openSync(draft, "wx", 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(state, null, 2)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(draft, path);
+    syncFolder(dirname(path));
+  } catch (thrown) {
+    rmSync(draft, { force: true });
+    throw new SdsError("failed", `${path} cannot be written: ${messageOf(thrown)}; the next run prints rows again`, {
+      cause: thrown,
+    });
+  }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

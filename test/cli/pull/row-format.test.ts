@@ -1,0 +1,69 @@
+import { describe, expect, test } from "bun:test";
+import { createRowFormat } from "../../../src/cli/pull/row-format.ts";
+
+const CUSTOMER = {
+  id: "cus_a",
+  shopifyId: "gid://shopify/Customer/1",
+  email: null,
+  firstName: 'Ada "the first", of\nLondon',
+  lastName: "",
+  marketingConsent: true,
+  creditsCents: -5,
+  loyaltyTier: 0,
+  subscriptionCount: 2,
+  createdAt: "2026-01-01T00:00:00.000Z",
+};
+const options = { header: true, spreadsheet: false };
+
+test("NDJSON has one row on each line, as the API gave it", () => {
+  const { header, textOf } = createRowFormat("customers", "ndjson", options);
+  expect(header).toBe("");
+  expect(textOf(CUSTOMER)).toBe(`${JSON.stringify(CUSTOMER)}\n`);
+});
+
+describe("CSV", () => {
+  test.each([
+    [
+      "subscriptions",
+      "id,shopifyId,customerId,status,interval,intervalCount,sellingPlanId,lines,nextBillingDate,cyclesCompleted," +
+        "startedAt,cancelledAt",
+    ],
+    [
+      "customers",
+      "id,shopifyId,email,firstName,lastName,marketingConsent,creditsCents,loyaltyTier,subscriptionCount,createdAt",
+    ],
+    [
+      "orders",
+      "id,shopifyId,contractId,customerId,source,cycleNumber,status,lines,subtotalCents,discountCents,creditsCents," +
+        "totalCents,billedAt",
+    ],
+  ] as const)("has these columns for %s", (resource, columns) => {
+    expect(createRowFormat(resource, "csv", options).header).toBe(`${columns}\r\n`);
+    expect(createRowFormat(resource, "csv", { ...options, header: false }).header).toBe("");
+  });
+
+  test("quotes where RFC 4180 says so; null is empty, and an empty text is not", () => {
+    expect(createRowFormat("customers", "csv", options).textOf(CUSTOMER)).toBe(
+      'cus_a,gid://shopify/Customer/1,,"Ada ""the first"", of\nLondon","",true,-5,0,2,2026-01-01T00:00:00.000Z\r\n',
+    );
+  });
+
+  test("has arrays as JSON, and no column for a field that it does not know", () => {
+    const row = { id: "ord_a", lines: [{ title: 'Half "dark"', quantity: 1 }], newField: 1 };
+    expect(createRowFormat("orders", "csv", options).textOf(row)).toBe(
+      'ord_a,,,,,,,"[{""title"":""Half \\""dark\\"""",""quantity"":1}]",,,,,\r\n',
+    );
+  });
+
+  test.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.com","x")'])(
+    "for a spreadsheet puts ' before %j, and only there",
+    (firstName) => {
+      const row = { id: "cus_a", firstName, creditsCents: -5 };
+      const cells = (spreadsheet: boolean) =>
+        createRowFormat("customers", "csv", { header: true, spreadsheet }).textOf(row);
+      const quoted = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+      expect(cells(false)).toBe(`cus_a,,,${quoted(firstName)},,,-5,,,\r\n`);
+      expect(cells(true)).toBe(`cus_a,,,${quoted(`'${firstName}`)},,,-5,,,\r\n`);
+    },
+  );
+});

@@ -1,0 +1,307 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { FakeApi, refusal } from "../support/fake-api.ts";
+import { PROGRAM, type Result } from "../support/program.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
+const OTHER_KEY = `cad_pk_${"ba9876543210".repeat(4)}`;
+
+interface Place {
+  folder: string;
+  state: string;
+  args: (url: string, ...more: string[]) => string[];
+  /** Runs `sds pull` in the folder. */
+  pull: (url: string, ...more: string[]) => Promise<Result>;
+  /** Runs a line in a shell, where `$PULL` is `sds pull` with its arguments. */
+  shell: (url: string, line: string) => Promise<Result>;
+  useKey: (text: string) => void;
+}
+
+function place(): Place {
+  const folder = join(temporaryFolder(), "work");
+  mkdirSync(folder);
+  const keyFile = join(folder, "key.txt");
+  const useKey = (text: string) => writeFileSync(keyFile, text);
+  useKey(`${KEY}\n`);
+  const state = join(folder, "orders.state");
+  const args = (url: string, ...more: string[]) => [
+    ...[...PROGRAM, "pull", "--url", url, "--resource", "orders", "--state", state],
+    ...more,
+  ];
+  const env = { PATH: process.env["PATH"] ?? "", SDS_KEY_FILE: keyFile, HTTP_PROXY: "http://127.0.0.1:9" };
+  async function spawn(command: string[], extra: Record<string, string> = {}): Promise<Result> {
+    const child = Bun.spawn(command, { cwd: folder, env: { ...env, ...extra }, stdout: "pipe", stderr: "pipe" });
+    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    return { status, stdout, stderr };
+  }
+  return {
+    folder,
+    state,
+    args,
+    pull: (url, ...more) => spawn(args(url, ...more)),
+    shell: (url, line) => spawn(["bash", "-c", line], { PULL: args(url).join(" ") }),
+    useKey,
+  };
+}
+
+function filled(count: number): FakeApi {
+  const api = new FakeApi();
+  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
+  return api;
+}
+
+function rowsIn(text: string): unknown[] {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+test("the first run prints all rows, later ones what changed, and nothing else is made in the folder", async () => {
+  const api = filled(5);
+  const { pull, folder, state } = place();
+  const first = await pull(api.url);
+  expect({ ...first, stdout: rowsIn(first.stdout) }).toEqual({ status: 0, stdout: api.rows(), stderr: "" });
+  expect(await pull(api.url)).toEqual({ status: 0, stdout: "", stderr: "" });
+  api.put("ord_2", 22);
+  expect((await pull(api.url)).stdout).toBe('{"id":"ord_2","value":22}\n');
+  expect(readdirSync(folder).sort()).toEqual(["key.txt", "orders.state"]);
+  expect(statSync(state).mode & 0o777).toBe(0o600);
+  expect(readFileSync(state, "utf8")).not.toContain(KEY);
+});
+
+test("a first walk that was interrupted goes on where it ended", async () => {
+  const api = filled(6);
+  api.pageRows = 2;
+  const { pull } = place();
+  let count = 0;
+  api.before = () => {
+    count += 1;
+    return count === 3 ? refusal(401, "unauthorized", { "X-Request-Id": "r1" }) : undefined;
+  };
+  const first = await pull(api.url);
+  expect(first).toMatchObject({
+    status: 1,
+    stderr: `sds: ${api.url} answered 401: It is unauthorized. (request r1)\n`,
+  });
+  const second = await pull(`${api.url}/`);
+  expect([...rowsIn(first.stdout), ...rowsIn(second.stdout)]).toEqual(api.rows());
+});
+
+test("CSV has its columns in each run, or none if that is asked for", async () => {
+  const api = filled(1);
+  const { pull } = place();
+  const columns =
+    "id,shopifyId,contractId,customerId,source,cycleNumber,status,lines,subtotalCents,discountCents,creditsCents," +
+    "totalCents,billedAt\r\n";
+  expect((await pull(api.url, "--format", "csv")).stdout).toBe(`${columns}ord_0,,,,,,,,,,,,\r\n`);
+  expect((await pull(api.url, "--format", "csv")).stdout).toBe(columns);
+  expect((await pull(api.url, "--format", "csv", "--no-header", "--anew")).stdout).toBe("ord_0,,,,,,,,,,,,\r\n");
+});
+
+describe("a checkpoint that the server does not know", () => {
+  test("ends the run with 1, says what to do, and changes nothing; --anew prints all rows", async () => {
+    const api = filled(3);
+    const { pull, state } = place();
+    await pull(api.url);
+    const before = readFileSync(state, "utf8");
+    api.restore("ord_1");
+    expect(await pull(api.url)).toEqual({
+      status: 1,
+      stdout: "",
+      stderr:
+        `sds: ${api.url} does not know the checkpoint in ${state}. The server's database was restored from a backup: ` +
+        "run with --anew, which prints all rows again, and throw away what you have\n",
+    });
+    expect(readFileSync(state, "utf8")).toBe(before);
+    expect(rowsIn((await pull(api.url, "--anew")).stdout)).toEqual(api.rows());
+    expect((await pull(api.url)).status).toBe(0);
+  });
+
+  test("with another key says that it may be of another shop; a new key of the same shop goes on", async () => {
+    const api = filled(1);
+    const { pull, state, useKey } = place();
+    await pull(api.url);
+    useKey(OTHER_KEY);
+    api.restore();
+    const { status, stderr } = await pull(api.url);
+    expect({ status, stderr }).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`${state} is of another API key. If this one is of another shop, use another`),
+    });
+    expect(stderr).not.toContain("cad_pk_");
+    api.epoch -= 1;
+    expect(await pull(api.url)).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+});
+
+describe("refused with 2, and nothing is asked for:", () => {
+  const refused = async ({ pull }: Place, url: string, ...more: string[]) => {
+    const { status, stdout, stderr } = await pull(url, ...more);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    return stderr;
+  };
+
+  test("the state of another server or resource, and a file that is no state", async () => {
+    const [api, other] = [filled(1), filled(1)];
+    const at = place();
+    await at.pull(api.url);
+    expect(await refused(at, other.url)).toBe(
+      `sds: ${at.state} is the state of ${api.url}, not of ${other.url}: use another file for --state, or change "url" ` +
+        "in it if the server has moved\n",
+    );
+    expect(await refused(at, api.url, "--resource", "customers")).toBe(
+      `sds: ${at.state} is the state of orders, not of customers: use another file for --state\n`,
+    );
+    for (const text of ["my notes", "null", "{}", '{"version":2}']) {
+      writeFileSync(at.state, text);
+      for (const more of [[], ["--anew"]])
+        expect(await refused(at, api.url, ...more)).toBe(
+          `sds: ${at.state} is no state of sds pull: name another file for --state\n`,
+        );
+      expect(readFileSync(at.state, "utf8")).toBe(text);
+    }
+    expect(other.requests).toEqual([]);
+  });
+
+  test("a folder or no name as the state", async () => {
+    const at = place();
+    expect(await refused(at, "https://sds.example.com", "--state", at.folder)).toContain("--state cannot be read");
+    expect(await refused(at, "https://sds.example.com", "--state", "")).toContain("--state must name a file");
+  });
+
+  test("plain http to another machine, and addresses of another form, whose text is not repeated", async () => {
+    const at = place();
+    expect(await refused(at, "http://sds.example.com")).toBe(
+      "sds: --url is http:, and everybody on the way could read the key: use https:, or --allow-http in a network that " +
+        "you trust\n",
+    );
+    for (const url of [
+      "sds.example.com",
+      "https://me:pass@sds.example.com",
+      "https://x.example/?a=pass",
+      "file:///pass",
+    ])
+      expect(await refused(at, url)).toBe(
+        "sds: --url must be an address such as https://sds.example.com, without user, query and fragment\n",
+      );
+  });
+
+  test("no key, and a file that holds none, whose text is not repeated", async () => {
+    const at = place();
+    at.useKey("secret");
+    expect(await refused(at, "https://sds.example.com")).toMatch(/^sds: SDS_KEY_FILE \S+key\.txt holds no API key: /);
+    expect((await at.shell("https://sds.example.com", "unset SDS_KEY_FILE; $PULL")).stderr).toBe(
+      "sds: set SDS_KEY_FILE to a file that holds the API key\n",
+    );
+    expect((await at.shell("https://sds.example.com", "SDS_KEY_FILE=nowhere $PULL")).stderr).toStartWith(
+      "sds: SDS_KEY_FILE cannot be read: ENOENT",
+    );
+  });
+
+  test("another resource, another format", async () => {
+    const at = place();
+    expect(await refused(at, "https://sds.example.com", "--resource", "order")).toBe(
+      'sds: --resource is "order": it must be one of subscriptions, customers, orders\n',
+    );
+    expect(await refused(at, "https://sds.example.com", "--format", "xml")).toBe(
+      'sds: --format is "xml": it must be one of ndjson, csv\n',
+    );
+  });
+});
+
+test("a state in a folder that does not exist is 3", async () => {
+  const { pull, folder } = place();
+  const { status, stderr } = await pull("https://sds.example.com", "--state", join(folder, "none/orders.state"));
+  expect({ status, stderr }).toEqual({ status: 3, stderr: `sds: there is no folder ${join(folder, "none")}\n` });
+});
+
+test("a server that does not answer is 1, and the key is in no message", async () => {
+  const { pull } = place();
+  const api = new FakeApi();
+  api.before = () => refusal(429, "rate_limited", { "Retry-After": "3600" });
+  const limited = await pull(api.url);
+  api.before = () => new Response("<html>", { status: 404 });
+  const wrong = await pull(api.url);
+  expect([limited, wrong]).toEqual([
+    { status: 1, stdout: "", stderr: `sds: ${api.url} answered 429: It is rate_limited.\n` },
+    {
+      status: 1,
+      stdout: "",
+      stderr: `sds: ${api.url} answered 404: The answer is HTTP 404 and not from sds. Is the address right?\n`,
+    },
+  ]);
+});
+
+describe("rows that cannot be written", () => {
+  test.each([
+    [">/dev/full", "sds: cannot write to stdout: ENOSPC: no space left on device, write\n"],
+    [">&-", "sds: cannot write to stdout: it is closed\n"],
+  ])("are printed again by the next run: %s", async (to, message) => {
+    const api = filled(3);
+    const { shell, pull, state } = place();
+    expect(await shell(api.url, `$PULL ${to}`)).toEqual({ status: 1, stdout: "", stderr: message });
+    expect(existsSync(state)).toBe(false);
+    expect(rowsIn((await pull(api.url)).stdout)).toEqual(api.rows());
+  });
+
+  test("because the reader has gone end the run with 1, and the state stays where it was", async () => {
+    const api = filled(3);
+    const { shell, pull, state } = place();
+    const { stdout, stderr } = await shell(api.url, "set -o pipefail; $PULL | true; echo $?");
+    expect({ stdout, stderr }).toEqual({
+      stdout: "1\n",
+      stderr: "sds: cannot write to stdout: EPIPE: broken pipe, write\n",
+    });
+    expect(existsSync(state)).toBe(false);
+    expect(rowsIn((await pull(api.url)).stdout)).toEqual(api.rows());
+  });
+});
+
+test("a run that is killed leaves nothing out: what it wrote and what the next ones write are all rows", async () => {
+  const api = filled(3_000);
+  api.pageRows = 50;
+  const at = place();
+  const file = join(at.folder, "orders.ndjson");
+  let left = 40;
+  const killed = Promise.withResolvers<void>();
+  api.before = async () => {
+    left -= 1;
+    if (left === 0) killed.resolve();
+    // So that some states are saved before it is killed.
+    await Bun.sleep(40);
+    return undefined;
+  };
+  const child = Bun.spawn(at.args(api.url), {
+    env: { PATH: process.env["PATH"] ?? "", SDS_KEY_FILE: join(at.folder, "key.txt") },
+    stdout: Bun.file(file),
+    stderr: "ignore",
+  });
+  await killed.promise;
+  child.kill("SIGKILL");
+  await child.exited;
+  api.before = () => undefined;
+  const earlier = rowsIn(`${readFileSync(file, "utf8").split("\n").slice(0, -1).join("\n")}\n`);
+  const later = rowsIn((await at.pull(api.url)).stdout);
+  expect(later.length).toBeLessThan(3_000);
+  const ids = (rows: unknown[]) => rows.map((row) => (row as { id: string }).id);
+  expect(new Set([...ids(earlier), ...ids(later)]).size).toBe(3_000);
+});
+
+test("a state that is a symbolic link stays one", async () => {
+  const api = filled(1);
+  const { pull, folder } = place();
+  writeFileSync(join(folder, "other.txt"), "");
+  const real = join(folder, "real.state");
+  const link = join(folder, "link.state");
+  await pull(api.url, "--state", real);
+  symlinkSync(real, link);
+  api.put("ord_7", 7);
+  expect((await pull(api.url, "--state", link)).stdout).toBe('{"id":"ord_7","value":7}\n');
+  expect((await pull(api.url, "--state", real)).stdout).toBe("");
+});
