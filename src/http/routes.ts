@@ -1,5 +1,6 @@
 import type { Health } from "../domain/answers.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
+import { docsFileRoutes } from "./docs/files.ts";
 import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 import type { Route, RouteHandler } from "./route.ts";
 
@@ -40,6 +41,7 @@ export function createRoutes(handlers: RouteHandlers): Route[] {
     { path: "/openapi.json", methods: { GET: openApi, HEAD: openApi } },
     ...admin,
     ...docs,
+    ...docsFileRoutes(),
     { path: "/healthz", methods: { GET: health, HEAD: health } },
     { path: "/readyz", methods: { GET: ready, HEAD: ready } },
   ];

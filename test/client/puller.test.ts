@@ -1,0 +1,94 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support/app.ts";
+import { runIn } from "../support/client-project.ts";
+import { FakeApi, refusal } from "../support/fake-api.ts";
+
+const PULLER = join(import.meta.dir, "../../src/docs/python/puller.py");
+const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
+
+function place() {
+  const folder = temporaryFolder();
+  const keyFile = join(folder, "key.txt");
+  writeFileSync(keyFile, `${KEY}\n`);
+  const database = join(folder, "copy.db");
+  return {
+    pull: (url: string) =>
+      runIn(folder, ["python3", PULLER, "--url", url, "--database", database, "--resource", "orders"], {
+        SDS_KEY_FILE: keyFile,
+      }),
+    rows() {
+      const db = new Database(database, { readonly: true });
+      try {
+        const query = db.query<{ json: string }, []>("SELECT json FROM row ORDER BY id DESC");
+        return query.all().map(({ json }) => JSON.parse(json));
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
+
+function filled(count: number): FakeApi {
+  const api = new FakeApi();
+  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
+  return api;
+}
+
+describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
+  test("goes on where an interrupted walk ended, and then asks for changes", async () => {
+    const api = filled(6);
+    api.pageRows = 2;
+    const { pull, rows } = place();
+    let count = 0;
+    api.before = () => {
+      count += 1;
+      if (count === 2) api.put("ord_5", 55);
+      return count === 3 ? refusal(401, "unauthorized") : undefined;
+    };
+    expect(await pull(api.url)).toEqual({ status: 1, stdout: "", stderr: "puller: It is unauthorized.\n" });
+    expect(await pull(api.url)).toEqual({ status: 0, stdout: "orders: 3 rows saved\n", stderr: "" });
+    expect(rows()).toEqual(api.rows());
+  });
+
+  test("tries again after 429, 5xx and a lost connection", async () => {
+    const api = filled(3);
+    const failures = [
+      refusal(429, "rate_limited", { "Retry-After": "0" }),
+      refusal(503, "unavailable", { "Retry-After": "Sun, 01 Mar 2026 12:00:00 GMT" }),
+      new Response("half", { headers: { "X-Checkpoint": "x" } }),
+    ];
+    api.before = () => failures.shift();
+    const { pull, rows } = place();
+    expect((await pull(api.url)).status).toBe(0);
+    expect(rows()).toEqual(api.rows());
+  });
+
+  test("begins anew after a restore", async () => {
+    const api = filled(3);
+    const { pull, rows } = place();
+    await pull(api.url);
+    api.restore("ord_1");
+    expect(await pull(api.url)).toEqual({
+      status: 0,
+      stdout: "orders: 2 rows saved\n",
+      stderr: "orders: the server does not know the checkpoint, so all rows are read anew\n",
+    });
+    expect(rows()).toEqual(api.rows());
+  });
+
+  test("follows no redirect, and sends the key over http to this machine only", async () => {
+    const [api, other] = [filled(1), new FakeApi()];
+    api.before = () => Response.redirect(`${other.url}/api/v1/orders`, 302);
+    const { pull } = place();
+    expect(await pull(api.url)).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: "puller: The answer is HTTP 302 and not from sds. Is the address right?\n",
+    });
+    expect(other.requests).toEqual([]);
+    expect((await pull("http://sds.example.com")).stderr).toStartWith("puller: --url must be https");
+  });
+});

@@ -1,0 +1,125 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { verify } from "../../src/client/verify.ts";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { temporaryFolder } from "../support/app.ts";
+import { clientProject, type RunningProgram, startIn } from "../support/client-project.ts";
+import { Program } from "../support/program.ts";
+import { Receiver } from "../support/receiver.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const PYTHON = join(import.meta.dir, "../../src/docs/python");
+
+/** A served shop that sends its events to an address. */
+async function sendingShop(url: string): Promise<{ program: Program; secret: string }> {
+  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
+  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  await program.json(["webhook", "set", "--url", url, "--all-topics"]);
+  const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
+  await program.serve();
+  return { program, secret };
+}
+
+/** Waits until a delivery ended, one way or the other. */
+async function statusOf(program: Program, id: string): Promise<string> {
+  for (;;) {
+    const { status, lastStatusCode } = await program.json(["delivery", "show", id]);
+    if (lastStatusCode !== null) return `${status} ${lastStatusCode}`;
+    await Bun.sleep(50);
+  }
+}
+
+test("verify accepts what is really sent, of every topic, with both signatures", async () => {
+  const receiver = new Receiver();
+  const { program, secret } = await sendingShop(receiver.url);
+  for (const topic of TOPIC_NAMES) await program.json(["webhook", "test", "--topic", topic]);
+  const received = await receiver.gets(TOPIC_NAMES.length);
+  for (const { body, headers, json } of received)
+    for (const signature of ["standard", "service"] as const) {
+      expect(await verify(secret, body, headers, { signature })).toEqual({ event: json as never, isTest: true });
+      expect(await verify(`${secret.slice(0, -4)}AAA=`, body, headers, { signature })).toEqual({
+        refused: "wrong_signature",
+      });
+    }
+  expect(received.map(({ topic }) => topic).toSorted()).toEqual(TOPIC_NAMES.toSorted());
+});
+
+/** Starts a receiver and a shop that sends to it. The receiver gets the secret before it starts, so it starts twice. */
+async function receiving(start: (secret: string, port: string) => RunningProgram, printed: RegExp) {
+  const free = new Receiver();
+  const { program, secret } = await sendingShop(free.url);
+  const receiver = start(secret, "0");
+  const [, port = ""] = await receiver.prints(printed);
+  const url = `http://127.0.0.1:${port}/`;
+  await program.json(["webhook", "set", "--url", url, "--all-topics"]);
+  return { program, secret, receiver, url };
+}
+
+test("receiver.mjs of the package's README keeps what is genuine, once, and answers 401 to the rest", async () => {
+  const folder = await clientProject();
+  const { program, receiver, url } = await receiving(
+    (secret, port) => startIn(folder, ["node", "receiver.mjs"], { WEBHOOK_SECRET: secret, PORT: port }),
+    /listening on port (\d+)/,
+  );
+  const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
+  await receiver.prints(/declined: insufficient_funds 1990/);
+  expect(await statusOf(program, id)).toBe("delivered 204");
+  expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+  await receiver.prints(/refused: no_signature/);
+});
+
+describe.skipIf(Bun.which("python3") === null)("receiver.py", () => {
+  async function python() {
+    const folder = temporaryFolder();
+    const database = join(folder, "events.db");
+    const started = await receiving((secret, port) => {
+      const file = join(folder, "secret.txt");
+      writeFileSync(file, `${secret}\n`);
+      const command = ["python3", join(PYTHON, "receiver.py"), "--port", port, "--database", database];
+      return startIn(folder, command, { SDS_WEBHOOK_SECRET_FILE: file });
+    }, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
+    const events = () => {
+      const db = new Database(database, { readonly: true });
+      try {
+        return db.query<{ id: string; topic: string; data: string }, []>("SELECT id, topic, data FROM event").all();
+      } finally {
+        db.close();
+      }
+    };
+    return { ...started, events };
+  }
+
+  test("keeps what is genuine, once, however often it is sent", async () => {
+    const { program, receiver, events } = await python();
+    const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
+    await receiver.prints(/^test: order.failed whd_/m);
+    expect(await statusOf(program, id)).toBe("delivered 204");
+    await program.json(["delivery", "retry", id]);
+    const { id: second } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.charged"]);
+    expect(await statusOf(program, second)).toBe("delivered 204");
+    expect(events()).toMatchObject([
+      { id, topic: "order.failed", data: expect.stringContaining('"reason": "insufficient_funds"') },
+      { id: second, topic: "order.charged" },
+    ]);
+  });
+
+  test("refuses what is not, and goes on", async () => {
+    const { receiver, url, events } = await python();
+    const post = async (body: string, headers: Record<string, string> = {}) =>
+      (await fetch(url, { method: "POST", body, headers })).status;
+    const forged = { "webhook-id": "whd_a", "webhook-timestamp": "1", "webhook-signature": `v1,${"A".repeat(43)}=` };
+    expect([
+      await post("{}"),
+      await post("{}", forged),
+      await post("{}", { ...forged, "webhook-timestamp": "é", "webhook-signature": "é" }),
+      await post(" ".repeat(1_048_577), forged),
+      (await fetch(url)).status,
+    ]).toEqual([401, 401, 401, 413, 501]);
+    await receiver.prints(/refused: a header of the signature is missing\nrefused: the signature is wrong/);
+    expect(events()).toEqual([]);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { $ } from "bun";
+import { version } from "../../package.json";
+import { apiShop } from "../support/api-shop.ts";
+import { clientProject, EXAMPLES, runIn, startIn } from "../support/client-project.ts";
+import { customer, order } from "../support/records.ts";
+
+// Starting programs takes time on a busy machine.
+setDefaultTimeout(60_000);
+
+const TOP = join(import.meta.dir, "../..");
+
+test("the package has modules, types and nothing that it depends on, and its examples have the right types", async () => {
+  const folder = await clientProject();
+  const installed = join(folder, "node_modules/sds-client");
+  expect(JSON.parse(readFileSync(join(installed, "package.json"), "utf8"))).toMatchObject({
+    name: "sds-client",
+    version,
+    type: "module",
+  });
+  expect(readFileSync(join(installed, "package.json"), "utf8")).not.toMatch(/dependencies/i);
+  const files = readdirSync(installed).sort();
+  for (const file of ["LICENSE", "README.md", "index.js", "index.d.ts", "file-store.js", "file-store.d.ts"])
+    expect(files).toContain(file);
+  const foreign = files
+    .filter((file) => /\.[jt]s$/.test(file))
+    .flatMap((file) => [...readFileSync(join(installed, file), "utf8").matchAll(/ from "([^"]+)"/g)])
+    .map(([, from = ""]) => from)
+    .filter((from) => !/^\.\/[\w-]+\.js$/.test(from));
+  expect(new Set(foreign)).toEqual(new Set(["node:fs/promises"]));
+  const flags =
+    "--ignoreConfig --noEmit --strict --allowJs --checkJs --module NodeNext --lib ES2023,DOM --target ES2022".split(
+      " ",
+    );
+  const types = ["--typeRoots", join(TOP, "node_modules/@types"), "--types", "node"];
+  const { stdout } = await $`bunx tsc ${flags} ${types} ${[...EXAMPLES.keys()].map((name) => join(folder, name))}`
+    .cwd(TOP)
+    .nothrow()
+    .quiet();
+  expect(stdout.toString()).toBe("");
+});
+
+describe("the examples in the package's README, under Node, against the program:", () => {
+  test("read.mjs and errors.mjs", async () => {
+    const { server, key } = await apiShop(3);
+    const folder = await clientProject();
+    const env = { SDS_URL: server.url, SDS_KEY: key };
+    const read = await runIn(folder, ["node", "read.mjs"], env);
+    expect({ ...read, stdout: read.stdout.replaceAll(/sub_[a-z2-7]{24}/g, "sub_…") }).toEqual({
+      status: 0,
+      stdout: `${"sub_… 2026-02-01T00:00:00.000Z\n".repeat(3)}null\n3 orders\n`,
+      stderr: "",
+    });
+    const { stdout, stderr, status } = await runIn(folder, ["node", "errors.mjs"], env);
+    expect({ stdout, stderr, status }).toEqual({
+      stdout: expect.stringMatching(/^401 unauthorized /),
+      stderr: "",
+      status: 0,
+    });
+  });
+
+  test("copy.mjs, own-store.mjs and changes.mjs, before and after changes, and after serve was killed", async () => {
+    const shop = await apiShop(3);
+    const folder = await clientProject();
+    const run = (name: string, more: Record<string, string> = {}) =>
+      runIn(folder, ["node", name], { SDS_URL: shop.server.url, SDS_KEY: shop.key, ...more });
+    expect((await run("copy.mjs")).stdout).toBe("new: 3, in all: 3\n");
+    expect((await run("copy.mjs")).stdout).toBe("new: 0, in all: 3\n");
+    expect((await run("own-store.mjs")).stdout).toBe("3 subscriptions\n");
+    const first = await run("changes.mjs");
+    const [, checkpoint = ""] = /keep this checkpoint: (\S+)/.exec(first.stderr) ?? [];
+    await shop.load([order(1, 2), customer(2, { email: "ada@example.com" })]);
+    await shop.server.stop("SIGKILL");
+    shop.server = await shop.program.serve(["serve", "--port", "0"]);
+    expect((await run("copy.mjs")).stdout).toBe("new: 1, in all: 4\n");
+    const later = await run("changes.mjs", { CHECKPOINT: checkpoint });
+    expect(later.stdout).toMatch(/^cus_[a-z2-7]{24} ada@example.com\n$/);
+  });
+
+  test("follow.mjs goes on until it is stopped, also while serve is away", async () => {
+    const shop = await apiShop(1);
+    const folder = await clientProject();
+    const following = startIn(folder, ["node", "follow.mjs"], { SDS_URL: shop.server.url, SDS_KEY: shop.key });
+    await following.prints(/new: 1, in all: 1/);
+    const { port } = new URL(shop.server.url);
+    await shop.server.stop("SIGKILL");
+    await shop.load([customer(2)]);
+    shop.server = await shop.program.serve(["serve", "--port", port]);
+    await following.prints(/new: 1, in all: 2/);
+    expect(await following.stop()).toBe(0);
+  });
+});
