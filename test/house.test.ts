@@ -10,7 +10,6 @@ const SRC = join(import.meta.dir, "../src");
  */
 const FLOORS: Record<string, number> = {
   client: 0,
-  docs: 0,
   lib: 0,
   docs: 0,
   domain: 1,
