@@ -52,7 +52,7 @@ test("a body that is not JSON has no id", async () => {
 });
 
 test("only genuine webhooks are forwarded, with their headers, and the answer comes back", async () => {
-  const target = new Receiver();
+  const target = new Receiver(0, "test");
   target.answer = () => new Response("taken", { status: 202 });
   const { post } = started(target.url);
   const standard = { "webhook-id": "whd_a", "webhook-timestamp": "1700000000", "webhook-signature": "v1,a v1,b" };

@@ -36,8 +36,10 @@ export function renderHome(): string {
         </>
       ))}
       <p>
-        For your tools: <a href="/openapi.json">the OpenAPI document</a>. In the terminal, <code>sds docs</code> has the
-        same pages.
+        For your tools: <a href="/openapi.json">the OpenAPI document</a>, programs in Python that{" "}
+        <a href="/docs/puller.py">keep a copy</a> and <a href="/docs/receiver.py">receive webhooks</a>, and{" "}
+        <a href="/docs/airbyte.yaml">a source for Airbyte</a>. In the terminal, <code>sds docs</code> has the same
+        pages.
       </p>
     </>
   );
