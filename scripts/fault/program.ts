@@ -15,8 +15,8 @@ export interface Server {
 export interface CompiledProgram {
   /** Runs a command. @throws Error for an exit status other than 0 */
   run(args: string[], stdin?: string): Promise<string>;
-  /** Starts `serve`. @param before a command that starts it, such as a tracer */
-  serve(before?: string[]): Promise<Server>;
+  /** Starts `serve`. @param before a command that starts it, such as a tracer. @param port 0 for any */
+  serve(before?: string[], port?: number): Promise<Server>;
 }
 
 export function compiledProgram(data: string, env: Record<string, string>): CompiledProgram {
@@ -34,8 +34,8 @@ export function compiledProgram(data: string, env: Record<string, string>): Comp
       return stdout;
     },
 
-    async serve(before = []) {
-      const child = Bun.spawn([...before, BINARY, "serve", "--port", "0"], {
+    async serve(before = [], port = 0) {
+      const child = Bun.spawn([...before, BINARY, "serve", "--port", String(port)], {
         env: fixed,
         stdin: "ignore",
         stdout: "ignore",
