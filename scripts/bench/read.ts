@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
 import { addBeside, besideReaders } from "./beside.ts";
+import { addCopies } from "./copies.ts";
 import {
   type Load,
   MemoryWatch,
@@ -199,6 +200,7 @@ await measurePages(shop);
 addBeside(table, await besideReaders(shops.SDS));
 await measureImport();
 await measureSizes();
+await addCopies(table, shop);
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
 const imported = `The import of the ${ROWS.toLocaleString("en")} contracts took ${shop.seconds.toFixed(0)} s: ${rate(shop.lines / shop.seconds)}.`;

@@ -63,14 +63,20 @@ export interface Load {
   key: string;
   /** A file with the path of a request on each line. */
   paths: string;
+  headers?: Record<string, string>;
 }
 
 /** @returns pages per second */
-export async function ask({ server, key, paths }: Load, seconds: number, connections = CONNECTIONS): Promise<number> {
+export async function ask(
+  { server, key, paths, headers = {} }: Load,
+  seconds: number,
+  connections = CONNECTIONS,
+): Promise<number> {
   const script = join(import.meta.dir, "load.lua");
-  const header = `Authorization: Bearer ${key}`;
+  const all = { Authorization: `Bearer ${key}`, ...headers };
+  const options = Object.entries(all).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const printed =
-    await $`${ON_LOAD_CORE} wrk -t1 -c${connections} -d${seconds}s -s ${script} -H ${header} ${server.url} -- ${paths}`
+    await $`${ON_LOAD_CORE} wrk -t1 -c${connections} -d${seconds}s -s ${script} ${options} ${server.url} -- ${paths}`
       .quiet()
       .text();
   const [, requests, failed, microseconds] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];

@@ -136,6 +136,23 @@ export function lastPage(shop: Shop, limit: number): string {
   return pathFile(shop, `last-${limit}`, limit, `ORDER BY started_at, id LIMIT 1 OFFSET ${limit}`, 1);
 }
 
+/** Makes a file of paths to single rows. */
+export function randomRows(shop: Shop): string {
+  const db = new Database(databaseOf(shop), { readonly: true });
+  const rows = db.query<{ id: string }, []>(`SELECT id FROM subscriptions ORDER BY id LIMIT ${CURSORS}`).all();
+  db.close();
+  return writePaths(
+    shop,
+    "rows",
+    rows.map(({ id }) => `/api/v1/subscriptions/${id}`),
+  );
+}
+
+/** Makes a file of the path to one page. */
+export function onePath(shop: Shop, name: string, path: string): string {
+  return writePaths(shop, name, [path]);
+}
+
 function pathFile(shop: Shop, name: string, limit: number, order: string, count: number): string {
   const db = new Database(databaseOf(shop), { readonly: true });
   const rows = db
