@@ -1,20 +1,25 @@
+import { SdsError } from "../../domain/error.ts";
 import { EPOCH_DATABASE } from "../copy/tables.ts";
 import { EPOCH_BYTES } from "../store.ts";
 import type { Database } from "./database.ts";
+import { readMeta } from "./migrate.ts";
 
 /**
- * The epoch of the database. A backup that is restored with pg_restore is another database for the server, with another
- * number, so it gets a new epoch. What restores a database in its place is not noticed (docs/scaling.md, "Backup").
+ * The epoch of the database. A backup that is restored with pg_restore is another database, on this server or another,
+ * so it gets a new epoch. What restores a database in its place is not noticed (docs/scaling.md, "Backup").
  */
 export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Uint8Array> {
   const made = random(EPOCH_BYTES).toHex();
   const epoch = await db.transaction(async (tx) => {
-    // Several nodes may start at once. The first one makes it, and the row is locked for all.
+    // Several nodes may start at once. The first one makes it.
     await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
+    // A statement that waited for a lock sees the other rows as they were before it.
+    await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const stored = await tx.get<{ epoch: string; madeIn: string | null; database: string }>(
       `SELECT value AS epoch, (SELECT value FROM meta WHERE name = $1::text) AS "madeIn",
-         (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database
-       FROM meta WHERE name = 'epoch' FOR UPDATE`,
+         (SELECT system_identifier::text FROM pg_control_system()) || ' ' ||
+           (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database
+       FROM meta WHERE name = 'epoch'`,
       [EPOCH_DATABASE],
     );
     const { epoch = made, madeIn = null, database = "" } = stored ?? {};
@@ -30,4 +35,10 @@ export async function openEpoch(db: Database, random: (bytes: number) => Uint8Ar
     return kept;
   });
   return Uint8Array.fromHex(epoch);
+}
+
+/** @throws SdsError `unavailable` if the database was put back since it was opened */
+export async function checkEpochStays(db: Database, epoch: Uint8Array): Promise<void> {
+  if ((await readMeta(db, "epoch")) === epoch.toHex()) return;
+  throw new SdsError("unavailable", "The database was restored from a backup: start this program again.");
 }

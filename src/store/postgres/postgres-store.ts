@@ -9,7 +9,7 @@ import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
-import { openEpoch } from "./epoch.ts";
+import { checkEpochStays, openEpoch } from "./epoch.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
 import { keyStore } from "./keys.ts";
@@ -137,6 +137,7 @@ function storeOf(
     epoch,
     async check() {
       await checkVersionStays(db);
+      await checkEpochStays(db, epoch);
       await db.run(
         `INSERT INTO meta (name, value) VALUES ('write_check', '0')
          ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
