@@ -113,6 +113,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
   const wrongKeys = createWrongKeyLog(clock, log);
   const authenticator = createApiKeyAuthenticator({ store: store.keys, now, clock, log, wrongKeys });
   const readApi = createReadApi({
+    clock,
     authenticator,
     keyLimits: createKeyLimits(config.rateLimit, clock),
     entityTags: createEntityTags(version, store.epoch),

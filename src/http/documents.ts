@@ -1,7 +1,7 @@
 import { CryptoHasher } from "bun";
-import { acceptedEncoding, type Encoding } from "../encoding.ts";
-import { hasTag } from "../entity-tags.ts";
-import { newRequestId } from "../respond.ts";
+import { acceptedEncoding, type Encoding } from "./encoding.ts";
+import { hasTag } from "./entity-tags.ts";
+import { newRequestId } from "./respond.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

@@ -3,6 +3,9 @@ import type { KeyOwner } from "../store/keys.ts";
 /** Answers whose headers are remembered. */
 const MAX_REMEMBERED = 4_096;
 
+/** Characters. A longer query is not remembered, and its answer is read again. */
+const LONGEST_LINK = 1_024;
+
 type Headers = Record<string, string>;
 
 /**
@@ -35,6 +38,9 @@ export function createEntityTags(version: string, epoch: Uint8Array): EntityTags
       return hasTag(request, tag) ? remembered.get(tag) : undefined;
     },
     remember(tag, headers) {
+      if ((headers["Link"]?.length ?? 0) > LONGEST_LINK) return;
+      // It becomes the newest.
+      remembered.delete(tag);
       remembered.set(tag, headers);
       if (remembered.size <= MAX_REMEMBERED) return;
       const [oldest = ""] = remembered.keys();

@@ -101,7 +101,7 @@ function readTime(text: string | undefined): number | undefined {
   if (text === undefined || time !== undefined) return time;
   throw new SdsError(
     "bad_parameter",
-    `updatedSince is ${shown(text)}: it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z`,
+    `the parameter updatedSince is ${shown(text)}: it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z`,
   );
 }
 
@@ -112,7 +112,10 @@ function readFilters(query: ReadonlyMap<string, string>, resource: Resource, dom
     if (text === undefined) continue;
     const read = readFilter(resource, name, text, domain);
     if (read === undefined)
-      throw new SdsError("bad_parameter", `${name} is ${shown(text)}: it must be ${RULES[name](resource)}`);
+      throw new SdsError(
+        "bad_parameter",
+        `the parameter ${name} is ${shown(text)}: it must be ${RULES[name](resource)}`,
+      );
     filter = { ...filter, ...read };
   }
   return filter;

@@ -2,7 +2,7 @@ import { requireAccess } from "../actions/access.ts";
 import type { ReaderQueue } from "../lib/reader-queue.ts";
 import type { KeyOwner } from "../store/keys.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
-import { encodeBody } from "./encoding.ts";
+import { compress, encodingFor, varyOf } from "./encoding.ts";
 import { type EntityTags, hasTag } from "./entity-tags.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
@@ -29,6 +29,8 @@ interface Read {
 }
 
 interface Dependencies {
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
   authenticator: ApiKeyAuthenticator;
   keyLimits: KeyLimits;
   entityTags: EntityTags;
@@ -45,9 +47,18 @@ export interface ReadApi {
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Promise<Response>;
 }
 
+/** A read that takes longer counts as long for others that wait. */
+const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
-export function createReadApi({ authenticator, keyLimits, entityTags, readers, largePages }: Dependencies): ReadApi {
+export function createReadApi({
+  clock,
+  authenticator,
+  keyLimits,
+  entityTags,
+  readers,
+  largePages,
+}: Dependencies): ReadApi {
   async function authenticate(request: Request, client: () => string): Promise<KeyOwner> {
     const owner = await authenticator.authenticate(request.headers.get("authorization"), client);
     requireAccess(owner, "API access");
@@ -55,18 +66,25 @@ export function createReadApi({ authenticator, keyLimits, entityTags, readers, l
   }
 
   /** Sends content, compressed if the client accepts that. */
-  function send(request: Request, shopId: number, content: Content, limits: Headers, isLate: boolean): Response {
-    const tag = entityTags.tagOf({ shopId, changeCount: content.changeCount }, request.url);
-    const { bytes, headers: encoding } = encodeBody(request, content.body);
-    const own = { ...CACHE_CONTROL, ETag: tag, Vary: encoding["Vary"] ?? "", ...content.headers };
+  async function send(
+    request: Request,
+    shopId: number,
+    content: Content,
+    limits: Headers,
+    isLate: boolean,
+  ): Promise<Response> {
+    const { body, changeCount } = content;
+    const tag = entityTags.tagOf({ shopId, changeCount }, request.url);
+    const own = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...content.headers };
     entityTags.remember(tag, own);
     if (hasTag(request, tag)) return respond(304, null, { ...own, ...limits });
-    const headers = { ...own, ...encoding, ...limits };
-    if (isLarge(bytes)) {
-      readers.noteLong();
-      return largePages.respond(request, shopId, bytes, headers);
-    }
-    return respond(200, isLate ? streamOf(bytes) : bytes, headers);
+    const encoding = encodingFor(request, body);
+    const compressed = encoding === undefined ? body : compress(body, encoding);
+    const isLater = isLate || compressed instanceof Promise;
+    const bytes = await compressed;
+    const headers = { ...own, ...(encoding !== undefined && { "Content-Encoding": encoding }), ...limits };
+    if (isLarge(bytes)) return largePages.respond(request, shopId, bytes, headers);
+    return respond(200, isLater ? streamOf(bytes) : bytes, headers);
   }
 
   return {
@@ -83,7 +101,10 @@ export function createReadApi({ authenticator, keyLimits, entityTags, readers, l
         // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
         owner = await authenticate(request, client);
       }
+      const began = clock();
       const content = await read(owner);
+      // Large rows, and rows that a filter does not let through, take long in a file engine.
+      if (isLarge(content.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
       return send(request, owner.shopId, content, limits, turn !== undefined || isLater);
     },
   };

@@ -30,7 +30,7 @@ export interface Route {
 const PLACEHOLDERS = {
   id: { encoded: "\\w+", decoded: /^\w+$/ },
   /** An internal id or a gid. */
-  row: { encoded: "(?:\\w|%[0-9A-Fa-f]{2})+", decoded: /^[\w:/]+$/ },
+  row: { encoded: "(?:[\\w:]|%[0-9A-Fa-f]{2})+", decoded: /^[\w:/]+$/ },
 };
 
 /** Whether decoded parts of a path are what their placeholders stand for. */

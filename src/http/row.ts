@@ -20,7 +20,7 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
         async read({ shopId }) {
           const row = await pages.find(shopId, resource, named);
           if (row === undefined) throw refusals.noRow(resource);
-          return { body: Uint8Array.from(Buffer.from(row.json)), changeCount: row.changeCount, headers: {} };
+          return { body: new TextEncoder().encode(row.json), changeCount: row.changeCount, headers: {} };
         },
       };
     });

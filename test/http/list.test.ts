@@ -79,6 +79,7 @@ test("a request that waits for its turn while the removal of its shop begins get
     noteLong: () => undefined,
   };
   const readApi = createReadApi({
+    clock: clock.monotonic,
     authenticator,
     keyLimits: createKeyLimits(null, clock.monotonic),
     entityTags: createEntityTags("1.0.0", app.store.epoch),

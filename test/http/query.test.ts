@@ -75,20 +75,28 @@ describe("a parameter", () => {
     [
       "orders",
       "status=paid",
-      'Status is "paid": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
+      'The parameter status is "paid": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
     ],
-    ["orders", "status=", 'Status is "": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.'],
-    ["orders", "contractId=cus_a", 'ContractId is "cus_a": it must be the id or the gid of a subscription.'],
+    [
+      "orders",
+      "status=",
+      'The parameter status is "": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
+    ],
+    [
+      "orders",
+      "contractId=cus_a",
+      'The parameter contractId is "cus_a": it must be the id or the gid of a subscription.',
+    ],
     [
       "orders",
       `customerId=${gid.contract(1)}`,
-      `CustomerId is "${gid.contract(1)}": it must be the id or the gid of a customer.`,
+      `The parameter customerId is "${gid.contract(1)}": it must be the id or the gid of a customer.`,
     ],
-    ["customers", "shopifyId=7", 'ShopifyId is "7": it must be an id or a gid of customers.'],
+    ["customers", "shopifyId=7", 'The parameter shopifyId is "7": it must be an id or a gid of customers.'],
     [
       "customers",
       "updatedSince=yesterday",
-      'UpdatedSince is "yesterday": it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z.',
+      'The parameter updatedSince is "yesterday": it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z.',
     ],
     [
       "customers",
@@ -135,7 +143,7 @@ describe("one row", () => {
     const { get, all } = await filledShop();
     const row = (await all(resource)).find((each) => each["id"] === id);
     const expected = success(200, row, { "cache-control": "private, no-cache", vary: "Authorization" });
-    for (const name of [id, encodeURIComponent(shopifyId)])
+    for (const name of [id, encodeURIComponent(shopifyId), shopifyId.replaceAll("/", "%2F")])
       expect([name, await answerOf(await get(`/api/v1/${resource}/${name}`))]).toEqual([name, expected]);
   });
 

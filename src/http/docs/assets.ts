@@ -1,6 +1,6 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
+import { createDocument, type Document } from "../documents.ts";
 import style from "./docs.css" with { type: "text" };
-import { createDocument, type Document } from "./documents.ts";
 
 /** Where the style of all pages is. */
 export const STYLE_PATH = "/docs/docs.css";

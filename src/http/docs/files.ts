@@ -1,8 +1,8 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import puller from "../../docs/python/puller.py" with { type: "text" };
 import receiver from "../../docs/python/receiver.py" with { type: "text" };
+import { createDocument, respondDocument } from "../documents.ts";
 import type { Route, RouteHandler } from "../route.ts";
-import { createDocument, respondDocument } from "./documents.ts";
 
 /** Python as plain text, so that a browser shows it. */
 const TEXT = "text/plain; charset=utf-8";

@@ -1,6 +1,6 @@
+import { createDocument, type Document, respondDocument } from "../documents.ts";
 import { queryOf, type Route, type RouteHandler } from "../route.ts";
 import { STYLE_PATH, styleAddress, styleDocument } from "./assets.ts";
-import { createDocument, type Document, respondDocument } from "./documents.ts";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES } from "./site.ts";

@@ -1,7 +1,4 @@
-import { CryptoHasher } from "bun";
-import { encodeBody } from "../encoding.ts";
-import { hasTag } from "../entity-tags.ts";
-import { respond } from "../respond.ts";
+import { createDocument, type Document, respondDocument } from "../documents.ts";
 import type { RouteHandler } from "../route.ts";
 import { openApiDocument } from "./document.ts";
 
@@ -13,21 +10,12 @@ const MAX_AGE_SECONDS = 300;
  * @param serverUrl where the API is, once the program listens
  */
 export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
-  let made: { bytes: Uint8Array<ArrayBuffer>; etag: string } | undefined;
+  let made: Document | undefined;
   return (request) => {
-    made ??= makeDocument(serverUrl());
-    const own = {
+    made ??= createDocument(JSON.stringify(openApiDocument(serverUrl())));
+    return respondDocument(request, made, {
+      "Content-Type": "application/json",
       "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}`,
-      ETag: made.etag,
-      Vary: "Accept-Encoding",
-    };
-    if (hasTag(request, made.etag)) return respond(304, null, own);
-    const { bytes, headers: encoding } = encodeBody(request, made.bytes);
-    return respond(200, bytes, { ...encoding, ...own });
+    });
   };
-}
-
-function makeDocument(serverUrl: string): { bytes: Uint8Array<ArrayBuffer>; etag: string } {
-  const bytes = new TextEncoder().encode(JSON.stringify(openApiDocument(serverUrl)));
-  return { bytes, etag: `W/"${new CryptoHasher("sha256").update(bytes).digest("hex").slice(0, 24)}"` };
 }
