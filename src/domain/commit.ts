@@ -53,16 +53,19 @@ export type CommitResult =
 
 export type ResourceCounts = Record<Resource, number>;
 
-/** Changes are counted for each minute, so that readers can ask for those since a time. */
-export const MINUTE_MS = 60_000;
+/**
+ * Changes are counted for each span of this length, so that readers can ask for those since a time. A commit can become
+ * visible, and the clock of a node be late, by as much (`changeBefore`).
+ */
+export const SPAN_MS = 30_000;
 
 /** What a commit has to know of a shop beside its rows. */
 export interface ShopState extends EventTargets {
   /** How many times a row of the shop was written; each row keeps the number of its own last write. */
   changeCount: number;
-  /** The last minute for which `change_minutes` has a number, in minutes since 1970; 0 for none. */
-  changeMinute: number;
-  /** The change count after the last commit that noted its minute. */
+  /** The last span for which `change_spans` has a number, counted since 1970; 0 for none. */
+  changeSpan: number;
+  /** The change count after the last commit that noted its span. */
   notedCount: number;
   counts: ResourceCounts;
 }
@@ -79,10 +82,10 @@ export interface ShopChanges {
   rows: { row: Row; changeNumber: number }[];
   /** The shop's new totals. */
   changeCount: number;
-  changeMinute: number;
+  changeSpan: number;
   counts: ResourceCounts;
-  /** How many changes there were before the minute, if it is a new one; else null. */
-  beforeMinute: number | null;
+  /** How many changes there were before the span, if it is a new one; else null. */
+  beforeSpan: number | null;
   deliveries: NewDelivery[];
   /** Items that leave the inbox. */
   inboxNumbers: number[];
@@ -214,23 +217,23 @@ class ShopDraft {
   }
 
   changes(): ShopChanges {
-    const { counts, changeCount, changeMinute, notedCount } = this.state;
+    const { counts, changeCount, changeSpan, notedCount } = this.state;
     const newCounts = { ...counts };
     const redactedRewards = new Map(this.rewards.map((row, index) => [row, this.redactedReward(row, index)]));
     const rows = this.snapshot.changedRows().map(({ row, isNew }, index) => {
       if (isNew && row.kind !== "occurrence") newCounts[RESOURCE_OF[row.kind]] += 1;
       return { row: isReward(row) ? (redactedRewards.get(row) ?? row) : row, changeNumber: changeCount + index + 1 };
     });
-    // A clock that was set back does not make a minute earlier than one that is noted.
-    const minute = Math.floor(this.now / MINUTE_MS);
-    const isNewMinute = rows.length > 0 && minute > changeMinute;
+    // A clock that was set back does not make a span earlier than one that is noted.
+    const span = Math.floor(this.now / SPAN_MS);
+    const isNewSpan = rows.length > 0 && span > changeSpan;
     return {
       shop: this.shop,
       rows,
       changeCount: changeCount + rows.length,
-      changeMinute: isNewMinute ? minute : changeMinute,
-      // What changed before minutes were noted belongs to the first one.
-      beforeMinute: isNewMinute ? (changeMinute === 0 ? 0 : notedCount) : null,
+      changeSpan: isNewSpan ? span : changeSpan,
+      // What changed before spans were noted belongs to the first one.
+      beforeSpan: isNewSpan ? (changeSpan === 0 ? 0 : notedCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
       inboxNumbers: [...this.inboxNumbers],

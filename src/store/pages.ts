@@ -66,7 +66,8 @@ export interface PageStore {
   /** The newest row of that name. undefined if the shop has none */
   find(shopId: number, resource: Resource, name: NamedRow): Promise<StoredRow | undefined>;
   /**
-   * The number of the last change before a time; an earlier one where the time is within a minute, never a later one.
+   * The number of a change before a time, at most a minute before it, and never after it: everything that a reader
+   * could not see at that time comes later.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Promise<number>;

@@ -1,6 +1,12 @@
+import { SPAN_MS } from "../domain/commit.ts";
 import type { Position } from "../domain/cursor.ts";
 import type { RowFilter } from "../domain/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES } from "./pages.ts";
+
+/** The first span of changes that a reader may have missed who has read everything at a time, epoch milliseconds. */
+export function firstSpan(at: number): number {
+  return Math.floor(at / SPAN_MS) - 1;
+}
 
 /** Rows that are looked at for one page. They take some milliseconds, in which a file engine does nothing else. */
 export const SCANNED_ROWS = 20_000;
@@ -51,7 +57,7 @@ export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPag
   const texts: string[] = [];
   let bytes = 0;
   let last: Position | null = null;
-  const page = (end: Position | null) => ({ rows: Uint8Array.from(Buffer.from(texts.join(","))), last, end });
+  const page = (end: Position | null) => ({ rows: new TextEncoder().encode(texts.join(",")), last, end });
   for (const { at, id, json } of scanned) {
     if (json === null) return page({ at, id });
     bytes += Buffer.byteLength(json) + 1;

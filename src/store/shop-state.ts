@@ -15,7 +15,7 @@ export interface StoredState {
   /** An engine without booleans has 0 and 1. */
   isConnected: number | boolean;
   changeCount: number;
-  changeMinute: number;
+  changeSpan: number;
   notedCount: number;
   customers: number;
   subscriptions: number;
@@ -23,7 +23,7 @@ export interface StoredState {
 }
 
 export function stateOf(stored: StoredState): ShopState {
-  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, changeMinute, notedCount } = stored;
+  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, changeSpan, notedCount } = stored;
   const { customers, subscriptions, orders } = stored;
   return {
     plan,
@@ -33,7 +33,7 @@ export function stateOf(stored: StoredState): ShopState {
     triggers: JSON.parse(triggers) as TriggerHandle[],
     isConnected: Boolean(isConnected),
     changeCount,
-    changeMinute,
+    changeSpan,
     notedCount,
     counts: { customers, subscriptions, orders },
   };

@@ -14,7 +14,10 @@ import { customer, gid, order, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
 import { addShop, allRows, commit, parsePage, removeShop } from "./fixtures.ts";
 
-const MINUTE_MS = 60_000;
+/** The length of a span of changes. */
+const SPAN_MS = 30_000;
+/** Between two steps of a property. */
+const STEP_MS = 9_000;
 
 type Row = Record<string, unknown>;
 
@@ -125,17 +128,20 @@ for (const engine of engines()) {
       ]);
     });
 
-    test("since a time begin with its minute, whatever the clock did", async () => {
+    test("since a time begin up to a minute before it, and never after it, whatever the clock did", async () => {
       const { store } = await engine.open();
       const shop = await addShop(store);
-      const before = (minutes: number) => store.pages.changeBefore(shop.id, START + minutes * MINUTE_MS);
+      const before = (spans: number) => store.pages.changeBefore(shop.id, START + spans * SPAN_MS);
       expect(await before(0)).toBe(0);
       await commit(store, shop, [customer(1)], START);
-      await commit(store, shop, [customer(2)], START + 2 * MINUTE_MS);
+      await commit(store, shop, [customer(2)], START + 2 * SPAN_MS);
       // The clock was set back.
-      await commit(store, shop, [customer(3)], START + MINUTE_MS);
-      await commit(store, shop, [customer(4)], START + 4 * MINUTE_MS + 1);
-      expect(await Promise.all([-5, 0, 1, 2, 3, 4, 5].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
+      await commit(store, shop, [customer(3)], START + SPAN_MS);
+      await commit(store, shop, [customer(4)], START + 4 * SPAN_MS + 1);
+      expect(await Promise.all([-4, 1, 2, 3, 4, 5, 6].map(before))).toEqual([0, 0, 1, 1, 3, 3, 4]);
+      // A commit that took its time before, and became visible after it was read.
+      await commit(store, shop, [customer(5)], START + 6 * SPAN_MS - 1);
+      expect(await before(6)).toBe(4);
     });
 
     test("go with their shop", async () => {
@@ -149,38 +155,46 @@ for (const engine of engines()) {
       expect([await numbers(), (await rows("changes")).length]).toEqual([0, 3]);
     });
 
-    test("keep a copy that equals the mirror, in any order of pages and writes, by two processes", async () => {
-      const step = fc.oneof(
-        { weight: 2, arbitrary: fc.array(mirrorRecord, { minLength: 1, maxLength: 5 }) },
-        {
-          weight: 3,
-          arbitrary: fc.record({ resource: fc.constantFrom(...RESOURCES), limit: fc.integer({ min: 1, max: 4 }) }),
-        },
-      );
+    test("keep a copy that equals the mirror, in any order of pages, writes and restarts, by two processes", async () => {
+      const page = fc.record({ resource: fc.constantFrom(...RESOURCES), limit: fc.integer({ min: 1, max: 4 }) });
+      const step = fc.record({
+        isSecond: fc.boolean(),
+        action: fc.oneof(
+          { weight: 6, arbitrary: fc.array(mirrorRecord, { minLength: 1, maxLength: 5 }) },
+          { weight: 9, arbitrary: page },
+          { weight: 1, arbitrary: fc.constant("restart" as const) },
+        ),
+      });
+      async function keepCopies(steps: (typeof step extends fc.Arbitrary<infer S> ? S : never)[]): Promise<void> {
+        const { store, reopen } = await engine.open();
+        const stores = [store, await reopen()];
+        const shop = await addShop(store);
+        const copies = new Map(RESOURCES.map((resource) => [resource, new Copy(shop, resource)]));
+        const counts: { at: number; before: number }[] = [];
+        for (const [index, { isSecond, action }] of steps.entries()) {
+          const at = START + index * STEP_MS;
+          const used = stores[isSecond ? 1 : 0] as Store;
+          if (action === "restart") stores[isSecond ? 1 : 0] = await reopen();
+          else if (!Array.isArray(action)) await copies.get(action.resource)?.step(used, action.limit);
+          else {
+            counts.push({ at, before: (await used.pages.changes(shop.id, "orders", {}, 1, 0)).changeCount });
+            await used.mirror.applyRecords([{ shop, records: action as MirrorRecord[] }], at);
+          }
+        }
+        for (const [resource, copy] of copies) {
+          while (!(await copy.step(store, 3)));
+          const mirrored = await allRows(store, shop, resource);
+          expect(copy.rows).toEqual(new Map(mirrored.map((row) => [String(row["id"]), row])));
+        }
+        // A time is never late, and at most a minute early.
+        for (const { at, before } of counts) {
+          const found = await store.pages.changeBefore(shop.id, at);
+          const earliest = counts.find((each) => each.at >= at - 2 * SPAN_MS)?.before ?? 0;
+          expect([found <= before, found >= earliest]).toEqual([true, true]);
+        }
+      }
       await fc.assert(
-        fc
-          .asyncProperty(
-            fc.array(step, { minLength: 1, maxLength: 25 }),
-            fc.array(fc.boolean(), { minLength: 25, maxLength: 25 }),
-            async (steps, processes) => {
-              const { store, reopen } = await engine.open();
-              const stores = [store, await reopen()] as const;
-              const shop = await addShop(store);
-              const copies = new Map(RESOURCES.map((resource) => [resource, new Copy(shop, resource)]));
-              for (const [index, each] of steps.entries()) {
-                const used = processes[index] === true ? stores[1] : stores[0];
-                if (Array.isArray(each))
-                  await used.mirror.applyRecords([{ shop, records: each as MirrorRecord[] }], START);
-                else await copies.get(each.resource)?.step(used, each.limit);
-              }
-              for (const [resource, copy] of copies) {
-                while (!(await copy.step(store, 3)));
-                const mirrored = await allRows(store, shop, resource);
-                expect(copy.rows).toEqual(new Map(mirrored.map((row) => [String(row["id"]), row])));
-              }
-            },
-          )
-          .afterEach(cleanUp),
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), keepCopies).afterEach(cleanUp),
         { numRuns: engine.name === "sqlite" ? 30 : 12 },
       );
     });
@@ -278,6 +292,12 @@ for (const engine of engines()) {
       const rest = await store.pages.changes(shop.id, "subscriptions", filter, 250, page.reached);
       expect([...contracts(parsePage(page.rows)), ...contracts(parsePage(rest.rows))]).toEqual([...rare]);
     }, 60_000);
+  });
+
+  test(`${engine.name}: a shop that was changed by earlier programs only has all its changes since any time`, async () => {
+    const { store } = await engine.open();
+    const shop = await addShop(store);
+    expect(await store.pages.changeBefore(shop.id, START)).toBe(0);
   });
 
   test(`${engine.name}: the epoch stays with the database`, async () => {

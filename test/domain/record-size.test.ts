@@ -37,7 +37,7 @@ function storedBytes(record: ReturnType<typeof subscription>): number {
     triggers: [],
     isConnected: false,
     changeCount: 0,
-    changeMinute: 0,
+    changeSpan: 0,
     notedCount: 0,
     counts: { customers: 0, subscriptions: 0, orders: 0 },
   };

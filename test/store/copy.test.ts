@@ -76,7 +76,7 @@ function listed(engine: "sqlite" | "postgres", types: Record<string, string>): s
     const { stored, written, filled } = placeIn(engine, table);
     return [
       ...written.map(({ column }) => `${stored} ${column} ${types[table.columns[column] ?? ""]}`),
-      ...filled.map(({ column, value }) => `${stored} ${column} ${value in table.columns ? types["number"] : "text"}`),
+      ...filled.map(({ column, value }) => `${stored} ${column} ${value.startsWith("'") ? "text" : types["number"]}`),
     ];
   });
   return [...new Set(columns)].sort();

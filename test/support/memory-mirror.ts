@@ -39,7 +39,7 @@ export class MemoryMirror {
     triggers: TRIGGER_HANDLES,
     isConnected: true,
     changeCount: 0,
-    changeMinute: 0,
+    changeSpan: 0,
     notedCount: 0,
     counts: { customers: 0, subscriptions: 0, orders: 0 },
   };

@@ -11,7 +11,7 @@ const TABLES = {
   admin_wrong_tokens: { order: ["network"], flags: [] },
   api_keys: { order: ["shop_id", "id"], flags: ["legacy"] },
   attempts: { order: ["shop_id", "delivery", "number"], flags: [] },
-  change_minutes: { order: ["shop_id", "minute"], flags: [] },
+  change_spans: { order: ["shop_id", "span"], flags: [] },
   changes: { order: ["shop_id", "resource", "number"], flags: [] },
   connections: { order: ["shop_id"], flags: [] },
   contract_reads: { order: ["shop_id", "contract"], flags: [] },

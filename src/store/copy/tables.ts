@@ -59,14 +59,14 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table(
     "shop_changes",
     "shop_id",
-    { number: "shop_id change_count change_minute customer_count subscription_count order_count" },
+    { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // As after a commit of this program.
-      postgres: { filled: { noted_count: "change_count" } },
+      // As after a commit of this program. Of a shop that was never changed by it, all changes count as not noted.
+      postgres: { filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" } },
     },
   ),
-  table("change_minutes", "shop_id minute", { number: "shop_id minute number" }),
+  table("change_spans", "shop_id span", { number: "shop_id span number" }),
   table("api_keys", "id", {
     number: "shop_id created_at last_used_at revoked_at",
     text: "id label fingerprint",

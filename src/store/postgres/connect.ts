@@ -17,7 +17,7 @@ export interface ConnectionOptions {
  * A node that was cut off, or stands still, in a transaction holds its locks for no longer than this, so that other
  * nodes still answer within a second. A transaction that is ended so is run again.
  */
-const MAX_IDLE_MS = 800;
+const MAX_IDLE_MS = 500;
 /** The server ends connections to a node that is gone after a minute, instead of two hours. */
 const KEEPALIVE = { tcp_keepalives_idle: "30", tcp_keepalives_interval: "10", tcp_keepalives_count: "3" };
 

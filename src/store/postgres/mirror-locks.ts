@@ -2,7 +2,7 @@ import type { ShopChanges } from "../../domain/commit.ts";
 import type { StoredState } from "../shop-state.ts";
 import { type Queries, together } from "./database.ts";
 
-type CountNames = "changeCount" | "changeMinute" | "notedCount" | "customers" | "subscriptions" | "orders";
+type CountNames = "changeCount" | "changeSpan" | "notedCount" | "customers" | "subscriptions" | "orders";
 type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
@@ -17,7 +17,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
   const [counts, settings] = await together([
     tx.all<Counts & { id: number }>(
       `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount",
-         change_minute::float8 AS "changeMinute", noted_count::float8 AS "notedCount",
+         change_span::float8 AS "changeSpan", noted_count::float8 AS "notedCount",
          customer_count::float8 AS customers, subscription_count::float8 AS subscriptions, order_count::float8 AS orders
        FROM shop_changes WHERE shop_id = ANY($1::bigint[]) ORDER BY shop_id FOR NO KEY UPDATE`,
       [ids],
@@ -48,11 +48,11 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   // The rows are there, because they are locked. They are found one by one this way, by their key.
   await tx.run(
     `INSERT INTO shop_changes
-       (shop_id, change_count, noted_count, change_minute, customer_count, subscription_count, order_count)
+       (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $2::bigint[], $6::bigint[], $3::bigint[], $4::bigint[],
        $5::bigint[])
      ON CONFLICT (shop_id) DO UPDATE SET change_count = excluded.change_count,
-       noted_count = excluded.noted_count, change_minute = excluded.change_minute,
+       noted_count = excluded.noted_count, change_span = excluded.change_span,
        customer_count = excluded.customer_count, subscription_count = excluded.subscription_count,
        order_count = excluded.order_count`,
     [
@@ -61,22 +61,22 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
       changes.map(({ counts }) => counts.customers),
       changes.map(({ counts }) => counts.subscriptions),
       changes.map(({ counts }) => counts.orders),
-      changes.map(({ changeMinute }) => changeMinute),
+      changes.map(({ changeSpan }) => changeSpan),
     ],
   );
 }
 
-/** Notes how many changes there were before each minute that is new. */
-export async function noteMinutes(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
-  const noted = changes.filter(({ beforeMinute }) => beforeMinute !== null);
+/** Notes how many changes there were before each span that is new. */
+export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
+  const noted = changes.filter(({ beforeSpan }) => beforeSpan !== null);
   if (noted.length === 0) return;
   await tx.run(
-    `INSERT INTO change_minutes (shop_id, minute, number)
+    `INSERT INTO change_spans (shop_id, span, number)
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])`,
     [
       noted.map(({ shop }) => shop.id),
-      noted.map(({ changeMinute }) => changeMinute),
-      noted.map(({ beforeMinute }) => beforeMinute),
+      noted.map(({ changeSpan }) => changeSpan),
+      noted.map(({ beforeSpan }) => beforeSpan),
     ],
   );
 }

@@ -20,7 +20,7 @@ import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts"
 import { insertDataRequests } from "./data-request-inserter.ts";
 import { type Database, type Queries, together } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
-import { lockShops, noteMinutes, writeCounts } from "./mirror-locks.ts";
+import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
 import { loadRows, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
@@ -186,7 +186,7 @@ async function write(tx: Queries, changes: readonly ShopChanges[], reads: Loaded
       tx,
       changes.filter((each) => each.rows.length > 0),
     ),
-    noteMinutes(tx, changes),
+    noteSpans(tx, changes),
     ...changes.flatMap(({ shop: { id }, ...change }) => [
       insertDeliveries(tx, id, change.deliveries, now),
       removeFromInbox(tx, id, change.inboxNumbers),

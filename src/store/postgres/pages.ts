@@ -1,9 +1,8 @@
-import { MINUTE_MS } from "../../domain/commit.ts";
 import type { Position } from "../../domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
 import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../pages.ts";
-import { changePageOf, pageOf, pathOf } from "../row-scan.ts";
+import { changePageOf, firstSpan, pageOf, pathOf } from "../row-scan.ts";
 import type { Database } from "./database.ts";
 import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
@@ -81,11 +80,11 @@ export function pageStore(db: Database): PageStore {
     async changeBefore(shopId, at) {
       const found = await db.get<{ number: number }>(
         `SELECT coalesce(
-           (SELECT number FROM change_minutes WHERE shop_id = $1::bigint AND minute >= $2::bigint
-            ORDER BY minute LIMIT 1),
+           (SELECT number FROM change_spans WHERE shop_id = $1::bigint AND span >= $2::bigint
+            ORDER BY span LIMIT 1),
            noted_count
          )::float8 AS number FROM shop_changes WHERE shop_id = $1::bigint`,
-        [shopId, Math.floor(at / MINUTE_MS)],
+        [shopId, firstSpan(at)],
       );
       return found?.number ?? 0;
     },

@@ -27,7 +27,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const insertDelivery = deliveryInserter(db);
   const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredState, [number]>(
-    `SELECT plan, url, topics, triggers, change_count AS changeCount, change_minute AS changeMinute,
+    `SELECT plan, url, topics, triggers, change_count AS changeCount, change_span AS changeSpan,
        change_count AS notedCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
        (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
@@ -36,10 +36,10 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
      WHERE shops.id = +? AND removal_started_at IS NULL`,
   );
   const setCounts = db.prepare(
-    `UPDATE shops SET change_count = ?, change_minute = ?, customer_count = ?, subscription_count = ?, order_count = ?
+    `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
      WHERE id = ?`,
   );
-  const noteMinute = db.prepare("INSERT INTO change_minutes (shop_id, minute, number) VALUES (?, ?, ?)");
+  const noteSpan = db.prepare("INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)");
   const intakeParts = db.prepare<{ number: number; records: string }, [number, number, number]>(
     "SELECT number, records FROM intake_parts WHERE shop_id = +? AND body = +? ORDER BY number LIMIT +?",
   );
@@ -62,13 +62,13 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   }
 
   function write(
-    { shop, rows: changedRows, changeCount, changeMinute, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
+    { shop, rows: changedRows, changeCount, changeSpan, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
     if (changedRows.length > 0)
-      setCounts.run(changeCount, changeMinute, counts.customers, counts.subscriptions, counts.orders, shop.id);
-    if (more.beforeMinute !== null) noteMinute.run(shop.id, changeMinute, more.beforeMinute);
+      setCounts.run(changeCount, changeSpan, counts.customers, counts.subscriptions, counts.orders, shop.id);
+    if (more.beforeSpan !== null) noteSpan.run(shop.id, changeSpan, more.beforeSpan);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);

@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { MINUTE_MS } from "../../domain/commit.ts";
 import type { Position } from "../../domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
 import { MAX_PAGE_BYTES, type PageStore } from "../pages.ts";
-import { changePageOf, pageOf, pathOf, wantedTexts } from "../row-scan.ts";
+import { changePageOf, firstSpan, pageOf, pathOf, wantedTexts } from "../row-scan.ts";
 import { rowScans } from "./row-scans.ts";
 
 interface Joined {
@@ -73,10 +72,10 @@ export function pageStore(db: Database): PageStore {
   const own = perResource((resource) => ownRows(db, resource));
   const scans = rowScans(db);
   const changeCount = db.prepare<{ changeCount: number }, [number]>(CHANGE_COUNT);
-  const beforeMinute = db.prepare<{ number: number }, [number, number]>(
+  const beforeSpan = db.prepare<{ number: number }, [number, number]>(
     `SELECT coalesce(
-       (SELECT number FROM change_minutes WHERE shop_id = +?1 AND minute >= ?2 ORDER BY minute LIMIT 1),
-       iif(change_minute = 0, 0, change_count)
+       (SELECT number FROM change_spans WHERE shop_id = +?1 AND span >= ?2 ORDER BY span LIMIT 1),
+       iif(change_span = 0, 0, change_count)
      ) AS number FROM shops WHERE id = +?1`,
   );
   const countOf = (shopId: number): number => changeCount.get(shopId)?.changeCount ?? 0;
@@ -122,7 +121,7 @@ export function pageStore(db: Database): PageStore {
     },
 
     async changeBefore(shopId, at) {
-      return beforeMinute.get(shopId, Math.floor(at / MINUTE_MS))?.number ?? 0;
+      return beforeSpan.get(shopId, firstSpan(at))?.number ?? 0;
     },
   };
 }

@@ -27,7 +27,7 @@ export const shops = sqliteTable("shops", {
   orderCount: integer("order_count").notNull().default(0),
   /** Since when the shop is being removed. */
   removalStartedAt: integer("removal_started_at"),
-  changeMinute: integer("change_minute").notNull().default(0),
+  changeSpan: integer("change_span").notNull().default(0),
 });
 
 const shopId = () =>

@@ -15,7 +15,7 @@ const LARGE_TABLES: LargeTable[] = [
   { name: "customers", key: "created_at, id", text: "json" },
   { name: "occurrences", key: "type, id", text: "json" },
   { name: "contract_reads", key: "contract", text: "orders" },
-  { name: "change_minutes", key: "minute", text: "''" },
+  { name: "change_spans", key: "span", text: "''" },
   { name: "inbox", key: "number", text: "body", keptRows: `topic = '${REMOVAL_TOPIC}'` },
   {
     name: "platform_webhooks",

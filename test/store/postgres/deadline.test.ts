@@ -159,6 +159,6 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
     const settings = await Promise.all(
       names.map((name) => db.get<{ value: string }>("SELECT current_setting($1::text) AS value", [name])),
     );
-    expect(settings.map((setting) => setting?.value)).toEqual(["8s", "4s", "800ms", "30"]);
+    expect(settings.map((setting) => setting?.value)).toEqual(["8s", "4s", "500ms", "30"]);
   });
 });

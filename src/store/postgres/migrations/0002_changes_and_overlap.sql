@@ -1,5 +1,8 @@
 -- What lists of changes, filters and checkpoints read, and secrets that sign beside a newer one.
 
+-- In the order in which commits lock: a node that works meanwhile waits for the whole upgrade and holds nothing.
+LOCK TABLE shop_changes, shops, customers, subscriptions, orders, webhook_secrets IN ACCESS EXCLUSIVE MODE;
+
 -- Each mirrored row by the number of its last change. Triggers keep it, so it is right whatever writes a row, also a
 -- node with an older program. An index on the change number would be written, with all others, at each change.
 CREATE TABLE changes (
@@ -79,18 +82,18 @@ INSERT INTO changes SELECT shop_id, 'customers', change_number, id FROM customer
 INSERT INTO changes SELECT shop_id, 'subscriptions', change_number, id FROM subscriptions;
 INSERT INTO changes SELECT shop_id, 'orders', change_number, id FROM orders;
 
--- For each minute in which a shop's mirror changed: how many changes there were before.
-CREATE TABLE change_minutes (
+-- For each half minute in which a shop's mirror changed: how many changes there were before.
+CREATE TABLE change_spans (
   shop_id bigint NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
-  -- Minutes since 1970.
-  minute bigint NOT NULL,
+  -- Half minutes since 1970.
+  span bigint NOT NULL,
   number bigint NOT NULL,
-  PRIMARY KEY (shop_id, minute)
+  PRIMARY KEY (shop_id, span)
 );
 ALTER TABLE shop_changes
-  -- The last minute in change_minutes. What changed before this version belongs to the first minute that is noted.
-  ADD COLUMN change_minute bigint NOT NULL DEFAULT 0,
-  -- The count after the last commit of a program that notes minutes. A node with an older program does not.
+  -- The last one in change_spans. What changed before this version belongs to the first one that is noted.
+  ADD COLUMN change_span bigint NOT NULL DEFAULT 0,
+  -- The count after the last commit of a program that notes spans. A node with an older program does not.
   ADD COLUMN noted_count bigint NOT NULL DEFAULT 0;
 
 -- How long the version before a secret signs beside it: epoch milliseconds, null where it does not.

@@ -103,16 +103,16 @@ CREATE TRIGGER order_removed AFTER DELETE ON orders BEGIN
     AND billed_at = OLD.billed_at AND id = OLD.id;
 END;
 
--- For each minute in which a shop's mirror changed: how many changes there were before.
-CREATE TABLE change_minutes (
+-- For each half minute in which a shop's mirror changed: how many changes there were before.
+CREATE TABLE change_spans (
   shop_id INTEGER NOT NULL REFERENCES shops (id) ON DELETE CASCADE,
-  -- Minutes since 1970.
-  minute INTEGER NOT NULL,
+  -- Half minutes since 1970.
+  span INTEGER NOT NULL,
   number INTEGER NOT NULL,
-  PRIMARY KEY (shop_id, minute)
+  PRIMARY KEY (shop_id, span)
 ) STRICT, WITHOUT ROWID;
--- The last minute in change_minutes. What changed before this version belongs to the first minute that is noted.
-ALTER TABLE shops ADD COLUMN change_minute INTEGER NOT NULL DEFAULT 0;
+-- The last one in change_spans. What changed before this version belongs to the first one that is noted.
+ALTER TABLE shops ADD COLUMN change_span INTEGER NOT NULL DEFAULT 0;
 
 -- How long the version before a secret signs beside it: epoch milliseconds, null where it does not.
 ALTER TABLE webhook_secrets ADD COLUMN overlap_ends_at INTEGER;
