@@ -1,7 +1,7 @@
-const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
-const CHARACTERS = [...ALPHABET];
+const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz234567"];
 /** Two characters for every ten bits. */
 const PAIRS = CHARACTERS.flatMap((first) => CHARACTERS.map((second) => first + second));
+const VALUES = new Map(CHARACTERS.map((character, value) => [character.charCodeAt(0), value]));
 /** The bytes of what is encoded: 120 bits. */
 const BYTES = 15;
 
@@ -20,6 +20,12 @@ export function base32(bytes: Uint8Array): string {
 
 /** The 15 bytes that `base32` encoded. @param text 24 characters of the alphabet */
 export function unbase32(text: string): Buffer {
-  const value = [...text].reduce((bits, character) => (bits << 5n) | BigInt(ALPHABET.indexOf(character)), 0n);
-  return Buffer.from(value.toString(16).padStart(2 * BYTES, "0"), "hex");
+  const bytes = Buffer.alloc(BYTES);
+  for (let group = 0; group < BYTES / 5; group += 1) {
+    // Eight characters are five bytes: 40 bits, which a number holds exactly.
+    let bits = 0;
+    for (let at = group * 8; at < group * 8 + 8; at += 1) bits = bits * 32 + (VALUES.get(text.charCodeAt(at)) ?? 0);
+    bytes.writeUIntBE(bits, group * 5, 5);
+  }
+  return bytes;
 }

@@ -1,8 +1,5 @@
-import type { KeyOwner } from "../store/keys.ts";
-
-/** Answers whose headers are remembered. */
-const MAX_REMEMBERED = 4_096;
-
+/** Answers whose headers are remembered, in each of two generations. */
+const MAX_REMEMBERED = 2_048;
 /** Characters. A longer query is not remembered, and its answer is read again. */
 const LONGEST_LINK = 1_024;
 
@@ -13,8 +10,11 @@ type Headers = Record<string, string>;
  * that has it is answered without a read.
  */
 export interface EntityTags {
-  /** The tag of an address, for a state of the shop. Weak, because an answer can be compressed in several ways. */
-  tagOf(owner: Pick<KeyOwner, "shopId" | "changeCount">, url: string): string;
+  /**
+   * The tags of an address, by the number of the shop's last change. Weak, because an answer can be compressed in
+   * several ways.
+   */
+  tagsOf(shopId: number, url: string): (changeCount: number) => string;
   /**
    * The headers that the answer with this tag had, if the client has that answer.
    * @returns undefined if it does not have it, or this program does not remember the headers
@@ -29,22 +29,21 @@ export interface EntityTags {
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;
-  const remembered = new Map<string, Headers>();
+  // When the newer one is full, it becomes the older one. Removing the oldest entry of a map takes 10 µs each time.
+  let newer = new Map<string, Headers>();
+  let older = new Map<string, Headers>();
   return {
-    tagOf({ shopId, changeCount }, url) {
-      return `W/"${version}-${changeCount}-${Bun.hash(`${shopId} ${targetOf(url)}`, seed).toString(36)}"`;
+    tagsOf(shopId, url) {
+      const name = Bun.hash(`${shopId} ${targetOf(url)}`, seed).toString(36);
+      return (changeCount) => `W/"${version}-${changeCount}-${name}"`;
     },
     rememberedFor(request, tag) {
-      return hasTag(request, tag) ? remembered.get(tag) : undefined;
+      return hasTag(request, tag) ? (newer.get(tag) ?? older.get(tag)) : undefined;
     },
     remember(tag, headers) {
-      if ((headers["Link"]?.length ?? 0) > LONGEST_LINK) return;
-      // It becomes the newest.
-      remembered.delete(tag);
-      remembered.set(tag, headers);
-      if (remembered.size <= MAX_REMEMBERED) return;
-      const [oldest = ""] = remembered.keys();
-      remembered.delete(oldest);
+      if ((headers["Link"]?.length ?? 0) > LONGEST_LINK || newer.has(tag)) return;
+      if (newer.size >= MAX_REMEMBERED) [older, newer] = [newer, new Map()];
+      newer.set(tag, headers);
     },
   };
 }

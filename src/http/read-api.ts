@@ -70,11 +70,11 @@ export function createReadApi({
     request: Request,
     shopId: number,
     content: Content,
+    tag: string,
     limits: Headers,
     isLate: boolean,
   ): Promise<Response> {
-    const { body, changeCount } = content;
-    const tag = entityTags.tagOf({ shopId, changeCount }, request.url);
+    const { body } = content;
     const own = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...content.headers };
     entityTags.remember(tag, own);
     if (hasTag(request, tag)) return respond(304, null, { ...own, ...limits });
@@ -93,7 +93,8 @@ export function createReadApi({
       const { headers: limits, retryAfterS } = keyLimits.count(owner.keyId);
       if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
       const { read, isLater } = prepare(owner);
-      const remembered = entityTags.rememberedFor(request, entityTags.tagOf(owner, request.url));
+      const tagOf = entityTags.tagsOf(owner.shopId, request.url);
+      const remembered = entityTags.rememberedFor(request, tagOf(owner.changeCount));
       if (remembered !== undefined) return respond(304, null, { ...remembered, ...limits });
       const turn = readers.enter();
       if (turn !== undefined) {
@@ -105,7 +106,7 @@ export function createReadApi({
       const content = await read(owner);
       // Large rows, and rows that a filter does not let through, take long in a file engine.
       if (isLarge(content.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
-      return send(request, owner.shopId, content, limits, turn !== undefined || isLater);
+      return send(request, owner.shopId, content, tagOf(content.changeCount), limits, turn !== undefined || isLater);
     },
   };
 }

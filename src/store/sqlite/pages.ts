@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
-import { MAX_PAGE_BYTES, type PageStore } from "../pages.ts";
+import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../pages.ts";
 import { changePageOf, firstSpan, pageOf, pathOf, wantedTexts } from "../row-scan.ts";
 import { rowScans } from "./row-scans.ts";
 
@@ -58,12 +58,13 @@ function ownRows(db: Database, resource: Resource) {
   const has = db.prepare<{ 1: number }, [number, number, string]>(
     `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
   );
-  const byId = db.prepare<{ json: string }, [string, number]>(
-    `SELECT json FROM ${resource} INDEXED BY ${resource}_by_id WHERE id = ? AND shop_id = ?`,
+  const byId = db.prepare<StoredRow, [number, string]>(
+    `SELECT json, (${CHANGE_COUNT}) AS changeCount FROM ${resource} INDEXED BY ${resource}_by_id
+     WHERE id = ?2 AND shop_id = +?1`,
   );
   return {
     has: (shopId: number, { at, id }: Position): boolean => has.get(shopId, at, id) !== null,
-    byId: (shopId: number, id: string): string | undefined => byId.get(id, shopId)?.json,
+    byId: (shopId: number, id: string): StoredRow | undefined => byId.get(shopId, id) ?? undefined,
   };
 }
 
@@ -108,14 +109,17 @@ export function pageStore(db: Database): PageStore {
 
     async changes(shopId, resource, filter, limit, after) {
       return inSnapshot(() => {
+        const count = countOf(shopId);
         const scanned = scans.byChange(resource)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
-        return changePageOf(scanned, limit, countOf(shopId));
+        // Most readers ask when nothing has changed.
+        return changePageOf(after >= count ? [] : scanned, limit, count);
       });
     },
 
     async find(shopId, resource, { id, orderGid = "" }) {
+      if (id !== undefined) return own[resource].byId(shopId, id);
       return inSnapshot(() => {
-        const json = id === undefined ? newestOf(shopId, orderGid) : own[resource].byId(shopId, id);
+        const json = newestOf(shopId, orderGid);
         return json === undefined ? undefined : { json, changeCount: countOf(shopId) };
       });
     },
