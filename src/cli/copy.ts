@@ -51,6 +51,7 @@ async function copy({ to, toFile, json }: Options, command: Command): Promise<vo
   if (json) printJson({ rows: copied.rows, seconds: rounded });
   else
     printLine(printable(`copied and compared ${counted(copied.rows, "row", "rows")} to ${copied.to} in ${rounded} s`));
+  tell("The source is as it was. Serve only one of the two, and run commands on that one: put the source away.");
   const place = "folder" in target ? join(target.folder, "master.key") : undefined;
   if (place !== masterKeyFile)
     tell(
