@@ -31,6 +31,10 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
   const rows = new Map<string, Row>();
   let state: CopyState | undefined;
   let saved = 0;
+  /** How many bytes the whole lines have. */
+  let size = 0;
+  /** Whether a save that failed may have left a part of its line after them. */
+  let hasRest = false;
   let file = await open(path, "a+", 0o600);
   try {
     const refuse = (number: number) => new Error(`${path}, line ${number}: this is no copy of sds`);
@@ -43,6 +47,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     });
     if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
     await file.truncate(whole);
+    size = whole;
     if (state !== undefined && saved > SPARE_ROWS && saved > 2 * rows.size) file = await rewrite(state);
   } catch (thrown) {
     await file.close();
@@ -56,8 +61,9 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     try {
       const all = [...rows.values()];
       for (let at = 0; at < all.length; at += ROWS_PER_LINE)
-        await written.write(textOf({ state: last, rows: all.slice(at, at + ROWS_PER_LINE) }));
+        await written.appendFile(textOf({ state: last, rows: all.slice(at, at + ROWS_PER_LINE) }));
       await written.sync();
+      size = (await written.stat()).size;
     } finally {
       await written.close();
     }
@@ -66,20 +72,31 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     return open(path, "a+", 0o600);
   }
 
+  async function append(text: string): Promise<void> {
+    if (hasRest) await file.truncate(size);
+    hasRest = true;
+    // `write` could write a part of it.
+    await file.appendFile(text);
+    await file.datasync();
+    hasRest = false;
+    size += new TextEncoder().encode(text).length;
+  }
+
   return {
     rows,
     load: async () => state,
     async save(changed, next) {
-      await file.write(textOf({ state: next, rows: changed }));
-      await file.datasync();
+      await append(textOf({ state: next, rows: changed }));
       for (const row of changed) rows.set(row.id, row);
       state = next;
     },
     async clear() {
       await file.truncate(0);
-      await file.datasync();
+      size = 0;
+      hasRest = false;
       rows.clear();
       state = undefined;
+      await file.datasync();
     },
     close: () => file.close(),
   };

@@ -67,6 +67,25 @@ test("a save that a crash cut off, at any byte, is taken off again, and the next
   }
 });
 
+test("a save of which only a part fits is an error, and the next one is whole", async () => {
+  const path = join(temporaryFolder(), "orders.copy");
+  const code = `
+    import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
+    const store = await openFileStore(${JSON.stringify(path)});
+    await store.save([{ id: "a", value: 1 }], ${JSON.stringify(first)});
+    const large = [{ id: "b", value: 2, text: "x".repeat(2_000_000) }];
+    const failed = await store.save(large, ${JSON.stringify(second)}).catch(({ code }) => code);
+    await store.save([{ id: "c", value: 3 }], ${JSON.stringify(second)});
+    console.log(failed, [...store.rows.keys()].join());
+  `;
+  // The system writes what fits into the largest size of a file, and refuses the rest.
+  const limit = "trap '' XFSZ; ulimit -f 1024; exec \"$@\"";
+  const { stdout } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", code]);
+  expect(stdout.toString()).toBe("EFBIG a,c\n");
+  const again = await open(path);
+  expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: second, ids: ["a", "c"] });
+});
+
 test("a cleared file is empty, also when it is opened again", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const store = await open(path);
