@@ -1,5 +1,5 @@
 import { ApiError, ConnectionError } from "./api-error.ts";
-import { sleepUnlessAborted } from "./requester.ts";
+import { requireTime, sleepUnlessAborted } from "./requester.ts";
 import type { Page, ResourceReader } from "./resource-reader.ts";
 
 /** How far a copy has come. Keep it as JSON, as it is. */
@@ -28,7 +28,7 @@ export interface CopyOptions {
   signal?: AbortSignal;
   /**
    * Goes on for ever, and asks for changes this often. Errors that can pass (429, 5xx and the network) are then told to
-   * `onTrouble`, and the next try comes at the next time.
+   * `onTrouble`, and the next try comes at the next time, or when the server's `Retry-After` is over.
    */
   everyMs?: number;
   onTrouble?: (error: ApiError | ConnectionError) => void;
@@ -48,15 +48,18 @@ export interface CopyResult {
  * any moment, and goes on from the newest saved page.
  *
  * If the server's database was restored from a backup, the checkpoint is refused. Then `copy` clears the store and
- * reads everything anew, because rows of the copy may not exist any more.
- * @throws ApiError, ConnectionError, what the store throws, or the reason of the signal
+ * reads everything anew, because rows of the copy may not exist any more. The key of another shop is refused in the
+ * same way: so have a store for each shop, or let `clear` throw, and look at the key first.
+ * @throws ApiError, ConnectionError, what the store throws, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy<Row>(
   reader: Pick<ResourceReader<Row, object>, "pages" | "changes">,
   store: CopyStore<Row>,
   { signal, everyMs, onTrouble, onCurrent }: CopyOptions = {},
 ): Promise<CopyResult> {
+  if (everyMs !== undefined) requireTime("everyMs", everyMs);
   for (;;) {
+    let retryAfterMs = 0;
     try {
       const result = await copyOnce(reader, store, signal);
       onCurrent?.(result);
@@ -64,8 +67,9 @@ export async function copy<Row>(
     } catch (thrown) {
       if (everyMs === undefined || !canPass(thrown)) throw thrown;
       onTrouble?.(thrown);
+      if (thrown instanceof ApiError) retryAfterMs = thrown.retryAfterMs ?? 0;
     }
-    await sleepUnlessAborted(everyMs, signal);
+    await sleepUnlessAborted(Math.max(everyMs, retryAfterMs), signal);
   }
 }
 

@@ -1,3 +1,4 @@
+import { isLoopback, readAddress } from "./address.ts";
 import { ApiError, ConnectionError } from "./api-error.ts";
 import { parseRetryAfter, retryWait } from "./retry-wait.ts";
 
@@ -25,10 +26,12 @@ interface FetchInit {
   redirect: "manual";
   credentials: "omit";
   signal: AbortSignal;
+  /** Bun has it: no proxy of the environment may see the key of a server on this machine. */
+  proxy?: false;
 }
 
 /** What the requester needs from outside. Times in milliseconds. */
-export interface Surroundings {
+export interface Dependencies {
   /** A clock that only goes forward. */
   clock: () => number;
   /** From 0 to 1. */
@@ -56,17 +59,20 @@ interface Failure {
   retryAfterMs: number | undefined;
 }
 
-const REAL: Surroundings = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
+const REAL: Dependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
 /**
  * Repeats requests that fail by 429, by 5xx or by the network, until the deadline.
  * @throws TypeError for wrong options
  */
-export function createRequester(options: ClientOptions, { clock, random, sleep }: Surroundings = REAL): Requester {
+export function createRequester(options: ClientOptions, { clock, random, sleep }: Dependencies = REAL): Requester {
   const { key, timeoutMs = 30_000, deadlineMs = 120_000 } = options;
   // Looked up at each request, so that tests and tracing can replace the global one later.
   const fetchUrl: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const base = baseOf(options.url, options.allowHttp ?? false);
+  const direct = isLoopback(base.hostname) ? { proxy: false as const } : {};
+  requireTime("timeoutMs", timeoutMs);
+  requireTime("deadlineMs", deadlineMs);
   if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
   // A parameter that the server does not know is an error, not ignored.
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
@@ -74,7 +80,7 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
   async function attempt(url: string, limitMs: number, signal: AbortSignal | undefined): Promise<Answer | Failure> {
     const limit = timeLimit(limitMs, signal);
     try {
-      const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal };
+      const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal, ...direct };
       const response = await fetchUrl(url, init);
       return readAnswer(response, await response.text());
     } catch (thrown) {
@@ -106,27 +112,15 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
   };
 }
 
-/** @throws TypeError */
+/** @throws TypeError. Its message does not repeat the text, because it may hold a password. */
 function baseOf(text: string, allowHttp: boolean): URL {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw new TypeError("url must be an address such as https://sds.example.com");
-  }
-  // The message does not repeat the text, because it may hold a password.
-  if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "" || url.search !== "")
-    throw new TypeError("url must be http: or https: without user and query");
-  if (url.protocol === "http:" && !allowHttp && !isLoopback(url.hostname))
+  const url = readAddress(text, allowHttp);
+  if (url === "form")
+    throw new TypeError("url must be an address such as https://sds.example.com, without user, query and fragment");
+  if (url === "http")
     throw new TypeError("url must be https:, because everybody on the way could read the key; allowHttp allows http:");
-  url.hash = "";
   if (!url.pathname.endsWith("/")) url.pathname += "/";
   return url;
-}
-
-/** Whether a host of a URL is this machine. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 function urlOf(base: URL, path: string, query: Query): string {
@@ -190,17 +184,29 @@ function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: 
   };
 }
 
-/** @throws the reason of the signal */
+/** The longest time of a timer, in milliseconds. A timer with a longer one ends at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** @throws TypeError for what is no time of a timer, in milliseconds, or zero */
+export function requireTime(name: string, ms: number): void {
+  if (ms > 0 && ms <= LONGEST_TIMER_MS) return;
+  throw new TypeError(`${name} must be a number above zero and up to ${LONGEST_TIMER_MS}, in milliseconds`);
+}
+
+/** Sleeps for 24 days at most. @throws the reason of the signal */
 export function sleepUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      },
+      Math.min(ms, LONGEST_TIMER_MS),
+    );
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted === true) abort();
   });

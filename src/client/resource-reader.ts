@@ -77,7 +77,9 @@ export function createResourceReader<Row, Filter extends object>(
   async function get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined> {
     try {
       const path = `${name}/${encodeURIComponent(textOf("id", id))}`;
-      return (await request(path, {}, options?.signal)).body as Row;
+      const { headers, body } = await request(path, {}, options?.signal);
+      if (typeof body === "object" && body !== null && "id" in body) return body as Row;
+      throw notOfSds("The answer is not a row of sds. Is the address right?", headers);
     } catch (thrown) {
       if (thrown instanceof ApiError && thrown.code === "not_found") return undefined;
       throw thrown;
@@ -95,18 +97,16 @@ function textOf(parameter: string, value: unknown): string {
 
 /** @throws ApiError if it is no page of `sds` */
 function readPage<Row>(headers: Headers, body: unknown): Page<Row> {
-  const { data, page } = body as { data?: Row[]; page?: { nextCursor?: string | null } };
+  const { data, page } = (body ?? {}) as { data?: Row[]; page?: { nextCursor?: string | null } };
+  if (!Array.isArray(data) || page?.nextCursor === undefined)
+    throw notOfSds("The answer is not a page of sds. Is the address right?", headers);
   const checkpoint = headers.get("x-checkpoint");
-  if (Array.isArray(data) && page?.nextCursor !== undefined && checkpoint !== null)
-    return { rows: data, checkpoint, nextCursor: page.nextCursor };
-  const problem =
-    Array.isArray(data) && checkpoint === null
-      ? "The answer has no X-Checkpoint. The server is older than this client."
-      : "The answer is not a page of sds. Is the address right?";
-  throw new ApiError(problem, {
-    status: 200,
-    code: "",
-    requestId: headers.get("x-request-id"),
-    retryAfterMs: undefined,
-  });
+  if (checkpoint === null)
+    throw notOfSds("The answer has no X-Checkpoint. The server is older than this client.", headers);
+  return { rows: data, checkpoint, nextCursor: page.nextCursor };
+}
+
+function notOfSds(problem: string, headers: Headers): ApiError {
+  const requestId = headers.get("x-request-id");
+  return new ApiError(problem, { status: 200, code: "", requestId, retryAfterMs: undefined });
 }

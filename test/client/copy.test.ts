@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import * as fc from "fast-check";
 import { type CopyState, type CopyStore, copy } from "../../src/client/copy.ts";
 import { createRequester } from "../../src/client/requester.ts";
@@ -176,6 +176,31 @@ describe("with everyMs", () => {
     await expect(work).rejects.toThrow("enough");
     expect(told).toEqual(["It is unavailable."]);
     expect(store.sorted()).toEqual(api.rows());
+  });
+
+  test.each([
+    ["3600", 3_600_000],
+    // A timer cannot be as long as that, and one that is too long ends at once.
+    ["999999999", 2 ** 31 - 1],
+    ["1", 60_000],
+  ])("the next try comes after Retry-After %p, and not before its time", async (retryAfter, waitMs) => {
+    const api = filled(1);
+    api.before = () => refusal(503, "unavailable", { "Retry-After": retryAfter });
+    const stop = new AbortController();
+    const timers = spyOn(globalThis, "setTimeout");
+    const onTrouble = () => stop.abort(new Error("enough"));
+    const work = copy(readerOf(api), new MemoryStore(), { everyMs: 60_000, signal: stop.signal, onTrouble });
+    await expect(work).rejects.toThrow("enough");
+    const [, lastMs] = timers.mock.calls.at(-1) ?? [];
+    timers.mockRestore();
+    expect(lastMs).toBe(waitMs);
+  });
+
+  test("what is no time is refused", async () => {
+    for (const everyMs of [0, Number.NaN, Number.POSITIVE_INFINITY])
+      await expect(copy(readerOf(filled(1)), new MemoryStore(), { everyMs })).rejects.toThrow(
+        "everyMs must be a number",
+      );
   });
 
   test("a refused key ends it", async () => {

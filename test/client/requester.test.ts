@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ApiError, ConnectionError } from "../../src/client/api-error.ts";
 import { createClient } from "../../src/client/client.ts";
-import { type ClientOptions, createRequester } from "../../src/client/requester.ts";
+import { type ClientOptions, createRequester, type Fetch } from "../../src/client/requester.ts";
 import { parseRetryAfter, retryWait } from "../../src/client/retry-wait.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
@@ -160,12 +160,26 @@ test("each request has the key, and asks for strictness", async () => {
   expect(headers.get("prefer")).toBe("handling=strict");
 });
 
+test.each([
+  ["http://127.0.0.1:1", false],
+  ["https://sds.example.com", undefined],
+])("for %s, the proxy is %p", async (url, proxy) => {
+  let asked: object = {};
+  const fetch: Fetch = async (_, init) => {
+    asked = init;
+    return Response.json({});
+  };
+  await requesterOn(url, { fetch }).get();
+  expect(Reflect.get(asked, "proxy")).toBe(proxy);
+});
+
 describe("wrong options are refused, and not repeated", () => {
   test.each([
     ["sds.example.com", "url must be an address"],
-    ["ftp://sds.example.com", "url must be http: or https:"],
-    ["https://user:secret@sds.example.com", "url must be http: or https: without user and query"],
-    ["https://sds.example.com/?key=secret", "url must be http: or https: without user and query"],
+    ["ftp://sds.example.com", "url must be an address"],
+    ["https://user:secret@sds.example.com", "without user, query and fragment"],
+    ["https://sds.example.com/?key=secret", "without user, query and fragment"],
+    ["https://sds.example.com/#secret", "without user, query and fragment"],
     ["http://sds.example.com", "url must be https:"],
     ["http://127.0.0.1.example.com", "url must be https:"],
     ["http://localhost.example.com", "url must be https:"],
@@ -179,6 +193,12 @@ describe("wrong options are refused, and not repeated", () => {
     expect(() => createRequester({ url: "https://sds.example.com", key: `${KEY}\n` })).toThrow(
       "key must be an API key",
     );
+  });
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])("a time of %p", (ms) => {
+    const create = (times: object) => () => createRequester({ url: "https://sds.example.com", key: KEY, ...times });
+    expect(create({ timeoutMs: ms })).toThrow("timeoutMs must be a number above zero and up to 2147483647");
+    expect(create({ deadlineMs: ms })).toThrow("deadlineMs must be a number above zero and up to 2147483647");
   });
 
   test.each(["http://localhost:8080", "http://127.0.0.2:8080", "http://[::1]:8080"])("not %s", (url) => {

@@ -94,7 +94,10 @@ test("a filter or an id that is empty by mistake is an error, and asks for nothi
 test("a server without checkpoints, and one that is not sds, are told apart", async () => {
   const api = filled(1);
   api.before = () => Response.json({ data: [], page: { limit: 50, nextCursor: null } });
-  expect(all(readerOf(api).rows())).rejects.toThrow("The server is older than this client.");
-  api.before = () => Response.json([]);
-  expect(all(readerOf(api).rows())).rejects.toThrow("The answer is not a page of sds. Is the address right?");
+  await expect(all(readerOf(api).rows())).rejects.toThrow("The server is older than this client.");
+  for (const body of [[], null, 1, { data: [], page: null }]) {
+    api.before = () => Response.json(body);
+    await expect(all(readerOf(api).rows())).rejects.toThrow("The answer is not a page of sds. Is the address right?");
+    await expect(readerOf(api).get("ord_0")).rejects.toThrow("The answer is not a row of sds. Is the address right?");
+  }
 });

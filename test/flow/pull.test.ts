@@ -155,9 +155,10 @@ describe("refused with 2, and nothing is asked for:", () => {
       `sds: ${at.state} is the state of ${api.url}, not of ${other.url}: use another file for --state, or change "url" ` +
         "in it if the server has moved\n",
     );
-    expect(await refused(at, api.url, "--resource", "customers")).toBe(
-      `sds: ${at.state} is the state of orders, not of customers: use another file for --state\n`,
-    );
+    for (const more of [[], ["--anew"]])
+      expect(await refused(at, api.url, "--resource", "customers", ...more)).toBe(
+        `sds: ${at.state} is the state of orders, not of customers: use another file for --state\n`,
+      );
     for (const text of ["my notes", "null", "{}", '{"version":2}']) {
       writeFileSync(at.state, text);
       for (const more of [[], ["--anew"]])

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
+import { readAddress } from "../../client/address.ts";
 import { ApiError, ConnectionError } from "../../client/api-error.ts";
 import { createClient } from "../../client/client.ts";
 import { copy } from "../../client/copy.ts";
-import { isLoopback } from "../../client/requester.ts";
 import type { ResourceReader } from "../../client/resource-reader.ts";
 import { readApiKey } from "../../config.ts";
 import { SdsError } from "../../domain/error.ts";
@@ -59,14 +59,11 @@ async function pull(options: Options): Promise<void> {
   const source = { url, resource, key: fingerprintOf(key) };
   const stateFile = openStateFile(options.state, source, { anew: options.anew ?? false, random: randomBytes });
 
-  // A proxy of the environment must not see the key of a server on this machine.
-  const direct = isLoopback(address.hostname) ? { proxy: false as const } : {};
   const progress = createProgressBar(process.stderr);
   const client = createClient({
     url,
     key,
     allowHttp: options.allowHttp ?? false,
-    fetch: (target, init) => fetch(target, { ...init, ...direct }),
     onRetry: ({ message }) => progress.update(undefined, printable(`${sentence(message)} Trying again.`)),
   });
   const { header, spreadsheet = false } = options;
@@ -94,22 +91,19 @@ async function pull(options: Options): Promise<void> {
 
 /** @throws SdsError `invalid`. The message does not repeat the text, because it may hold a password. */
 function parseAddress(text: string, allowHttp: boolean): URL {
-  const url = URL.parse(text);
-  if (
-    url === null ||
-    !["https:", "http:"].includes(url.protocol) ||
-    url.username + url.password + url.search + url.hash !== ""
-  )
+  const url = readAddress(text, allowHttp);
+  if (url === "form")
     throw new SdsError(
       "invalid",
       "--url must be an address such as https://sds.example.com, without user, query and fragment",
     );
-  if (url.protocol === "https:" || allowHttp || isLoopback(url.hostname)) return url;
-  throw new SdsError(
-    "invalid",
-    "--url is http:, and everybody on the way could read the key: use https:, or --allow-http in a network that you " +
-      "trust",
-  );
+  if (url === "http")
+    throw new SdsError(
+      "invalid",
+      "--url is http:, and everybody on the way could read the key: use https:, or --allow-http in a network that " +
+        "you trust",
+    );
+  return url;
 }
 
 function asRefusal(error: ApiError | ConnectionError, url: string): SdsError {

@@ -15,6 +15,7 @@ import { dirname, resolve } from "node:path";
 import type { CopyState } from "../../client/copy.ts";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import type { Resource } from "../../domain/resources.ts";
+import { syncFolder } from "../../store/data-folder.ts";
 import { draftPath } from "../../store/drafts.ts";
 
 /** What is pulled. A state is good for one server and one resource. */
@@ -37,7 +38,7 @@ export interface StateFile {
 }
 
 interface OpenOptions {
-  /** Whether to begin anew, whatever the file says. */
+  /** Whether to begin anew, however far the last run came, and from whatever server. */
   anew: boolean;
   random: (bytes: number) => Uint8Array;
 }
@@ -51,7 +52,8 @@ const LARGEST_BYTES = 64 * 1024;
 export function openStateFile(given: string, source: PullSource, { anew, random }: OpenOptions): StateFile {
   const path = placeOf(given);
   const found = readState(path);
-  if (found !== undefined && !anew) requireSame(path, found, source);
+  if (found !== undefined) requireSameResource(path, found, source);
+  if (found !== undefined && !anew) requireSameServer(path, found, source);
   return {
     path,
     state: anew ? undefined : found,
@@ -105,12 +107,15 @@ function parseState(text: string): PullState | undefined {
   return texts.every((one) => typeof one === "string") && isCursor ? (value as PullState) : undefined;
 }
 
-function requireSame(path: string, found: PullState, { url, resource }: PullSource): void {
+function requireSameResource(path: string, found: PullState, { resource }: PullSource): void {
   if (found.resource !== resource)
     throw new SdsError(
       "invalid",
       `${path} is the state of ${found.resource}, not of ${resource}: use another file for --state`,
     );
+}
+
+function requireSameServer(path: string, found: PullState, { url }: PullSource): void {
   if (found.url !== url)
     throw new SdsError(
       "invalid",
@@ -136,14 +141,5 @@ function replaceFile(path: string, state: object, random: OpenOptions["random"])
     throw new SdsError("failed", `${path} cannot be written: ${messageOf(thrown)}; the next run prints rows again`, {
       cause: thrown,
     });
-  }
-}
-
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }
