@@ -57,7 +57,8 @@ export function isStrict(request: Request): boolean {
 }
 
 /**
- * Refuses a query, where none has a meaning, only for names that are nearly known or, if it is strict, for any.
+ * Checks the query of an address where no parameter has a meaning. A strict request is refused if it has one; otherwise
+ * all of them are ignored.
  * @throws SdsError `bad_parameter`
  */
 export function checkNoParameters(text: string, isStrictRequest: boolean): void {

@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { isValidElement } from "preact";
 import { render } from "preact-render-to-string";
 import { outline } from "../../src/docs/outline.ts";
+import { API_ERROR_CODES } from "../../src/domain/error.ts";
 import { highlight } from "../../src/http/docs/highlighter.tsx";
 import { renderMarkdown } from "../../src/http/docs/markdown.tsx";
-import { linkTo, PAGES, TOPICS } from "../../src/http/docs/site.ts";
+import { linkTo, PAGES, TOPICS, titleOf } from "../../src/http/docs/site.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { testApp } from "../support/app.ts";
 
@@ -95,7 +96,9 @@ test("no link of a guide is lost, and no text of one", async () => {
         .replaceAll(/<[^>]*>/g, " ")
         .replaceAll(/&\w+;|&#\w+;/g, " "),
     );
-    const written = wordsIn(text.replaceAll(/^(?:```\w*$| *\d+\. )/gm, " ").replaceAll(/\]\([^)]*\)/g, " "));
+    // The name of a file as the text of a link becomes the title of the page.
+    const titled = text.replaceAll(/\[([\w-]+\.md)\]\(\1[^)]*\)/g, " ");
+    const written = wordsIn(titled.replaceAll(/^(?:```\w*$| *\d+\. )/gm, " ").replaceAll(/\]\([^)]*\)/g, " "));
     expect([topic, written.filter((word) => !shown.has(word)).slice(0, 5)]).toEqual([topic, []]);
   }
 });
@@ -131,6 +134,12 @@ describe("the reference", () => {
     expect(operations.length).toBeGreaterThan(16);
   });
 
+  test("has no code of an error that is none", () => {
+    const codes = [...all.matchAll(/^\| [45]\d\d \| `([^`]*)` \|/gm)].map(([, code]) => code);
+    expect(codes.length).toBeGreaterThan(30);
+    expect(codes.filter((code) => !(API_ERROR_CODES as readonly unknown[]).includes(code))).toEqual([]);
+  });
+
   test("has every schema, parameter and field of the OpenAPI document", () => {
     const { schemas } = document.components;
     const missing = Object.entries(schemas).flatMap(([name, schema]) =>
@@ -158,7 +167,7 @@ test("the style is kept for ever under its version, and asked for again under an
 });
 
 describe("Markdown", () => {
-  const rendered = (text: string) => render(renderMarkdown(text, { linkTo, highlight }) as never);
+  const rendered = (text: string) => render(renderMarkdown(text, { linkTo, titleOf, highlight }) as never);
 
   test.each([
     ["<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"],
@@ -171,6 +180,7 @@ describe("Markdown", () => {
     ["[a](nothing.md)", "<p>a</p>"],
     ["[a](../README.md)", "<p>a</p>"],
     ["[a](api.md#errors)", '<p><a href="/docs/api#errors">a</a></p>'],
+    ["[api.md](api.md#errors)", '<p><a href="/docs/api#errors">The API</a></p>'],
     ["[a](https://www.rfc-editor.org/rfc/rfc9110)", '<p><a href="https://www.rfc-editor.org/rfc/rfc9110">a</a></p>'],
     ["![a](x.png)", "<p></p>"],
     ["# A & `b`", '<h1 id="a--b">A &amp; <code>b</code></h1>'],
@@ -205,7 +215,7 @@ describe("Markdown", () => {
   });
 
   test("what it makes are preact's elements, because preact shows nothing in place of others", () => {
-    const [heading] = [renderMarkdown("# A", { linkTo, highlight })].flat(9);
+    const [heading] = [renderMarkdown("# A", { linkTo, titleOf, highlight })].flat(9);
     expect(isValidElement(heading)).toBe(true);
   });
 });

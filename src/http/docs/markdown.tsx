@@ -6,6 +6,8 @@ import { createAnchors } from "../../docs/outline.ts";
 export interface Rendering {
   /** Where a link of a page leads on this site; undefined for a link that must not be followed. */
   linkTo: (target: string) => string | undefined;
+  /** The title of the page that a link leads to; undefined for a link to something else. */
+  titleOf: (target: string) => string | undefined;
   highlight: (code: string, language: string | undefined) => ComponentChildren;
 }
 
@@ -32,7 +34,7 @@ const LANGUAGE_NAMES: Record<string, string> = {
  * Renders Markdown. HTML in it is shown as text. An element that is not in the list above is left out, and its text
  * stays.
  */
-export function renderMarkdown(text: string, { linkTo, highlight }: Rendering): ComponentChildren {
+export function renderMarkdown(text: string, { linkTo, titleOf, highlight }: Rendering): ComponentChildren {
   const anchorOf = createAnchors();
   /** Several tables can be below one heading, and no two may have one name. */
   const tableName = createNames();
@@ -66,7 +68,9 @@ export function renderMarkdown(text: string, { linkTo, highlight }: Rendering): 
 
   function link(target: string, children: ComponentChildren): ComponentChildren {
     const href = linkTo(target);
-    return href === undefined ? children : <a href={href}>{children}</a>;
+    // A page links to another one by the name of its file, which is also its text then.
+    const text = textOf(children) === target.replace(/#.*/, "") ? (titleOf(target) ?? children) : children;
+    return href === undefined ? text : <a href={href}>{text}</a>;
   }
 
   /**

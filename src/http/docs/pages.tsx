@@ -3,14 +3,14 @@ import { outline } from "../../docs/outline.ts";
 import { type Page, renderPage } from "./layout.tsx";
 import { renderMarkdown } from "./markdown.tsx";
 import { search, wordsOf } from "./search.ts";
-import { type Entry, linkTo, SITE } from "./site.ts";
+import { type Entry, linkTo, SITE, titleOf } from "./site.ts";
 
 /** A page as HTML. */
 export async function renderTopic({ topic, name, text }: Entry): Promise<string> {
   // The first page that is rendered loads it.
   const { highlight } = await import("./highlighter.tsx");
   const markdown = text();
-  const content = renderMarkdown(markdown, { linkTo, highlight });
+  const content = renderMarkdown(markdown, { linkTo, titleOf, highlight });
   return renderPage({ title: name, topic, sections: outline(markdown), content });
 }
 

@@ -7,8 +7,8 @@ export interface Located {
   operation: DescribedOperation;
 }
 
-/** The query of a list's sample: a page that fits a screen. */
-const SAMPLE_LIMIT = "limit=2";
+/** The query of a list's sample: the document's example is such a page. */
+const SAMPLE_LIMIT = "limit=1";
 
 /** The same call in curl, TypeScript and Python, as blocks of Markdown. They take the key from the environment. */
 export function samples(document: Described, located: Located): string {
@@ -46,7 +46,9 @@ function readSamples(located: Located, withKey: boolean): Samples {
   const path = samplePath(located);
   const names = withKey ? "{ API_URL, API_KEY }" : "{ API_URL }";
   const headers = withKey ? `, {\n  headers: { Authorization: \`Bearer \${API_KEY}\` },\n}` : "";
-  const pythonHeaders = withKey ? '\n    headers={"Authorization": "Bearer " + os.environ["API_KEY"]},' : "";
+  const pythonKey = withKey
+    ? 'request.add_unredirected_header("Authorization", "Bearer " + os.environ["API_KEY"])\n'
+    : "";
   return {
     shell: `curl -s ${withKey ? '-H "Authorization: Bearer $API_KEY" ' : ""}"$API_URL${path}"`,
     typeScript: `
@@ -57,10 +59,8 @@ console.log(response.status, await response.json());`.trimStart(),
     python: `
 import json, os, urllib.request
 
-request = urllib.request.Request(
-    os.environ["API_URL"] + "${path}",${pythonHeaders}
-)
-with urllib.request.urlopen(request, timeout=60) as response:
+request = urllib.request.Request(os.environ["API_URL"] + "${path}")
+${pythonKey}with urllib.request.urlopen(request, timeout=60) as response:
     print(response.status, json.load(response))`.trimStart(),
   };
 }

@@ -1,3 +1,4 @@
+import type { ApiError } from "../../domain/answers.ts";
 import {
   type Described,
   type DescribedOperation,
@@ -97,7 +98,11 @@ function refusals(document: Described, { responses }: DescribedOperation): strin
 
 function casesOf({ description, content }: DescribedResponse): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
-  const cases = Object.entries(examples).map(([code, { summary = "" }]) => [`\`${code}\``, summary]);
+  const cases = Object.values(examples).map(({ summary = "", value }) => {
+    // Names of examples have a number where a code has two cases.
+    const { error } = value as ApiError;
+    return [`\`${error.code}\``, summary];
+  });
   return cases.length === 0 ? [["", description]] : cases;
 }
 

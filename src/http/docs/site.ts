@@ -87,6 +87,16 @@ function pathOf(topic: string): string {
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;
+  const { page, anchor } = pageOf(target);
+  return page === undefined ? undefined : `${page.path}${anchor}`;
+}
+
+/** The name of the page that a link in a page leads to; undefined for a link to something else. */
+export function titleOf(target: string): string | undefined {
+  return pageOf(target).page?.name;
+}
+
+function pageOf(target: string): { page: Entry | undefined; anchor: string } {
   const [, topic, anchor = ""] = /^([\w-]+)\.md(#[\w-]+)?$/.exec(target) ?? [];
-  return topic !== undefined && PAGES.some((page) => page.topic === topic) ? `${pathOf(topic)}${anchor}` : undefined;
+  return { page: PAGES.find((page) => page.topic === topic), anchor };
 }

@@ -33,7 +33,8 @@ intake for records.
 - Dates are ISO 8601 strings in UTC with milliseconds.
 - Platform ids are gids: \`gid://shopify/<ObjectType>/<number>\`. Internal ids are \`sub_\`, \`cus_\`, \`ord_\` and 24
   characters.
-- Fields, topics and error codes may be added within v1. Ignore those that you don't know.
+- Topics and keys of webhooks, error codes, headers, and fields that a request asks for may be added within v1. Ignore
+  those that you don't know.
 `;
 
 /**

@@ -2,7 +2,7 @@ import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
 import { DOMAIN } from "../../domain/sample-rows.ts";
 import { badRecord } from "../bad-record.ts";
 import { MAX_INBOUND_BYTES } from "../body.ts";
-import { readListQuery } from "../list-query.ts";
+import { checkNoParameters, readListQuery } from "../list-query.ts";
 import { DATABASE_BUSY, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
@@ -43,6 +43,10 @@ const BAD_CHECKPOINT: ErrorCase = {
   when: "The checkpoint was not issued here, or the database was restored since.",
   error: refusals.badCheckpoint(),
 };
+const STRICT_PARAMETER: ErrorCase = {
+  when: "The request has a parameter, and `Prefer: handling=strict`. Without that, all parameters are ignored.",
+  error: thrownBy(() => checkNoParameters("limit=1", true)),
+};
 const NO_ROW: ErrorCase = { when: "The shop has no such row.", error: refusals.noRow("orders") };
 const WRONG_SIGNATURE: ErrorCase = {
   when: "The signature is wrong or the shop is unknown. The answer does not say which.",
@@ -52,7 +56,7 @@ const WRONG_SIGNATURE: ErrorCase = {
 /** The refusals that operations share, by the name of the component. */
 const SHARED = {
   BadPageRequest: { cases: [ERROR_CASES.bad_cursor, BAD_CHECKPOINT, ERROR_CASES.bad_parameter] },
-  BadParameter: { cases: [ERROR_CASES.bad_parameter] },
+  StrictParameter: { cases: [STRICT_PARAMETER] },
   BadRecord: { cases: [ERROR_CASES.bad_record] },
   Unauthorized: { cases: [ERROR_CASES.unauthorized], headers: ["WWW-Authenticate"] },
   WrongSignature: { cases: [WRONG_SIGNATURE], headers: ["WWW-Authenticate"] },
@@ -66,8 +70,9 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * What Bun answers itself, before the program sees the request. It is only in operations that have no other refusal of
- * a request: because it has no body, typed clients would otherwise say that each error can be undefined.
+ * What Bun answers itself, before the program sees the request (docs/api.md, "Answers without a body"). It is only in
+ * operations that have no other refusal of a request: because it has no body, typed clients would otherwise say that
+ * each error can be undefined.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 

@@ -64,7 +64,7 @@ function listOperation(resource: Resource): object {
       query("since", "A checkpoint: `X-Checkpoint` of an earlier answer of this list. Lists what changed after it.", {
         type: "string",
       }),
-      query("updatedSince", "Lists what changed since a time. It can begin up to a minute early, and never late.", {
+      query("updatedSince", UPDATED_SINCE, {
         type: "string",
         format: "date-time",
       }),
@@ -110,11 +110,13 @@ function rowOperation(resource: Resource): object {
         content: json(type, sampleRows()[one]),
       },
       304: { description: "Nothing changed since the answer with that `ETag`.", headers: headerRefs(ROW_HEADERS) },
-      ...refusalRefs(["BadParameter", "NotFound", ...REFUSALS]),
+      ...refusalRefs(["StrictParameter", "NotFound", ...REFUSALS]),
     },
   };
 }
 
+const UPDATED_SINCE =
+  "Lists what changed since a date and time in UTC, ending in `Z`. It can begin up to a minute early, and never late.";
 const PREFER = headerParameter(
   "Prefer",
   "`handling=strict`: a parameter that is not known is refused, and not ignored (RFC 7240).",
