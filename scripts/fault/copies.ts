@@ -7,6 +7,8 @@ import { createClient } from "../../src/client/client.ts";
 import { copy } from "../../src/client/copy.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
+import { freePort } from "../../test/support/postgres-process.ts";
+import { programNamed } from "../../test/support/samples.ts";
 import { compiledProgram } from "./program.ts";
 
 const MINUTES = Number(process.argv[2] ?? 60);
@@ -44,13 +46,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.exit(1);
   });
 let [isOver, posted, kills] = [false, 0, 0];
-
-function freePort(): number {
-  const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const free = taken.port ?? 0;
-  taken.stop(true);
-  return free;
-}
 
 /** Posts records until they are acknowledged, as a billing system does. */
 async function post(records: unknown[]): Promise<void> {
@@ -131,10 +126,11 @@ async function run(command: string[]): Promise<string> {
 
 function pythonCopy(): Kept {
   const file = join(folder, "copy.db");
+  const puller = join(folder, "puller.py");
+  writeFileSync(puller, programNamed("puller.py"));
   return {
     name: "puller.py",
-    update: async () =>
-      void (await run(["python3", resolve("src/docs/python/puller.py"), "--url", url, "--database", file])),
+    update: async () => void (await run(["python3", puller, "--url", url, "--database", file])),
     async rows(resource) {
       const db = new Database(file, { readonly: true });
       const rows = db

@@ -5,20 +5,24 @@ import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { runIn } from "../support/client-project.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
+import { savedProgram } from "../support/samples.ts";
 
-const PULLER = join(import.meta.dir, "../../src/docs/python/puller.py");
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 
 function place() {
   const folder = temporaryFolder();
+  const program = savedProgram("puller.py");
   const keyFile = join(folder, "key.txt");
   writeFileSync(keyFile, `${KEY}\n`);
   const database = join(folder, "copy.db");
   return {
     pull: (url: string) =>
-      runIn(folder, ["python3", PULLER, "--url", url, "--database", database, "--resource", "orders"], {
+      runIn(folder, ["python3", program, "--url", url, "--database", database, "--resource", "orders"], {
         SDS_KEY_FILE: keyFile,
+        // Nobody listens there.
+        http_proxy: "http://127.0.0.1:9",
       }),
+    useKey: (text: string) => writeFileSync(keyFile, text),
     rows() {
       const db = new Database(database, { readonly: true });
       try {
@@ -62,7 +66,16 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     ];
     api.before = () => failures.shift();
     const { pull, rows } = place();
-    expect((await pull(api.url)).status).toBe(0);
+    const { status, stderr } = await pull(api.url);
+    expect({ status, told: stderr.split("\n") }).toEqual({
+      status: 0,
+      told: [
+        expect.stringMatching(/^puller: It is rate_limited\. Trying again in \d s\.$/),
+        expect.stringMatching(/^puller: It is unavailable\. Trying again in \d s\.$/),
+        expect.stringMatching(/^puller: No whole answer: .*\. Trying again in \d s\.$/),
+        "",
+      ],
+    });
     expect(rows()).toEqual(api.rows());
   });
 
@@ -77,6 +90,32 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
       stderr: "orders: the server does not know the checkpoint, so all rows are read anew\n",
     });
     expect(rows()).toEqual(api.rows());
+  });
+
+  test("refuses what holds no key, and does not print it", async () => {
+    const { pull, useKey } = place();
+    for (const text of ["", `${KEY}\n${KEY}\n`, KEY.toUpperCase()]) {
+      useKey(text);
+      const { status, stdout, stderr } = await pull("https://sds.example.com");
+      expect({ status, stdout, stderr: stderr.replace(/ \S+key\.txt/, " key.txt") }).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: "puller: key.txt holds no API key: it must be cad_pk_ and 48 hexadecimal digits\n",
+      });
+    }
+  });
+
+  test("says what is no page of sds", async () => {
+    const api = filled(1);
+    const { pull } = place();
+    for (const body of [[], null, {}, { data: [], page: null }]) {
+      api.before = () => Response.json(body);
+      expect((await pull(api.url)).stderr).toBe("puller: The answer is not a page of sds. Is the address right?\n");
+    }
+    api.before = () => Response.json({ data: [], page: { nextCursor: null } });
+    expect((await pull(api.url)).stderr).toBe(
+      "puller: The answer has no X-Checkpoint. The server is older than this program.\n",
+    );
   });
 
   test("follows no redirect, and sends the key over http to this machine only", async () => {

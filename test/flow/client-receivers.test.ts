@@ -7,12 +7,12 @@ import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { clientProject, type RunningProgram, startIn } from "../support/client-project.ts";
 import { Program } from "../support/program.ts";
+import { beginPost } from "../support/raw-http.ts";
 import { Receiver } from "../support/receiver.ts";
+import { savedProgram } from "../support/samples.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(60_000);
-
-const PYTHON = join(import.meta.dir, "../../src/docs/python");
 
 /** A served shop that sends its events to an address. */
 async function sendingShop(url: string): Promise<{ program: Program; secret: string }> {
@@ -70,6 +70,10 @@ test("receiver.mjs of the package's README keeps what is genuine, once, and answ
   expect(await statusOf(program, id)).toBe("delivered 204");
   expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
   await receiver.prints(/refused: no_signature/);
+  // Senders that hang up or send too much do not end it.
+  (await beginPost(url)).destroy();
+  await receiver.prints(/failed: aborted/);
+  expect((await fetch(url, { method: "POST", body: "x".repeat(1_048_577) })).status).toBe(413);
 });
 
 describe.skipIf(Bun.which("python3") === null)("receiver.py", () => {
@@ -79,7 +83,7 @@ describe.skipIf(Bun.which("python3") === null)("receiver.py", () => {
     const started = await receiving((secret, port) => {
       const file = join(folder, "secret.txt");
       writeFileSync(file, `${secret}\n`);
-      const command = ["python3", join(PYTHON, "receiver.py"), "--port", port, "--database", database];
+      const command = ["python3", savedProgram("receiver.py"), "--port", port, "--database", database];
       return startIn(folder, command, { SDS_WEBHOOK_SECRET_FILE: file });
     }, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
     const events = () => {

@@ -11,11 +11,10 @@ import { temporaryFolder } from "../support/app.ts";
 import { runIn } from "../support/client-project.ts";
 import { PROGRAM } from "../support/program.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
+import { savedProgram } from "../support/samples.ts";
 
 // Starting programs takes time on a busy machine.
 setDefaultTimeout(60_000);
-
-const PULLER = join(import.meta.dir, "../../src/docs/python/puller.py");
 
 /** A way to keep copies of all resources. */
 interface Copies {
@@ -72,10 +71,11 @@ function ofPull(shop: ApiShop, folder: string): Copies {
 /** With puller.py. */
 function ofPython(shop: ApiShop, folder: string): Copies {
   const database = join(folder, "copy.db");
+  const puller = savedProgram("puller.py");
   return {
     name: "puller.py",
     async update() {
-      const command = ["python3", PULLER, "--url", shop.server.url, "--database", database];
+      const command = ["python3", puller, "--url", shop.server.url, "--database", database];
       const { status, stderr } = await runIn(folder, command, { SDS_KEY_FILE: shop.keyFile });
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     },

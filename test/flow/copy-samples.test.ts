@@ -1,8 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loadRecords, readRows } from "../support/api-shop.ts";
 import { gid, order } from "../support/records.ts";
-import { load, ORDERS, RUNTIMES, rowsOf, served } from "../support/sample-runs.ts";
+import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
 import { shellWith } from "../support/samples.ts";
 
 // Starting programs takes time on a busy machine.
@@ -13,25 +14,44 @@ describe("docs/copies.md", () => {
     const { program, url, key, folder, run, install } = await served();
     const isPython = runtime.suffix === "py";
     const file = join(folder, isPython ? "orders.db" : "orders.json");
-    const command = [...install(runtime, isPython ? "copy_rows" : "copy"), "orders", file];
+    const command = isPython
+      ? [...install(runtime, "puller"), "--database", file, "--resource", "orders"]
+      : [...install(runtime, "copy"), "orders", file];
     const copied = () => (isPython ? copyInSqlite(file) : copyInJson(file));
-    const isCurrent = async () => {
-      expect(await run(command)).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+ orders\n$/), stderr: "" });
-      const rows = await rowsOf(url, key, "orders");
+    const isCurrent = async (told = "") => {
+      const stdout = expect.stringMatching(isPython ? /^orders: \d+ rows saved\n$/ : /^\d+ orders\n$/);
+      expect(await run(command)).toEqual({ status: 0, stdout, stderr: isPython ? told : "" });
+      const rows = await readRows(url, key, "orders");
       expect(copied()).toEqual(Object.fromEntries(rows.map((row) => [row["id"], row])));
       return rows.length;
     };
     expect(await isCurrent()).toBe(ORDERS.length);
     expect(await isCurrent()).toBe(ORDERS.length);
     // More changes than a page has, of rows that are known and of new ones.
-    await load(program, [
+    await loadRecords(program, [
       ...ORDERS.map((each) => ({ ...each, shopifyId: gid.order(1), discountCents: 1 })),
       order(1, 500),
     ]);
     expect(await isCurrent()).toBe(ORDERS.length + 1);
     // A checkpoint of another time: the copy is made anew.
     forgeCheckpoint(file, isPython);
-    expect(await isCurrent()).toBe(ORDERS.length + 1);
+    const told = "orders: the server does not know the checkpoint, so all rows are read anew\n";
+    expect(await isCurrent(told)).toBe(ORDERS.length + 1);
+  });
+
+  test.each(RUNTIMES)("$name says shortly why it failed, and keeps the copy that is there", async (runtime) => {
+    const { folder, run, install } = await served();
+    const isPython = runtime.suffix === "py";
+    const file = join(folder, "orders.copy");
+    const command = isPython
+      ? [...install(runtime, "puller"), "--database", file, "--resource", "orders"]
+      : [...install(runtime, "copy"), "orders", file];
+    expect((await run(command)).status).toBe(0);
+    const before = readFileSync(file);
+    const { status, stdout, stderr } = await run(command, { API_KEY: `cad_pk_${"0".repeat(48)}` });
+    expect({ status, stdout, lines: stderr.split("\n").length }).toEqual({ status: 1, stdout: "", lines: 2 });
+    expect(stderr).toContain("Send a valid API key");
+    expect(readFileSync(file)).toEqual(before);
   });
 
   test("the two calls answer with a checkpoint and with what changed since", async () => {
@@ -39,7 +59,7 @@ describe("docs/copies.md", () => {
     const [first = "", second = ""] = shellWith("copies.md", "since=").trimEnd().split("\n");
     const checkpoint = /^x-checkpoint: (\S+)/i.exec((await shell(first)).stdout)?.[1] ?? "";
     expect(checkpoint).not.toBe("");
-    await load(program, [order(1, 1, { shopifyId: gid.order(7) })]);
+    await loadRecords(program, [order(1, 1, { shopifyId: gid.order(7) })]);
     const { stdout } = await shell(second.replace("CHECKPOINT", encodeURIComponent(checkpoint)));
     expect(JSON.parse(stdout)).toMatchObject({ data: [{ shopifyId: gid.order(7) }], page: { nextCursor: null } });
   });
@@ -51,7 +71,7 @@ function copyInJson(file: string): unknown {
 
 function copyInSqlite(file: string): unknown {
   const script =
-    "import json, sqlite3, sys; print(json.dumps({id: json.loads(row) for id, row in sqlite3.connect(sys.argv[1]).execute('SELECT * FROM row')}))";
+    "import json, sqlite3, sys; print(json.dumps({id: json.loads(row) for id, row in sqlite3.connect(sys.argv[1]).execute('SELECT id, json FROM row')}))";
   return JSON.parse(Bun.spawnSync(["python3", "-c", script, file]).stdout.toString());
 }
 
@@ -60,7 +80,7 @@ function forgeCheckpoint(file: string, isPython: boolean): void {
   const forged = "2026-01-01T00:00:00.000Z~chg_aaaaaaaaaaaaaaaaaaaaaaaa";
   if (isPython) {
     const script =
-      "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('UPDATE checkpoint SET value = ?', sys.argv[2:]); db.commit()";
+      "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('UPDATE copy SET checkpoint = ?', sys.argv[2:]); db.commit()";
     Bun.spawnSync(["python3", "-c", script, file, forged]);
   } else {
     const copy = JSON.parse(readFileSync(file, "utf8")) as object;

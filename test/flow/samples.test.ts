@@ -1,9 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterTest } from "../support/cleanup.ts";
+import { readRows } from "../support/api-shop.ts";
+import { startIn } from "../support/client-project.ts";
 import { eventually } from "../support/eventually.ts";
-import { ORDERS, RUNTIMES, rowsOf, served } from "../support/sample-runs.ts";
+import { freePort } from "../support/postgres-process.ts";
+import { beginPost } from "../support/raw-http.ts";
+import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
 import { SAMPLES, shellWith } from "../support/samples.ts";
 
 // Starting programs takes time on a busy machine.
@@ -15,16 +18,7 @@ test("every program in TypeScript and Python in the pages has a test", () => {
   const [fragments, programs] = [code.filter(({ file }) => file === undefined), code.filter(({ file }) => file)];
   expect(fragments.map((each) => each.code.split("\n")[0])).toEqual(["// npm install standardwebhooks"]);
   expect(programs.map(({ file }) => file).toSorted()).toEqual(
-    [
-      "copy.mts",
-      "copy_rows.py",
-      "receiver.mts",
-      "receiver.py",
-      "rows.mts",
-      "rows.py",
-      "verify.mts",
-      "verify.py",
-    ].sort(),
+    ["copy.mts", "puller.py", "receiver.mts", "receiver.py", "rows.mts", "rows.py", "verify.mts", "verify.py"].sort(),
   );
 });
 
@@ -42,7 +36,7 @@ describe("docs/quick-start.md", () => {
     const { url, key, run, install } = await served();
     const { status, stdout, stderr } = await run(install(runtime, "rows"));
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    const orders = await rowsOf(url, key, "orders");
+    const orders = await readRows(url, key, "orders");
     expect(orders).toHaveLength(ORDERS.length);
     expect(stdout.trimEnd().split("\n")).toEqual(
       orders.map(({ id, status, totalCents }) => `${id} ${status} ${totalCents}`),
@@ -54,7 +48,7 @@ test("the loop in docs/api.md prints all orders", async () => {
   const { url, key, shell } = await served();
   const { stdout } = await shell(shellWith("api.md", "jq"));
   const printed = stdout.trimEnd().split("\n");
-  expect(printed.map((line) => JSON.parse(line) as unknown)).toEqual(await rowsOf(url, key, "orders"));
+  expect(printed.map((line) => JSON.parse(line) as unknown)).toEqual(await readRows(url, key, "orders"));
 });
 
 test("the post to the intake in docs/records.md is accepted", async () => {
@@ -66,21 +60,10 @@ describe("docs/receivers.md", () => {
   test.each(RUNTIMES)("$name stores each event once, and refuses a forged one", async (runtime) => {
     const { program, folder, env, install, shell } = await served();
     const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
-    const port = await freePort();
-    const receiver = Bun.spawn(install(runtime, "receiver"), {
-      cwd: folder,
-      env: { ...env, WEBHOOK_SECRET: secret, PORT: port },
-      stdout: "ignore",
-      stderr: "ignore",
-    });
-    afterTest(async () => {
-      receiver.kill("SIGKILL");
-      await receiver.exited;
-    });
+    const port = String(freePort());
+    startIn(folder, receiverCommand(runtime, install), { ...env, WEBHOOK_SECRET: secret, PORT: port });
     const address = `http://127.0.0.1:${port}/`;
-    await eventually(
-      async () => (await fetch(address, { method: "POST", body: "{}" }).catch(() => null))?.status === 401,
-    );
+    await untilAnswered(address);
     await program.json(["webhook", "set", "--url", address, "--all-topics"]);
     const { id } = await program.json<{ id: string }>(["webhook", "test", "--topic", "order.failed"]);
     const status = async () => (await program.json<{ status: string }>(["delivery", "show", id])).status;
@@ -94,10 +77,36 @@ describe("docs/receivers.md", () => {
     );
     const sample = shellWith("receivers.md", "openssl");
     expect((await shell(sample, { WEBHOOK_SECRET: secret, PORT: port })).stdout).toContain(" 204 ");
-    expect((await shell(sample, { WEBHOOK_SECRET: `${secret}x`, PORT: port })).stdout).toContain(" 401 ");
+    expect((await shell(sample, { WEBHOOK_SECRET: `whsec_${btoa("another")}`, PORT: port })).stdout).toContain(" 401 ");
     expect(storedIds(folder)).toEqual([id, "whd_test"]);
   });
+
+  test.each(RUNTIMES)("$name goes on after senders that wait, hang up or send too much", async (runtime) => {
+    const { folder, env, install, shell } = await served();
+    const port = String(freePort());
+    const given = { WEBHOOK_SECRET: "whsec_AAAA", PORT: port };
+    const isPython = runtime.suffix === "py";
+    // A crash cut the last line off.
+    if (!isPython) writeFileSync(join(folder, "events.ndjson"), '{"id":"whd_older"}\n{"id":"whd_cut');
+    const receiver = startIn(folder, receiverCommand(runtime, install), { ...env, ...given });
+    const address = `http://127.0.0.1:${port}/`;
+    await untilAnswered(address);
+    await beginPost(address);
+    (await beginPost(address)).destroy();
+    await receiver.prints(isPython ? /refused[\s\S]*refused/ : /aborted|ECONNRESET/);
+    expect((await fetch(address, { method: "POST", body: "x".repeat(1_048_577) })).status).toBe(413);
+    const sample = shellWith("receivers.md", "openssl");
+    expect((await shell(sample, given)).stdout).toContain(" 204 ");
+    expect(storedIds(folder)).toEqual([...(isPython ? [] : ["whd_older"]), "whd_test"]);
+  });
 });
+
+function receiverCommand(
+  runtime: (typeof RUNTIMES)[number],
+  install: Awaited<ReturnType<typeof served>>["install"],
+): string[] {
+  return [...install(runtime, "receiver"), ...(runtime.suffix === "py" ? ["--database", "events.db"] : [])];
+}
 
 /** The ids that a receiver of the pages has stored. */
 function storedIds(folder: string): string[] {
@@ -112,10 +121,8 @@ function storedIds(folder: string): string[] {
   return Bun.spawnSync(["python3", "-c", query], { cwd: folder }).stdout.toString().trimEnd().split("\n");
 }
 
-/** A port that nobody listens on at the moment. */
-async function freePort(): Promise<string> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return String(port);
+/** Waits until a receiver runs, which refuses what is not signed. */
+async function untilAnswered(address: string): Promise<void> {
+  const status = async () => (await fetch(address, { method: "POST", body: "{}" }).catch(() => undefined))?.status;
+  await eventually(async () => (await status()) === 401);
 }

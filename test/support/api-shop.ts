@@ -26,9 +26,7 @@ export async function apiShop(customers = 3): Promise<ApiShop> {
   const keyFile = join(temporaryFolder(), "key.txt");
   writeFileSync(keyFile, `${key}\n`);
 
-  async function load(records: unknown[]): Promise<void> {
-    await program.json(["import", "-"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
-  }
+  const load = (records: unknown[]) => loadRecords(program, records);
   const numbers = Array.from({ length: customers }, (_, index) => index + 1);
   await load([
     ...numbers.map((n) => customer(n)),
@@ -37,20 +35,27 @@ export async function apiShop(customers = 3): Promise<ApiShop> {
   ]);
   const server = await program.serve();
 
-  async function mirror(resource: string): Promise<Record<string, Row>> {
-    const rows: Row[] = [];
-    for (let query = "limit=250"; query !== ""; ) {
-      const headers = { Authorization: `Bearer ${key}` };
-      const response = await fetch(`${server.url}/api/v1/${resource}?${query}`, { headers });
-      if (!response.ok) throw new Error(await response.text());
-      const { data, page } = (await response.json()) as { data: Row[]; page: { nextCursor: string | null } };
-      rows.push(...data);
-      query = page.nextCursor === null ? "" : `limit=250&cursor=${encodeURIComponent(page.nextCursor)}`;
-    }
-    return byId(rows);
-  }
-
+  const mirror = async (resource: string) => byId(await readRows(server.url, key, resource));
   return { program, server, key, keyFile, load, mirror };
+}
+
+/** Puts records into the mirror. */
+export async function loadRecords(program: Program, records: readonly unknown[]): Promise<void> {
+  await program.json(["import", "-"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
+}
+
+/** All rows of a resource, newest first, read page by page. */
+export async function readRows(url: string, key: string, resource: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let query = "limit=250"; query !== ""; ) {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await fetch(`${url}/api/v1/${resource}?${query}`, { headers });
+    if (!response.ok) throw new Error(await response.text());
+    const { data, page } = (await response.json()) as { data: Row[]; page: { nextCursor: string | null } };
+    rows.push(...data);
+    query = page.nextCursor === null ? "" : `limit=250&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
+  return rows;
 }
 
 /** The newest state of each row. */

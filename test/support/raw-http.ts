@@ -1,4 +1,5 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
+import { afterTest } from "./cleanup.ts";
 import { described } from "./described.ts";
 
 /**
@@ -20,6 +21,18 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
     });
     socket.on("error", reject);
   });
+}
+
+/** Begins a POST, and sends a part of its body. @returns the open connection */
+export function beginPost(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect(Number(port), hostname, () =>
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", () => resolve(socket)),
+  );
+  socket.on("error", reject);
+  afterTest(() => void socket.destroy());
+  return promise;
 }
 
 /** Sends a request line and a Host header as they are. @returns the answer */

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loadRecords } from "./api-shop.ts";
 import { temporaryFolder } from "./app.ts";
 import { PROGRAM, Program } from "./program.ts";
 import { customer, order, subscription } from "./records.ts";
@@ -34,7 +35,7 @@ interface Ran {
 export async function served() {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   await program.json(["shop", "add", DOMAIN]);
-  await load(program, [...HEAD, ...ORDERS]);
+  await loadRecords(program, [...HEAD, ...ORDERS]);
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Samples"]);
   const { url } = await program.serve();
   const folder = join(temporaryFolder(), "samples");
@@ -62,28 +63,4 @@ export async function served() {
   const shell = (code: string, more: Record<string, string> = {}) =>
     run(["sh", "-c", code.replaceAll("http://127.0.0.1:8080", url)], more);
   return { program, url, key, folder, env, run, install, shell };
-}
-
-/** Puts records into the mirror. */
-export async function load(program: Program, records: object[]): Promise<void> {
-  await program.json(["import", "-"], { stdin: records.map((record) => JSON.stringify(record)).join("\n") });
-}
-
-/** Every row that the API has. */
-export async function rowsOf(url: string, key: string, resource: string): Promise<Record<string, unknown>[]> {
-  const rows: Record<string, unknown>[] = [];
-  let cursor: string | null = "";
-  while (cursor !== null) {
-    const more = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const response = await fetch(`${url}/api/v1/${resource}?limit=250${more}`, {
-      headers: { Authorization: `Bearer ${key}` },
-    });
-    const { data, page } = (await response.json()) as {
-      data: Record<string, unknown>[];
-      page: { nextCursor: string | null };
-    };
-    rows.push(...data);
-    cursor = page.nextCursor;
-  }
-  return rows;
 }

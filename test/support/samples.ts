@@ -1,5 +1,6 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "./app.ts";
 
 const FOLDER = join(import.meta.dir, "../../src/docs");
 
@@ -35,6 +36,13 @@ export function programNamed(file: string): string {
   const found = SAMPLES.find((sample) => sample.file === file);
   if (found === undefined) throw new Error(`no page has ${file}`);
   return found.code;
+}
+
+/** Puts the program with that file name into a folder of the test. @returns its path */
+export function savedProgram(file: string): string {
+  const path = join(temporaryFolder(), file);
+  writeFileSync(path, programNamed(file));
+  return path;
 }
 
 /** A page's block of shell code that has a text. */

@@ -1,27 +1,46 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
-import puller from "../../docs/python/puller.py" with { type: "text" };
-import receiver from "../../docs/python/receiver.py" with { type: "text" };
 import { createDocument, respondDocument } from "../documents.ts";
 import type { Route, RouteHandler } from "../route.ts";
+import { PAGES } from "./site.ts";
 
-/** Python as plain text, so that a browser shows it. */
+const MARKDOWN = "text/markdown; charset=utf-8";
+/** Programs as plain text, so that a browser shows them. */
 const TEXT = "text/plain; charset=utf-8";
+/** Those of the pages that are whole (docs/api.md, "Ready for your tools"). Each says its name in its first line. */
+const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
 
-/** Files to download without a key: an Airbyte source, programs in Python (docs/api.md, "Ready for your tools"). */
+/** Files to download without a key: an Airbyte source, the programs of the pages, and the pages in Markdown. */
 export function docsFileRoutes(): Route[] {
   return [
-    file("/docs/airbyte.yaml", airbyte, "application/yaml; charset=utf-8"),
-    file("/docs/puller.py", puller, TEXT),
-    file("/docs/receiver.py", receiver, TEXT),
+    file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
+    ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),
+    ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
+    file("/docs/llms.txt", TEXT, listOfPages),
   ];
 }
 
-function file(path: string, text: string, type: string): Route {
+function file(path: string, type: string, text: () => string): Route {
   let document: ReturnType<typeof createDocument> | undefined;
   const handler: RouteHandler = (request) => {
-    document ??= createDocument(text);
+    document ??= createDocument(text());
     // The program may be replaced at any time.
     return respondDocument(request, document, { "Content-Type": type, "Cache-Control": "no-cache" });
   };
   return { path, methods: { GET: handler, HEAD: handler } };
+}
+
+/** The program of a page whose first line is a comment with that name. */
+function programNamed(name: string): string {
+  const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
+  const [code] = PAGES.flatMap(({ text }) => block.exec(text())?.[1] ?? []);
+  if (code === undefined) throw new Error(`no page has ${name}`);
+  return code;
+}
+
+/** The pages in Markdown, in the form of llmstxt.org. */
+function listOfPages(): string {
+  const lines = PAGES.map(({ name, path, summary }) => `- [${name}](${path}.md): ${summary}`);
+  return ["# Subscription Data Service", "", "> The documentation. Each page is Markdown.", "", ...lines, ""].join(
+    "\n",
+  );
 }
