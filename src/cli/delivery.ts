@@ -10,7 +10,7 @@ import {
 import { DELIVERY_KINDS, DELIVERY_STATUSES, RETENTION_TEXT } from "../domain/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Delivery, DeliveryDetails } from "../store/deliveries.ts";
+import type { Attempt, Delivery, DeliveryDetails } from "../store/deliveries.ts";
 import { withShop } from "./context.ts";
 import { addNoun, LIMIT_OPTION, onShop, parseChoice, parseLimit, parseSince } from "./options.ts";
 import { printFields, printJson, printLine, printTable, tell } from "./print.ts";
@@ -149,8 +149,14 @@ function listEntry({
   return { id, kind, topic, status, attempts, lastStatusCode, error, ...times, ...(test && { test }) };
 }
 
-function attemptEntry({ number, startedAt, duration, statusCode, error }: DeliveryDetails["history"][number]) {
-  return { number, startedAt: isoUtc(startedAt), duration, statusCode, error };
+function attemptEntry({ number, startedAt, duration, statusCode, error, url, answer }: Attempt) {
+  return { number, startedAt: isoUtc(startedAt), duration, statusCode, error, url, answer };
+}
+
+/** An answer on one line: it can be anything, and must not look like other lines of the output. */
+function answerLine({ answer }: Attempt): string {
+  if (answer === null) return "none";
+  return answer === "" ? "empty" : answer.replaceAll(/\s+/g, " ");
 }
 
 function topicText({ topic, test }: Delivery): string {
@@ -173,6 +179,15 @@ function printDelivery(delivery: DeliveryDetails, signature: string | null): voi
     body,
   });
   if (history.length === 0) return;
+  printLine("");
+  printFields(
+    Object.fromEntries(
+      history.flatMap((each) => [
+        [`url ${each.number}`, each.url ?? "none"],
+        [`answer ${each.number}`, answerLine(each)],
+      ]),
+    ),
+  );
   printLine("");
   printTable(
     ["ATTEMPT", "STARTED", "TOOK", "HTTP", "ERROR"],

@@ -1,7 +1,9 @@
+import { KEPT_ANSWER_BYTES } from "../domain/delivery.ts";
+
 /**
- * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and nothing else.
- * All bytes count towards the limits, as they come from the socket: interim answers, chunk sizes with their extensions,
- * and trailers too. How the bytes are divided into chunks makes no difference.
+ * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and the beginning of
+ * the body, with its chunks joined. All bytes count towards the limits, as they come from the socket: interim answers,
+ * chunk sizes with their extensions, and trailers too. How the bytes are divided into chunks makes no difference.
  */
 export interface AnswerReader {
   /** Takes the next bytes. @returns true once nothing more has to be read @throws AnswerError */
@@ -10,6 +12,8 @@ export interface AnswerReader {
   end(): void;
   /** The status of the answer, once all is read. */
   readonly status: number;
+  /** The first bytes of the body, `KEPT_ANSWER_BYTES` at most, once all is read. */
+  readonly body: Uint8Array;
 }
 
 /** Codes of `connectReason`. */
@@ -65,6 +69,8 @@ interface Answer {
   line: string;
   lengths: string[];
   codings: string[];
+  /** The first bytes of the body, one in each character: the bytes of the socket are not ours to keep. */
+  body: string;
 }
 
 /** Its functions are below, for all readers: functions for each one would be work for the garbage collector. */
@@ -79,12 +85,16 @@ export function createAnswerReader(): AnswerReader {
     line: "",
     lengths: [],
     codings: [],
+    body: "",
   };
   return {
     read: (bytes) => read(answer, bytes),
     end: () => end(answer),
     get status() {
       return answer.status;
+    },
+    get body() {
+      return Buffer.from(answer.body, "latin1");
     },
   };
 }
@@ -116,9 +126,13 @@ function end({ part, line }: Answer): void {
 /** Takes bytes of one part, none after `to`. @returns how many */
 function takeSome(answer: Answer, bytes: Buffer, from: number, to: number): number {
   const { part } = answer;
-  if (part === "body until the end") return to - from;
+  if (part === "body until the end") {
+    keep(answer, bytes, from, to);
+    return to - from;
+  }
   if (part === "fixed body" || part === "chunk") {
     const taken = Math.min(to - from, answer.counted);
+    keep(answer, bytes, from, from + taken);
     answer.counted -= taken;
     if (answer.counted === 0) answer.part = part === "chunk" ? "end of chunk" : "nothing";
     return taken;
@@ -130,6 +144,11 @@ function takeSome(answer: Answer, bytes: Buffer, from: number, to: number): numb
   if (!isWhole) return to - from;
   takeLine(answer, text.endsWith("\r") ? text.slice(0, -1) : text);
   return lineEnd + 1 - from;
+}
+
+function keep(answer: Answer, bytes: Buffer, from: number, to: number): void {
+  const left = KEPT_ANSWER_BYTES - answer.body.length;
+  if (left > 0) answer.body += bytes.toString("latin1", from, Math.min(to, from + left));
 }
 
 function takeLine(answer: Answer, text: string): void {

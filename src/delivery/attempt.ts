@@ -1,5 +1,5 @@
 import { connectReason } from "../domain/connect-reason.ts";
-import { addressError, connectError, httpError, type Outcome, timeoutError } from "../domain/delivery.ts";
+import { addressError, connectError, httpError, keptAnswer, type Outcome, timeoutError } from "../domain/delivery.ts";
 import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
 import { remembering } from "../lib/remembering.ts";
@@ -77,8 +77,9 @@ async function send(
   const connection = await connect({ host, isAddress, port, addresses, ...tls }, signal);
   try {
     // After its time, another node may attempt the same delivery.
-    const status = await untilAborted(connection.exchange(requestBytes(endpoint, request), isOver), signal);
-    return { statusCode: status, error: status >= 200 && status < 300 ? null : httpError(status) };
+    const { status, body } = await untilAborted(connection.exchange(requestBytes(endpoint, request), isOver), signal);
+    const error = status >= 200 && status < 300 ? null : httpError(status);
+    return { statusCode: status, error, answer: keptAnswer(body) };
   } finally {
     connection.close();
   }

@@ -20,6 +20,9 @@ export type SocketReserve = Pick<DescriptorReserve, "withSpare" | "refill">;
 
 const NO_RESERVE: SocketReserve = { withSpare: (open) => open(), refill: () => {} };
 
+/** A whole answer. */
+type Answer = Pick<AnswerReader, "status" | "body">;
+
 /** One connection for one request. Close it in any case. */
 export interface Connection {
   /** Whether the system still waits for the address. A connection that waits stays open after `close`. */
@@ -27,9 +30,9 @@ export interface Connection {
   /**
    * Sends the request, as soon as the connection is open and TLS has checked the certificate, and reads the answer.
    * @param isOver asked just before the first byte is sent: if so, nothing is
-   * @returns the status @throws an error with a code of `connectReason`
+   * @throws an error with a code of `connectReason`
    */
-  exchange(request: Uint8Array, isOver?: () => boolean): Promise<number>;
+  exchange(request: Uint8Array, isOver?: () => boolean): Promise<Answer>;
   close(): void;
 }
 
@@ -47,7 +50,7 @@ export function openConnection(
   onSettled: (error?: unknown) => void = () => {},
   reserve: SocketReserve = NO_RESERVE,
 ): Connection {
-  const { promise: answered, resolve, reject } = Promise.withResolvers<number>();
+  const { promise: answered, resolve, reject } = Promise.withResolvers<Answer>();
   // Without a request nobody waits for the answer.
   answered.catch(() => undefined);
   const state: State = {
@@ -98,7 +101,7 @@ interface State {
   isOver(): boolean;
   /** What is still to be written. */
   unwritten?: Uint8Array;
-  resolve(status: number): void;
+  resolve(answer: Answer): void;
   reject(thrown: unknown): void;
   onSettled(error?: unknown): void;
   reserve: SocketReserve;
@@ -170,7 +173,8 @@ function end(state: State, error?: Error): void {
 }
 
 function succeed(state: State): void {
-  state.resolve(state.reader.status);
+  const { status, body } = state.reader;
+  state.resolve({ status, body });
   close(state);
 }
 

@@ -66,7 +66,7 @@ export function createDeliverer(
     };
     if (performance.now() - began > LONGEST_SIGNING_MS)
       throw new SdsError("failed", "to read the signing secret took too long");
-    return attempt({ url, headers, body });
+    return { ...(await attempt({ url, headers, body })), url };
   };
 }
 

@@ -94,6 +94,8 @@ export interface ShopChanges {
   dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
+  /** The numbers of stored deliveries that name somebody who was redacted. Their answers are removed. */
+  redactedDeliveries: number[];
 }
 
 export interface TextChange {
@@ -227,6 +229,7 @@ class ShopDraft {
     // A clock that was set back does not make a span earlier than one that is noted.
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > changeSpan;
+    const redacted = this.redactedTexts();
     return {
       shop: this.shop,
       rows,
@@ -239,7 +242,8 @@ class ShopDraft {
       inboxNumbers: [...this.inboxNumbers],
       reads: this.reads,
       dataRequests: this.dataRequests,
-      texts: this.redactedTexts(),
+      texts: redacted.filter(({ before, after }) => after.text !== before.text),
+      redactedDeliveries: redacted.flatMap(({ before }) => (before.place === "delivery" ? [Number(before.key)] : [])),
     };
   }
 
@@ -256,12 +260,12 @@ class ShopDraft {
     return { ...delivery, body: redact({ place: "delivery", key: delivery.id, text: delivery.body }, redactions).text };
   }
 
-  /** The stored texts that change. An inbox item that this commit removes is gone anyway. */
+  /** The stored texts that name a redacted person. An inbox item that this commit removes is gone anyway. */
   private redactedTexts(): TextChange[] {
     return this.storedTexts
       .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))
       .map((before) => ({ before, after: redact(before, this.redactions) }))
-      .filter(({ before, after }) => after.text !== before.text);
+      .filter(({ before, after }) => after !== before);
   }
 }
 

@@ -37,7 +37,14 @@ export interface DeliveryState {
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
+  /** Where the attempt went; left out if there was nowhere to go. */
+  url?: string;
+  /** What the attempt keeps of the answer's body, see `keptAnswer`; left out if no whole answer came. */
+  answer?: string;
 }
+
+/** An attempt keeps so many bytes of the answer's body at most. */
+export const KEPT_ANSWER_BYTES = 1024;
 
 /** How soon an endpoint answers. A quick one gets more slots than a slow one. */
 export type Pace = "quick" | "slow";
@@ -79,6 +86,19 @@ export function afterRetryByHand(state: DeliveryState, now: number): DeliverySta
  */
 export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
   return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data } satisfies Envelope);
+}
+
+/**
+ * The beginning of an answer's body as text, at most 1,024 bytes of UTF-8. What is no UTF-8 becomes U+FFFD, and so does
+ * U+0000, which PostgreSQL cannot store. A character that the limit would cut is left out.
+ */
+export function keptAnswer(body: Uint8Array): string {
+  const isCut = body.length >= KEPT_ANSWER_BYTES;
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const text = decoder.decode(body.subarray(0, KEPT_ANSWER_BYTES), { stream: isCut }).replaceAll("\0", "\uFFFD");
+  // A replaced byte takes three.
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(KEPT_ANSWER_BYTES));
+  return text.slice(0, read);
 }
 
 export function httpError(status: number): string {

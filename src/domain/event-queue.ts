@@ -4,7 +4,7 @@ import { hasAccess, type Plan, type ShopRef } from "./shop.ts";
 import { type TriggerHandle, triggerBody } from "./trigger.ts";
 
 /** The only topic whose body can hold personal data. */
-export const REWARD_TOPIC: Topic = "loyalty.reward_earned";
+const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 
 /** What decides which events of a shop are queued. */
 export interface EventTargets {

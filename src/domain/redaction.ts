@@ -1,4 +1,5 @@
 import { asObject, type JsonObject, parseExact } from "../lib/exact-json.ts";
+import { holdsReward } from "./event-queue.ts";
 import { customerId, redactedId } from "./ids.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 import type { Contacts } from "./platform-records.ts";
@@ -6,8 +7,8 @@ import type { CustomerRecord, IncomingRecord } from "./record-schemas.ts";
 import type { Customer } from "./resources.ts";
 
 /**
- * Where personal data can be, outside a customer's own row: bodies of queued reward events, rewards, platform webhooks
- * in the inbox, and the records of an intake body that are not applied yet.
+ * Where personal data can be, outside a customer's own row: bodies of queued webhooks, and what their receivers
+ * answered; rewards, platform webhooks in the inbox, and the records of an intake body that are not applied yet.
  */
 export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
@@ -64,7 +65,8 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 }
 
 /**
- * Removes one person's data from a text that names them; another text stays as it is. The key of a reward can change.
+ * Removes one person's data from a text that names them. Another text is returned as the same object. The key of
+ * a reward can change.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
@@ -90,6 +92,8 @@ export function redactionOf(
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
+    // Its body has our own fields only. What was answered to it can have others.
+    if (stored.place === "delivery" && !holdsReward({ topic: String(value["topic"]) })) return { ...stored };
     const redacted = redactedValue(stored.place, value, person);
     const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
     return { place: stored.place, key, text: JSON.stringify(redacted) };

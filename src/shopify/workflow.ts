@@ -1,4 +1,4 @@
-import type { Outcome } from "../domain/delivery.ts";
+import { keptAnswer, type Outcome } from "../domain/delivery.ts";
 import { sentence } from "../lib/text.ts";
 import { createTimeLimit } from "../lib/time-limit.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
@@ -12,7 +12,7 @@ import { PlatformError } from "./api/platform-error.ts";
 export type WorkflowStarter = (claim: Claim) => Promise<Outcome & { timedOut: boolean }>;
 
 interface Dependencies {
-  client: Pick<AdminGraphqlClient, "queryWithJson">;
+  client: Pick<AdminGraphqlClient, "queryWithJson" | "urlOf">;
   shops: Pick<ShopStore, "byId">;
   timeoutMs: number;
 }
@@ -24,20 +24,23 @@ export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies
   return async ({ shopId, body }) => {
     // Everything ends before the lease of the delivery, also where the database does not answer.
     const { signal, isOver } = createTimeLimit(timeoutMs);
+    const to: Pick<Outcome, "url"> = {};
     try {
       const shop = await untilAborted(shops.byId(shopId), signal);
       if (shop === undefined) return { statusCode: null, error: "The shop was removed.", timedOut: false };
+      to.url = client.urlOf(shop);
       // The body is sent as it is stored, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
       // What else the client does first does not end with the signal, but counts towards the timeout.
-      const { flowTriggerReceive } = await untilAborted(query, signal);
-      const messages = (flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
+      const data = await untilAborted(query, signal);
+      const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);
-      return { statusCode: 200, error, timedOut: false };
+      const answer = keptAnswer(Buffer.from(JSON.stringify({ data })));
+      return { statusCode: 200, error, ...to, answer, timedOut: false };
     } catch (thrown) {
-      if (isOver()) return { statusCode: null, error: "The platform did not answer in time.", timedOut: true };
+      if (isOver()) return { statusCode: null, error: "The platform did not answer in time.", ...to, timedOut: true };
       if (!(thrown instanceof PlatformError)) throw thrown;
-      return { statusCode: thrown.status, error: sentence(thrown.message), timedOut: false };
+      return { statusCode: thrown.status, error: sentence(thrown.message), ...to, timedOut: false };
     }
   };
 }

@@ -1,5 +1,6 @@
 import { DELIVERY_KINDS, type DeliveryKind, type DeliveryStatus, type Outcome, type Pace } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
+import { holdsReward } from "../domain/event-queue.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import type { NewestSecret } from "../domain/signing-secret.ts";
 
@@ -18,11 +19,15 @@ export interface Delivery {
   createdAt: number;
 }
 
-export interface Attempt extends Outcome {
+export interface Attempt extends Pick<Outcome, "statusCode" | "error"> {
   number: number;
   startedAt: number;
   /** Milliseconds. */
   duration: number;
+  /** Where it went; null if there was nowhere to go, and for an attempt of a version that did not keep it. */
+  url: string | null;
+  /** The beginning of the answer's body; null if none came, if it was redacted, and as for `url`. */
+  answer: string | null;
 }
 
 export interface DeliveryDetails extends Delivery {
@@ -142,6 +147,14 @@ export interface DeliveryStore {
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
   /** Forgets what was delivered before a time, in steps. The next call finishes what is left. Dead deliveries stay. */
   prune(before: number): Promise<void>;
+}
+
+/**
+ * The body that was sent, where a redaction may have changed the stored one meanwhile; else null. The answer to a body
+ * that was changed is not kept: it can repeat what was removed.
+ */
+export function changeableBody({ claim }: AttemptResult): string | null {
+  return holdsReward(claim) ? claim.body : null;
 }
 
 /** The kinds of deliveries that are asked for. @param kind undefined for all */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { AttemptResult } from "../../src/store/deliveries.ts";
 import { START } from "../support/app.ts";
 import { customer } from "../support/records.ts";
 import { engines } from "./engines.ts";
@@ -53,7 +54,39 @@ for (const engine of engines()) {
           duration: 7,
           statusCode: 500,
           error,
+          url: URL,
+          answer: "no",
         })),
+      );
+    });
+
+    test("keeps where it went and any answer, and neither where there is none", async () => {
+      const { store } = await engine.open();
+      const shop = await addShop(store);
+      await chooseAllEvents(store, shop);
+      const answers = [
+        "",
+        "<b>ä€😀</b>",
+        `{"a":["\\"]}`,
+        `'a\r\n\t\u001b[2J\ufffd`,
+        "NULL",
+        "x".repeat(1024),
+        undefined,
+      ];
+      await queueRewards(store, shop, [...answers.keys()]);
+      const claims = (await claim(store, shop)).toSorted((a, b) => a.number - b.number);
+      const ended = claims.map((each, index): AttemptResult => {
+        const { url: _, answer: __, ...outcome } = failed(each).outcome;
+        const answer = answers[index];
+        return {
+          ...failed(each),
+          outcome: answer === undefined ? outcome : { ...outcome, url: `${URL}?${index}`, answer },
+        };
+      });
+      expect(await record(store, ended)).toEqual(ended);
+      const kept = await Promise.all(claims.map(({ id }) => store.deliveries.show(shop.id, id)));
+      expect(kept.map(({ history }) => history.map(({ url, answer }) => [url, answer]))).toEqual(
+        answers.map((answer, index) => [answer === undefined ? [null, null] : [`${URL}?${index}`, answer]]),
       );
     });
 

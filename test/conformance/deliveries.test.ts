@@ -4,7 +4,7 @@ import type { Claim } from "../../src/store/deliveries.ts";
 import { START } from "../support/app.ts";
 import { end, fill, notFound, shopWithEvents } from "./ended-deliveries.ts";
 import { engines } from "./engines.ts";
-import { claim, failures, HOUR, LEASE, queueRewards, record, succeeded } from "./fixtures.ts";
+import { claim, failures, HOUR, LEASE, queueRewards, record, succeeded, URL } from "./fixtures.ts";
 
 for (const engine of engines()) {
   describe(`${engine.name}: the delivery log`, () => {
@@ -48,7 +48,8 @@ for (const engine of engines()) {
         createdAt: START + 1,
       };
       expect(dead).toEqual(known);
-      const history = [{ number: 1, startedAt: START + 1, duration: 7, statusCode: 500, error: known.error }];
+      const ended = { duration: 7, statusCode: 500, error: known.error, url: URL, answer: "no" };
+      const history = [{ number: 1, startedAt: START + 1, ...ended }];
       expect(await store.deliveries.show(shop.id, known.id)).toEqual({
         ...known,
         body: String(row?.["body"]),

@@ -115,13 +115,13 @@ export async function record(
 }
 
 export function succeeded(claimed: Claim, startedAt = START): AttemptResult {
-  return { claim: claimed, outcome: { statusCode: 200, error: null }, startedAt, duration: 5 };
+  return { claim: claimed, outcome: { statusCode: 200, error: null, url: URL, answer: "ok" }, startedAt, duration: 5 };
 }
 
 export function failed(claimed: Claim, startedAt = START): AttemptResult {
   return {
     claim: claimed,
-    outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500." },
+    outcome: { statusCode: 500, error: "The endpoint responded with HTTP 500.", url: URL, answer: "no" },
     startedAt,
     duration: 7,
   };

@@ -1,12 +1,26 @@
 import { describe, expect, test } from "bun:test";
+import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { customerId } from "../../src/domain/ids.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
+import type { AttemptResult, Claim } from "../../src/store/deliveries.ts";
 import type { Store } from "../../src/store/store.ts";
 import { START } from "../support/app.ts";
-import { customer, gid, order, reward } from "../support/records.ts";
+import { customer, gid, order, reward, subscription } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines, type TestStore } from "./engines.ts";
-import { addShop, chooseAllEvents, claim, commit, failures, receipt, record, succeeded } from "./fixtures.ts";
+import {
+  addShop,
+  chooseAllEvents,
+  claim,
+  commit,
+  failed,
+  failures,
+  receipt,
+  record,
+  succeeded,
+  URL,
+} from "./fixtures.ts";
 
 const ADA = "ada@example.com";
 const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
@@ -71,6 +85,51 @@ for (const engine of engines()) {
         id: sent?.["id"],
         data: { contact: null, gift: { to: [null, null], cents: 5 } },
       });
+    });
+
+    test("removes the answers to all webhooks that name the person, and keeps none to a body that it changed meanwhile", async () => {
+      const { store } = await engine.open();
+      const [shop, other] = [await addShop(store), await addShop(store, "other")];
+      for (const each of [shop, other]) {
+        await store.webhooks.set(each.id, { url: URL, topics: TOPIC_NAMES }, START);
+        await commit(store, each, [ada, customer(2), subscription(1), reward("r", { contact: ADA }), reward("plain")]);
+      }
+      await commit(store, shop, [
+        reward("s", { customer: gid.customer(2) }),
+        subscription(2, { customer: gid.customer(2) }),
+      ]);
+      const answered = (each: Claim): AttemptResult => {
+        const { outcome, ...result } = failed(each);
+        return { ...result, outcome: { ...outcome, answer: `found ${ADA}` } };
+      };
+      const ended: Claim[] = [];
+      for (const each of [shop, other]) {
+        const claims = await claim(store, each);
+        ended.push(...claims.toSorted((a, b) => a.number - b.number));
+        await record(store, claims.map(answered));
+      }
+      const underWay = await claim(store, shop, { now: START + 1_000 });
+      await commit(store, shop, [redaction]);
+      await record(store, underWay.map(answered));
+      const left = await Promise.all(
+        ended.map(async ({ shopId, id }) => {
+          const { topic, body, history } = await store.deliveries.show(shopId, id);
+          const isAdas = body.includes(customerId(shop.domain, gid.customer(1)));
+          return [shopId === shop.id && isAdas, topic, history.map(({ url, answer }) => [url, answer !== null])];
+        }),
+      );
+      const kept = [URL, true];
+      const removed = [URL, false];
+      expect(left).toEqual([
+        [true, "subscription.created", [removed, kept]],
+        [true, "loyalty.reward_earned", [removed, removed]],
+        [true, "loyalty.reward_earned", [removed, kept]],
+        [false, "loyalty.reward_earned", [kept, kept]],
+        [false, "subscription.created", [kept, kept]],
+        [false, "subscription.created", [kept]],
+        [false, "loyalty.reward_earned", [kept]],
+        [false, "loyalty.reward_earned", [kept]],
+      ]);
     });
 
     test("redacts the reward that the same commit adds, and its event", async () => {

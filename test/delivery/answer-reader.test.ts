@@ -76,6 +76,40 @@ test.each<[string, string, ReturnType<typeof read>]>([
   expect(read(text)).toEqual(expected);
 });
 
+/** The body that a reader keeps. */
+function bodyOf(text: string, size: number): string {
+  const reader = createAnswerReader();
+  const bytes = Buffer.from(text, "latin1");
+  for (let from = 0; from < bytes.length; from += size) {
+    const piece = Buffer.from(bytes.subarray(from, from + size));
+    const isOver = reader.read(piece);
+    // The socket uses its buffer again.
+    piece.fill("?");
+    if (isOver) break;
+  }
+  return Buffer.from(reader.body).toString("latin1");
+}
+
+const chunkedAnswer = `${head}Transfer-Encoding: chunked\r\n\r\n`;
+const long = "0123456789".repeat(200);
+
+test.each([
+  ["with a length", `${head}Content-Length: 3\r\n\r\nabc`, "abc"],
+  ["that ends with the connection", `${head}\r\n\r\na\x00\xff`, "\r\na\x00\xff"],
+  ["in chunks", `${chunkedAnswer}3;a=b\r\nabc\r\nA\r\n0123456789\r\n0\r\nB: c\r\n\r\n`, "abc0123456789"],
+  ["that is empty", `${head}Content-Length: 0\r\n\r\n`, ""],
+  ["after an interim answer", `HTTP/1.1 100 Continue\r\n\r\n${head}Content-Length: 1\r\n\r\na`, "a"],
+  ["of a failure", "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops", "oops"],
+  ["that is long", `${head}Content-Length: 2000\r\n\r\n${long}`, long.slice(0, KIB)],
+  [
+    "in long chunks",
+    `${chunkedAnswer}3E8\r\n${long.slice(0, 1000)}\r\n3E8\r\n${long.slice(1000)}\r\n0\r\n\r\n`,
+    long.slice(0, KIB),
+  ],
+])("the first KiB is kept of a body %s", (_name, text, expected) => {
+  for (const size of [1, 7, 1000, 10_000]) expect(bodyOf(text, size)).toBe(expected);
+});
+
 /** Feeds the pieces again and again, until the reader has enough. @returns the bytes it wanted, and what came of it */
 function flood(start: string, again: string) {
   const reader = createAnswerReader();

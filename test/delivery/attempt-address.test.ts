@@ -27,7 +27,7 @@ describe("addresses", () => {
     const resolve: Resolve = async () => answers.shift() ?? [];
     const attempt = createWebhookAttempt({ resolve, allow: LOOPBACK, timeoutMs: TIMEOUT_MS }, createConnector());
     const request = { url: named, headers: HEADERS, body: Buffer.from("{}") };
-    expect(await attempt(request)).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await attempt(request)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(await attempt(request)).toEqual(refused("only https:// URLs are accepted"));
   });
 
@@ -52,7 +52,7 @@ describe("addresses", () => {
       looked += 1;
       return looked === 1 ? ["127.0.0.1"] : ["127.0.0.2"];
     };
-    expect(await send(named, { resolve })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(named, { resolve })).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(looked).toBe(1);
     expect(host as string | null).toBe(new URL(named).host);
   });
@@ -60,7 +60,7 @@ describe("addresses", () => {
   test("if the first address of a name cannot be reached, the next one is tried", async () => {
     const url = httpServer(() => new Response());
     const named = url.replace("127.0.0.1", "hooks.example.test");
-    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toEqual({
+    expect(await send(named, { resolve: async () => ["127.0.0.9", "127.0.0.1"] })).toMatchObject({
       statusCode: 200,
       error: null,
       timedOut: false,
@@ -74,7 +74,7 @@ describe("addresses", () => {
     expect(await send(named, { resolve: async () => [...unreachable.slice(1), "127.0.0.1"] })).toMatchObject({
       statusCode: 200,
     });
-    expect(await send(named, { resolve: async () => [...unreachable, "127.0.0.1"] })).toEqual({
+    expect(await send(named, { resolve: async () => [...unreachable, "127.0.0.1"] })).toMatchObject({
       statusCode: null,
       error: "Could not connect to the endpoint: the connection was refused.",
       timedOut: false,
@@ -137,13 +137,17 @@ describe("addresses", () => {
         else process.env[name] = before;
       });
     }
-    expect(await send(httpServer(() => new Response()))).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(httpServer(() => new Response()))).toMatchObject({
+      statusCode: 200,
+      error: null,
+      timedOut: false,
+    });
     expect(
       await send(
         httpServer(() => new Response(), "valid"),
         { trusting: true },
       ),
-    ).toEqual({ statusCode: 200, error: null, timedOut: false });
+    ).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(proxied).toBe(false);
   });
 });
@@ -161,7 +165,7 @@ describe("TLS", () => {
         httpServer(() => new Response(), "valid"),
         { trusting: true },
       ),
-    ).toEqual({ statusCode: 200, error: null, timedOut: false });
+    ).toMatchObject({ statusCode: 200, error: null, timedOut: false });
   });
 
   test("a certificate for another name is refused", async () => {

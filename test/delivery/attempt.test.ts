@@ -15,7 +15,7 @@ test("sends the body with its headers to the path of the URL", async () => {
     for (const name of ["content-type", "x-service-topic", "x-service-signature", "host"]) seen.push(headers.get(name));
     return new Response("ok");
   });
-  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toEqual({
+  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toMatchObject({
     statusCode: 200,
     error: null,
     timedOut: false,
@@ -73,12 +73,12 @@ describe.each([
 
 test.each([200, 201, 202, 204, 299])("HTTP %i is a success", async (status) => {
   const url = httpServer(() => new Response(null, { status }));
-  expect(await send(url)).toEqual({ statusCode: status, error: null, timedOut: false });
+  expect(await send(url)).toMatchObject({ statusCode: status, error: null, timedOut: false });
 });
 
 test.each([300, 304, 400, 401, 404, 410, 429, 500, 503, 599])("HTTP %i is a failure", async (status) => {
   const url = httpServer(() => new Response(null, { status }));
-  expect(await send(url)).toEqual({
+  expect(await send(url)).toMatchObject({
     statusCode: status,
     error: `The endpoint responded with HTTP ${status}.`,
     timedOut: false,
@@ -94,7 +94,7 @@ test.each([301, 302, 303, 307, 308])(
       return new Response();
     });
     const url = httpServer(() => new Response(null, { status, headers: { Location: inner } }));
-    expect(await send(url)).toEqual({
+    expect(await send(url)).toMatchObject({
       statusCode: status,
       error: `The endpoint responded with HTTP ${status}.`,
       timedOut: false,
@@ -115,7 +115,7 @@ test("each attempt has a connection of its own", async () => {
 
 test("an answer's body is not unpacked", async () => {
   const url = httpServer(() => new Response("this is not gzip", { headers: { "Content-Encoding": "gzip" } }));
-  expect(await send(url)).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(await send(url)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
 });
 
 describe("an endpoint that", () => {
@@ -172,7 +172,7 @@ describe("an endpoint that", () => {
       pump();
     });
     const before = process.memoryUsage().rss;
-    expect(await send(url, { timeoutMs: 5_000 })).toEqual({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(url, { timeoutMs: 5_000 })).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(sent).toBeLessThan(32);
     expect(process.memoryUsage().rss - before).toBeLessThan(60 << 20);
   });
@@ -196,7 +196,7 @@ describe("an endpoint that", () => {
       pump();
     });
     const error = "Could not connect to the endpoint: the answer's headers are too large.";
-    expect(await send(url, { timeoutMs: 5_000 })).toEqual({
+    expect(await send(url, { timeoutMs: 5_000 })).toMatchObject({
       statusCode,
       error: statusCode === null ? error : null,
       timedOut: false,
@@ -209,7 +209,7 @@ describe("an endpoint that", () => {
     const url = await rawServer((socket) =>
       socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`),
     );
-    expect(await send(url)).toEqual({
+    expect(await send(url)).toMatchObject({
       statusCode: null,
       error: "Could not connect to the endpoint: the answer's headers are too large.",
       timedOut: false,
@@ -218,7 +218,7 @@ describe("an endpoint that", () => {
 
   test("answers without HTTP", async () => {
     const url = await rawServer((socket) => socket.end("\u0000\u0001 this is not HTTP\r\n\r\n"));
-    expect(await send(url)).toEqual({
+    expect(await send(url)).toMatchObject({
       statusCode: null,
       error: "Could not connect to the endpoint: the answer is not HTTP.",
       timedOut: false,
@@ -227,7 +227,7 @@ describe("an endpoint that", () => {
 
   test("resets the connection after the request", async () => {
     const url = await rawServer((socket) => socket.resetAndDestroy());
-    expect(await send(url)).toEqual({
+    expect(await send(url)).toMatchObject({
       statusCode: null,
       error: "Could not connect to the endpoint: the connection was closed before the answer ended.",
       timedOut: false,

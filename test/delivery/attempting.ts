@@ -45,9 +45,9 @@ export function send(
     const { exchange } = connection;
     return Object.assign(connection, {
       exchange(...request: Parameters<typeof exchange>) {
-        const status = exchange(...request);
+        const answer = exchange(...request);
         onWaiting();
-        return status;
+        return answer;
       },
     });
   };

@@ -52,7 +52,7 @@ describe("if the first address drops packets", () => {
     const connect = createConnector();
     const began = performance.now();
     const connection = await connect(to(port, DROPS, ANSWERS), never());
-    expect(await connection.exchange(REQUEST)).toBe(200);
+    expect(await connection.exchange(REQUEST)).toMatchObject({ status: 200 });
     expect(performance.now() - began).toBeWithin(240, 2_000);
     expect(seen.requests).toBe(1);
   });
@@ -92,7 +92,7 @@ test("if the address that was good drops packets now, the other one gets the req
   await first.close();
   await makeBlackhole(DROPS, port);
   const connection = await connect(to(port, DROPS, ANSWERS), never());
-  expect(await connection.exchange(REQUEST)).toBe(200);
+  expect(await connection.exchange(REQUEST)).toMatchObject({ status: 200 });
 });
 
 test("if only one address is known and it drops packets, few connections are left that wait for it", async () => {

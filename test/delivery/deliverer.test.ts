@@ -44,7 +44,7 @@ async function delivering() {
 
 test("a webhook is sent with its topic and a signature of its body", async () => {
   const { deliver, claim, receiver, secret } = await delivering();
-  expect(await deliver(claim)).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(await deliver(claim)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
   expect(receiver.received).toMatchObject([{ topic: "subscription.created", body: claim.body }]);
   expect(await receiver.allGenuine(secret)).toBe(true);
 });
@@ -102,6 +102,16 @@ test("a secret that cannot be read is read again for the next delivery", async (
   await expect(deliver(claim)).rejects.toThrow("disk I/O error");
   webhooks.secretOf = secretOf;
   expect(await deliver(claim)).toMatchObject({ statusCode: 200 });
+});
+
+test("an attempt says where it went, and what was answered", async () => {
+  const { deliver, claim, receiver } = await delivering();
+  receiver.answer = () => new Response("not today", { status: 503 });
+  expect(await deliver(claim)).toMatchObject({ statusCode: 503, url: String(claim.url), answer: "not today" });
+  const url = "http://127.0.0.1:1/closed?secret=1";
+  const failed = await deliver({ ...claim, url });
+  expect(failed).toMatchObject({ statusCode: null, url });
+  expect(failed).not.toHaveProperty("answer");
 });
 
 test("without an endpoint the attempt fails", async () => {
@@ -182,7 +192,7 @@ test.each(["whsec_", "whsec_====", "whsec_é!", "whsec_A"])(
 test("a trigger starts a workflow, and has no signature", async () => {
   const { deliver, claim, receiver, shop, webhooks, deliveries, started } = await delivering();
   const trigger: Claim = { ...claim, kind: "trigger", url: null };
-  expect(await deliver(trigger)).toEqual({ statusCode: 200, error: null, timedOut: false });
+  expect(await deliver(trigger)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
   expect([started, receiver.received]).toEqual([[trigger], []]);
   const details = await deliveries.show(shop.id, claim.id);
   expect(await signatureOf(webhooks, shop.id, { ...details, kind: "trigger" })).toBeNull();

@@ -4,6 +4,7 @@ import {
   afterRetryByHand,
   type DeliveryState,
   envelope,
+  keptAnswer,
   timeoutError,
 } from "../../src/domain/delivery.ts";
 
@@ -71,4 +72,21 @@ test.each([
   [500, "The endpoint did not answer within 0.5 seconds."],
 ])("a timeout of %i ms in words", (timeout, text) => {
   expect(timeoutError(timeout)).toBe(text);
+});
+
+test.each<[string, string, string]>([
+  ["text", '{"ok":true}\r\n', '{"ok":true}\r\n'],
+  ["nothing", "", ""],
+  ["UTF-8", "\xef\xbb\xbf\xc3\xa4\xf0\x9f\x98\x80", "\ufeffä😀"],
+  ["no UTF-8", "a\xff\xc3(", "a\ufffd\ufffd("],
+  ["an end in the middle of a character", "a\xe2\x82", "a\ufffd"],
+  ["a NUL and other control characters", "\x00\x1b[2J\x7f", "\ufffd\u001b[2J\u007f"],
+  ["1,024 bytes", "x".repeat(1024), "x".repeat(1024)],
+  ["more", "x".repeat(5_000), "x".repeat(1024)],
+  ["a character that the limit cuts", `${"x".repeat(1022)}\xe2\x82\xac`, "x".repeat(1022)],
+  ["a longer one", `${"x".repeat(1021)}\xf0\x9f\x98\x80`, "x".repeat(1021)],
+  ["a character that ends at the limit", `${"x".repeat(1021)}\xe2\x82\xac`, `${"x".repeat(1021)}€`],
+  ["bytes that take more room as text", "\xff".repeat(1024), "\ufffd".repeat(341)],
+])("of an answer an attempt keeps at most 1,024 bytes of text: %s", (_name, bytes, expected) => {
+  expect(keptAnswer(Buffer.from(bytes, "latin1"))).toBe(expected);
 });

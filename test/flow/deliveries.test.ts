@@ -11,7 +11,7 @@ setDefaultTimeout(30_000);
 describe("delivery", () => {
   test("list filters, show has body, signature and every attempt, retry sends again", async () => {
     const { program, receiver, secret, post, entries } = await shopSending({ SDS_RETRY_WAITS: "20ms" });
-    receiver.answer = () => new Response(null, { status: 500 });
+    receiver.answer = () => new Response("out\nof order", { status: 500 });
     const server = await program.serve();
     await post(server.url, subscription(1));
     const [dead] = await eventually(async () =>
@@ -35,9 +35,11 @@ describe("delivery", () => {
     });
     expect(await verify(secret, shown.body, shown.signature)).toBe(true);
     expect(shown.history).toMatchObject([
-      { number: 1, statusCode: 500 },
-      { number: 2, statusCode: 500 },
+      { number: 1, statusCode: 500, url: receiver.url, answer: "out\nof order" },
+      { number: 2, statusCode: 500, url: receiver.url, answer: "out\nof order" },
     ]);
+    const text = (await program.run(["delivery", "show", id])).stdout;
+    expect(text).toContain(`\nurl 2     ${receiver.url}\nanswer 2  out of order\n`);
     expect((await program.run(["delivery", "show", id])).stdout).toContain(shown.signature);
 
     receiver.answer = () => new Response();

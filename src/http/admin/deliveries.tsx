@@ -167,8 +167,8 @@ function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
 
 function AttemptTable({ history }: { history: DeliveryDetails["history"] }) {
   return (
-    <Table id="attempts" name="Attempts" headings={["Attempt", "Began", "Took", "HTTP", "Error"]}>
-      {history.map(({ number, startedAt, duration, statusCode, error }) => (
+    <Table id="attempts" name="Attempts" headings={["Attempt", "Began", "Took", "HTTP", "Error", "URL", "Answer"]}>
+      {history.map(({ number, startedAt, duration, statusCode, error, url, answer }) => (
         <tr>
           <th scope="row">{number}</th>
           <td>
@@ -177,9 +177,24 @@ function AttemptTable({ history }: { history: DeliveryDetails["history"] }) {
           <td class="nowrap">{duration} ms</td>
           <td>{statusCode ?? "–"}</td>
           <td class="error">{error ?? "–"}</td>
+          <td class="error">{url ?? "–"}</td>
+          <td>{answer === null ? "–" : <Answer number={number} text={answer} />}</td>
         </tr>
       ))}
     </Table>
+  );
+}
+
+function Answer({ number, text }: { number: number; text: string }) {
+  return text === "" ? (
+    "empty"
+  ) : (
+    <details>
+      <summary>Answer {number}</summary>
+      <pre>
+        <code class="body">{text}</code>
+      </pre>
+    </details>
   );
 }
 

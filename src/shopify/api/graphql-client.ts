@@ -2,7 +2,7 @@ import type { Sleep } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
 import { createAccessReport } from "./access-report.ts";
-import type { ShopAddress } from "./address.ts";
+import { apiUrls, type ShopAddress } from "./address.ts";
 import type { Operation } from "./operations/operation.ts";
 import { PlatformError } from "./platform-error.ts";
 import type { QueryShape } from "./query-costs.ts";
@@ -38,6 +38,8 @@ export interface AdminGraphqlClient extends GraphqlClient {
     variablesJson: string,
     options?: QueryOptions,
   ): Promise<D>;
+  /** Where the requests about a shop go. */
+  urlOf(shop: ShopAddress): string;
   /** The same client with other options. Fewer retries are for callers that retry on their own. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** Whether the platform was slow to answer the shop's last request. Waits for points do not count. */
@@ -103,6 +105,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
     query: (shop, operation, variables) => run(shop, queryOf(operation, variables), {}),
     queryWithJson: (shop, operation, variablesJson, options = {}) =>
       run(shop, queryWithText(operation, variablesJson), options),
+    urlOf: ({ domain }) => apiUrls(baseUrl, domain).graphql,
     withOptions: (options) => ({
       query: (shop, operation, variables) => run(shop, queryOf(operation, variables), options),
     }),

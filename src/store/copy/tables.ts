@@ -114,7 +114,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   table(
     "attempts",
     "shop_id delivery number",
-    { number: "shop_id delivery number started_at duration status_code", text: "error" },
+    { number: "shop_id delivery number started_at duration status_code", text: "error url answer" },
     { sqlite: { order: ["delivery", "number"] } },
   ),
   table("connections", "shop_id", {

@@ -32,7 +32,7 @@ export function deliveryLog(
     const found = await db.get<Omit<DeliveryDetails, "history"> & { history: string }>(
       `SELECT ${LISTED}, body, secret_version::float8 AS "secretVersion", (
          SELECT coalesce(json_agg(json_build_object('number', number, 'startedAt', started_at, 'duration', duration,
-           'statusCode', status_code, 'error', error) ORDER BY number), '[]')
+           'statusCode', status_code, 'error', error, 'url', url, 'answer', answer) ORDER BY number), '[]')
          FROM attempts WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number
        )::text AS history
        FROM deliveries WHERE shop_id = $1::bigint AND id = $2::text`,

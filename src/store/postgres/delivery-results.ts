@@ -1,5 +1,5 @@
 import { afterAttempt } from "../../domain/delivery.ts";
-import type { AttemptResult, EndpointPace } from "../deliveries.ts";
+import { type AttemptResult, changeableBody, type EndpointPace } from "../deliveries.ts";
 import type { Queries } from "./database.ts";
 
 /**
@@ -19,20 +19,23 @@ export async function recordResults(
   });
   const recorded = await tx.all<{ place: number }>(
     `WITH ended AS (
-       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
-         $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[]) WITH ORDINALITY
+       SELECT * FROM ROWS FROM (unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
+         $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[]),
+         json_array_elements_text($14::text::json), json_array_elements_text($15::text::json)) WITH ORDINALITY
        AS ended (shop_id, number, lease, status, attempts, round, next_attempt_at, status_code, error, ended_at,
-         started_at, duration, place)
+         started_at, duration, url, answer, sent_body, place)
      ), recorded AS (
        UPDATE deliveries SET status = ended.status, attempts = ended.attempts, round = ended.round,
          next_attempt_at = ended.next_attempt_at, claimable_at = ended.next_attempt_at, lease = NULL,
          last_status_code = ended.status_code, error = ended.error, ended_at = ended.ended_at
        FROM ended
        WHERE deliveries.shop_id = ended.shop_id AND deliveries.number = ended.number AND deliveries.lease = ended.lease
-       RETURNING ended.*
+       RETURNING ended.*, sent_body IS NULL OR body = sent_body AS has_same_body
      ), added AS (
-       INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
-       SELECT shop_id, number, attempts, started_at, duration, status_code, error FROM recorded
+       INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
+       SELECT shop_id, number, attempts, started_at, duration, status_code, error, url,
+         CASE WHEN has_same_body THEN answer END
+       FROM recorded
      )
      SELECT place::float8 AS place FROM recorded`,
     [
@@ -48,6 +51,10 @@ export async function recordResults(
       after.map(({ endedAt }) => endedAt),
       ended.map(({ startedAt }) => startedAt),
       ended.map(({ duration }) => duration),
+      ended.map(({ outcome }) => outcome.url ?? null),
+      // The driver quotes long texts in an array character by character.
+      JSON.stringify(ended.map(({ outcome }) => outcome.answer ?? null)),
+      JSON.stringify(ended.map(changeableBody)),
     ],
   );
   const places = new Set(recorded.map(({ place }) => place));

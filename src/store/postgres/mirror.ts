@@ -24,7 +24,7 @@ import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
 import { loadRows, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
-import { writeTexts } from "./texts.ts";
+import { removeAnswers, writeTexts } from "./texts.ts";
 
 interface Loaded {
   shops: Map<number, LoadedShop>;
@@ -193,6 +193,7 @@ async function write(tx: Queries, changes: readonly ShopChanges[], reads: Loaded
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
       writeTexts(tx, id, change.texts),
+      removeAnswers(tx, id, change.redactedDeliveries),
     ]),
   ]);
 }

@@ -7,7 +7,7 @@ import type { Database, Queries } from "./database.ts";
 const LARGE_TABLES: LargeTable[] = [
   { name: "intake_parts", key: "number", text: "records" },
   { name: "intake_bodies", key: "number", text: "''" },
-  { name: "attempts", key: "delivery, number", text: "coalesce(error, '')" },
+  { name: "attempts", key: "delivery, number", text: "coalesce(answer, '')" },
   { name: "deliveries", key: "number", text: "body" },
   { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
   { name: "staged_orders", key: "stage, gid", text: "json" },

@@ -1,5 +1,4 @@
 import type { TextChange } from "../../domain/commit.ts";
-import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { type Parameter, type Queries, together } from "./database.ts";
@@ -13,8 +12,6 @@ interface TextColumns {
   text: string;
   /** What the index by the key has in front of it, beside the shop. */
   where: string;
-  /** Which of these rows can hold a person's data; all of them if it is left out. */
-  filter?: string;
 }
 
 /** Where the stored texts are that can hold a person's data. */
@@ -25,7 +22,6 @@ const PLACES: Record<TextPlace, TextColumns> = {
     keyType: "bigint",
     text: "body",
     where: "kind = 'webhook'",
-    filter: `topic = '${REWARD_TOPIC}'`,
   },
   reward: { table: "occurrences", key: "id", keyType: "text", text: "json", where: "type = 'reward'" },
   inbox: { table: "inbox", key: "number", keyType: "bigint", text: "body", where: "true" },
@@ -102,22 +98,41 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
   );
 }
 
-function statementsOf({ table, key, keyType, text, where, filter = "true" }: TextColumns) {
+/**
+ * Removes what receivers answered to these deliveries, in the caller's transaction. Their rows are locked first: an
+ * attempt that is being recorded is waited for, and its answer is removed too.
+ */
+export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await together([
+    tx.run(
+      `SELECT 1 FROM deliveries WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])
+       ORDER BY number FOR NO KEY UPDATE`,
+      [shopId, deliveries],
+    ),
+    tx.run(
+      `UPDATE attempts SET answer = NULL
+       WHERE shop_id = $1::bigint AND delivery = ANY($2::bigint[]) AND answer IS NOT NULL`,
+      [shopId, deliveries],
+    ),
+  ]);
+}
+
+function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
   // A long text is read once, however many names are looked for: OFFSET keeps the server from reading it for each.
   const search = (bound: string) =>
     `SELECT key, text FROM (
-       SELECT ${read}, ${text} || '' AS text ${range} AND ${filter}${changed}${bound} OFFSET 0
+       SELECT ${read}, ${text} || '' AS text ${range}${changed}${bound} OFFSET 0
      ) AS texts WHERE EXISTS (SELECT 1 FROM unnest($3::text[]) AS name WHERE strpos(text, name) > 0)`;
   return {
-    // Counts all rows of the index: where few pass the filter, a slice of those would be the whole shop.
     end: `SELECT ${read} ${range} ORDER BY ${table}.${key} OFFSET $3::bigint - 1 LIMIT 1`,
     search: search(""),
     searchUpTo: search(` AND ${key} <= ${upTo}::${keyType}`),
     read: `SELECT ${read}, ${text} AS text FROM ${table}
-      WHERE shop_id = $1::bigint AND ${where} AND ${filter} AND ${key} = ANY($2::${keyType}[])`,
+      WHERE shop_id = $1::bigint AND ${where} AND ${key} = ANY($2::${keyType}[])`,
     write: `UPDATE ${table} SET ${text} = changed.text, ${key} = changed.after
       FROM unnest($2::${keyType}[], $3::${keyType}[], $4::text[]) AS changed (before, after, text)
       WHERE shop_id = $1::bigint AND ${where} AND ${key} = changed.before`,

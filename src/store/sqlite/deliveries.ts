@@ -3,7 +3,14 @@ import { afterAttempt } from "../../domain/delivery.ts";
 import { randomId } from "../../domain/ids.ts";
 import type { NewestSecret } from "../../domain/signing-secret.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { AttemptResult, Claim, DeliveryStore, DueShop, EndpointPace } from "../deliveries.ts";
+import {
+  type AttemptResult,
+  type Claim,
+  changeableBody,
+  type DeliveryStore,
+  type DueShop,
+  type EndpointPace,
+} from "../deliveries.ts";
 import { deliveryLog } from "./delivery-log.ts";
 import { removingShopIds } from "./shop-ids.ts";
 
@@ -64,19 +71,22 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
        last_status_code = ?, error = ?, ended_at = ? WHERE shop_id = ? AND number = ? AND lease = ?`,
   );
   const addAttempt = db.prepare(
-    `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO attempts (shop_id, delivery, number, started_at, duration, status_code, error, url, answer)
+     SELECT shop_id, number, attempts, $startedAt, $duration, last_status_code, error, $url,
+       iif($sentBody IS NULL OR body = $sentBody, $answer, NULL)
+     FROM deliveries WHERE shop_id = +$shopId AND number = +$number`,
   );
   /** @returns false if another process took over the lease */
-  function record({ claim, outcome, startedAt, duration, pace }: AttemptResult, waits: readonly number[]): boolean {
+  function record(result: AttemptResult, waits: readonly number[]): boolean {
+    const { claim, outcome, startedAt, duration, pace } = result;
     const { shopId, number, lease } = claim;
     // Under its lease nothing else changes a delivery, so it is as it was claimed.
     const { status, attempts, round, nextAttemptAt } = afterAttempt(claim, outcome, startedAt, waits);
-    const { statusCode, error } = outcome;
+    const { statusCode, error, url = null, answer = null } = outcome;
     const endedAt = nextAttemptAt === null ? startedAt + duration : null;
     const after = [status, attempts, round, nextAttemptAt, nextAttemptAt, statusCode, error, endedAt];
     if (update.run(...after, shopId, number, lease).changes === 0) return false;
-    addAttempt.run(shopId, number, attempts, startedAt, duration, statusCode, error);
+    addAttempt.run({ startedAt, duration, url, sentBody: changeableBody(result), answer, shopId, number });
     if (pace !== undefined) setPace.run({ ...pace, shopId, url: claim.url });
     return true;
   }

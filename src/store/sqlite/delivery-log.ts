@@ -47,7 +47,7 @@ export function deliveryLog(
     `SELECT number, ${listColumns}, body, secret_version AS secretVersion FROM deliveries WHERE shop_id = ? AND id = ?`,
   );
   const history = db.prepare<Attempt, [number, number]>(
-    `SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error FROM attempts
+    `SELECT number, started_at AS startedAt, duration, status_code AS statusCode, error, url, answer FROM attempts
      WHERE shop_id = +? AND delivery = +? ORDER BY number`,
   );
   const countDead = db.prepare<{ n: number }, [number, DeliveryKind, number]>(

@@ -74,6 +74,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const read of more.reads) reads.note(shop.id, read);
     for (const request of more.dataRequests) insertDataRequest(shop.id, request);
     for (const change of more.texts) texts.write(shop.id, change);
+    for (const number of more.redactedDeliveries) texts.removeAnswers(shop.id, number);
   }
 
   /** Inside the caller's transaction. */

@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import type { ShopChanges, TextChange } from "../../domain/commit.ts";
-import { REWARD_TOPIC } from "../../domain/event-queue.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
@@ -20,6 +19,11 @@ export interface MentioningTexts {
   read(searches: readonly TextSearch[]): StoredText[];
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
+  /**
+   * Removes what receivers answered to a delivery. Inside the caller's transaction.
+   * @param number the delivery's
+   */
+  removeAnswers(shopId: number, number: number): void;
   /** Notes what this process committed, for the searches that are under way. */
   noteCommit(changes: ShopChanges): void;
 }
@@ -44,17 +48,16 @@ const TARGET_MS = 2;
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0, intake: 0 };
 
-type Row = { key: string | number; text: string | null };
+type Row = { key: string | number; text: string };
 
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
-    // The index has the deliveries of a shop by kind; rewards are webhooks. The body of another topic is not read.
+    // The index has the deliveries of a shop by kind.
     delivery: statementsOf(db, {
       table: "deliveries",
       key: "number",
       text: "body",
       where: "kind = 'webhook'",
-      searched: `CASE WHEN topic = '${REWARD_TOPIC}' THEN body END`,
     }),
     reward: statementsOf(db, {
       table: "occurrences",
@@ -76,6 +79,9 @@ export function mentioningTexts(db: Database): MentioningTexts {
     }),
   } satisfies Statements;
   const changeCount = db.prepare<{ n: number }, [number]>("SELECT change_count AS n FROM shops WHERE id = ?");
+  const emptyAnswers = db.prepare(
+    "UPDATE attempts SET answer = NULL WHERE shop_id = ? AND delivery = ? AND answer IS NOT NULL",
+  );
   const open = new Map<TextSearch, OpenSearch>();
 
   return {
@@ -104,6 +110,10 @@ export function mentioningTexts(db: Database): MentioningTexts {
 
     write(shopId, { before, after }) {
       statements[before.place].write.run(after.text, after.key, shopId, before.key);
+    },
+
+    removeAnswers(shopId, number) {
+      emptyAnswers.run(shopId, number);
     },
 
     noteCommit(changes) {
@@ -139,7 +149,7 @@ function createSearch(
     const began = performance.now();
     const size = sliceSizes[place];
     const rows = statements[place].slice.all(shop.id, lastKeys[place], size);
-    for (const { key, text } of rows) if (text !== null && mentions(place, text)) found[place].add(key);
+    for (const { key, text } of rows) if (mentions(place, text)) found[place].add(key);
     lastKeys[place] = rows.at(-1)?.key ?? lastKeys[place];
     const isLong = performance.now() - began > TARGET_MS;
     sliceSizes[place] = isLong ? Math.ceil(size / 2) : Math.min(MAX_TEXTS_PER_SLICE[place], size * 2);
@@ -194,14 +204,12 @@ interface TextColumns {
   key: string;
   text: string;
   where: string;
-  /** The text that is searched, null for none; `text` if it is left out. */
-  searched?: string;
 }
 
-function statementsOf(db: Database, { table, key, text, where, searched = text }: TextColumns) {
+function statementsOf(db: Database, { table, key, text, where }: TextColumns) {
   return {
     slice: db.prepare<Row, [number, string | number, number]>(
-      `SELECT ${key} AS key, ${searched} AS text FROM ${table}
+      `SELECT ${key} AS key, ${text} AS text FROM ${table}
        WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT +?`,
     ),
     read: db.prepare<{ text: string }, [number, string | number]>(

@@ -1,11 +1,26 @@
 import { describe, expect, test } from "bun:test";
+import { TOPIC_NAMES } from "../../../src/domain/event.ts";
 import type { MirrorRecord } from "../../../src/domain/platform-records.ts";
+import type { Database } from "../../../src/store/postgres/database.ts";
+import { recordResults } from "../../../src/store/postgres/delivery-results.ts";
 import { type Engine, engines } from "../../conformance/engines.ts";
-import { addShop, chooseAllEvents, commit } from "../../conformance/fixtures.ts";
+import { addShop, chooseAllEvents, claim, commit, failed, URL, WAITS } from "../../conformance/fixtures.ts";
 import { randomBytes, START } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
+import { openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid, subscription } from "../../support/records.ts";
 
 const [postgres] = engines().filter(({ name }) => name === "postgres");
+
+/** How many sessions of the database wait for a lock. */
+async function countWaiting(db: Database): Promise<number> {
+  const found = await db.get<{ n: number }>(
+    `SELECT count(*)::int4 AS n FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return found?.n ?? 0;
+}
 
 describe.if(postgres !== undefined)("a redaction on PostgreSQL", () => {
   test("succeeds although all that it redacts takes longer than other transactions may rest", async () => {
@@ -25,5 +40,25 @@ describe.if(postgres !== undefined)("a redaction on PostgreSQL", () => {
     isSlow = true;
     expect(await commit(store, shop, [redaction, subscription(2)])).toMatchObject({ events: 2 });
     expect(asked).toBe(2);
+  });
+
+  test("waits for an attempt that is being recorded, and removes its answer too", async () => {
+    const url = await emptyDatabase();
+    const store = await openStoreAt(url);
+    const db = openDatabase(url);
+    const shop = await addShop(store);
+    await store.webhooks.set(shop.id, { url: URL, topics: TOPIC_NAMES }, START);
+    await commit(store, shop, [customer(1, { firstName: "Ada" }), subscription(1)]);
+    const ended = (await claim(store, shop)).map((each) => failed(each));
+    const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
+    let redacting: Promise<unknown> | undefined;
+    await db.transaction(async (tx) => {
+      expect(await recordResults(tx, ended, WAITS)).toEqual(ended);
+      redacting = commit(store, shop, [redaction]);
+      await eventually(async () => (await countWaiting(db)) > 0);
+    });
+    await redacting;
+    const [attempt] = (await store.deliveries.show(shop.id, ended[0]?.claim.id ?? "")).history;
+    expect(attempt).toMatchObject({ number: 1, url: URL, answer: null });
   });
 });

@@ -1,7 +1,7 @@
 -- What lists of changes, filters and checkpoints read, and secrets that sign beside a newer one.
 
 -- In the order in which commits lock: a node that works meanwhile waits for the whole upgrade and holds nothing.
-LOCK TABLE shop_changes, shops, customers, subscriptions, orders, webhook_secrets IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE shop_changes, shops, customers, subscriptions, orders, webhook_secrets, attempts IN ACCESS EXCLUSIVE MODE;
 
 -- Each mirrored row by the number of its last change. Triggers keep it, so it is right whatever writes a row, also a
 -- node with an older program. An index on the change number would be written, with all others, at each change.
@@ -98,3 +98,8 @@ ALTER TABLE shop_changes
 
 -- How long the version before a secret signs beside it: epoch milliseconds, null where it does not.
 ALTER TABLE webhook_secrets ADD COLUMN overlap_ends_at bigint;
+
+-- Where an attempt went, and the beginning of the answer: null in attempts of earlier versions.
+ALTER TABLE attempts
+  ADD COLUMN url text,
+  ADD COLUMN answer text;

@@ -116,3 +116,7 @@ ALTER TABLE shops ADD COLUMN change_span INTEGER NOT NULL DEFAULT 0;
 
 -- How long the version before a secret signs beside it: epoch milliseconds, null where it does not.
 ALTER TABLE webhook_secrets ADD COLUMN overlap_ends_at INTEGER;
+
+-- Where an attempt went, and the beginning of the answer: null in attempts of earlier versions.
+ALTER TABLE attempts ADD COLUMN url TEXT;
+ALTER TABLE attempts ADD COLUMN answer TEXT;
