@@ -10,8 +10,8 @@ interface PersonExport {
   orders: unknown[];
   rewards: unknown[];
   cancelFlows: unknown[];
-  /** Bodies that were queued about the person, sent or not. */
-  deliveries: { id: string; kind: string; topic: string; createdAt: string; body: unknown }[];
+  /** Bodies that were queued about the person, sent or not, and what receivers answered. */
+  deliveries: { id: string; kind: string; topic: string; createdAt: string; body: unknown; answers: string[] }[];
   /** Platform webhooks in the inbox that name the person. */
   inbox: { topic: string; receivedAt: string; body: string }[];
 }
@@ -31,7 +31,15 @@ interface PersonTexts {
   orders: readonly string[];
   rewards: readonly string[];
   cancelFlows: readonly string[];
-  deliveries: readonly { id: string; kind: string; topic: string; createdAt: number; body: string }[];
+  /** The answers as a JSON array. */
+  deliveries: readonly {
+    id: string;
+    kind: string;
+    topic: string;
+    createdAt: number;
+    body: string;
+    answers: string;
+  }[];
   inbox: readonly { topic: string; receivedAt: number; body: string }[];
 }
 
@@ -46,12 +54,13 @@ export function personExport(gid: string, found: PersonTexts): PersonExport {
     orders: found.orders.map(parsed),
     rewards: found.rewards.map(parsed).filter(({ customer }) => customer === gid),
     cancelFlows: found.cancelFlows.map(parsed).filter(({ subscription }) => contracts.has(subscription)),
-    deliveries: found.deliveries.map(({ id, kind, topic, createdAt, body }) => ({
+    deliveries: found.deliveries.map(({ id, kind, topic, createdAt, body, answers }) => ({
       id,
       kind,
       topic,
       createdAt: isoUtc(createdAt),
       body: parsed(body),
+      answers: JSON.parse(answers) as string[],
     })),
     inbox: found.inbox
       .filter(({ body }) => mentions(parseExact(body), gid))

@@ -4,7 +4,7 @@ import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";
-import { addShop, allRows, chooseAllEvents, commit, receipt } from "./fixtures.ts";
+import { addShop, allRows, chooseAllEvents, claim, commit, failed, receipt, record, succeeded } from "./fixtures.ts";
 
 /** A person with a contract, its orders, a reward and a cancellation flow. */
 function recordsOf(n: number): MirrorRecord[] {
@@ -38,6 +38,17 @@ for (const engine of engines()) {
         );
       }
 
+      const first = await claim(store, shop);
+      await record(
+        store,
+        first.map((each) => failed(each)),
+      );
+      const second = await claim(store, shop, { now: START + 1_000 });
+      await record(
+        store,
+        second.map((each) => succeeded(each)),
+      );
+
       const person = await store.people.export(shop, gid.customer(1));
       const id = customerId(shop.domain, gid.customer(1));
       const own = async (resource: "customers" | "subscriptions" | "orders") =>
@@ -70,7 +81,11 @@ for (const engine of engines()) {
         topic: "subscription.created",
         createdAt: new Date(START).toISOString(),
       };
-      expect(person?.deliveries[0]).toEqual({ ...sent, body: JSON.parse(String(queued?.["body"])) } as never);
+      expect(person?.deliveries[0]).toEqual({
+        ...sent,
+        body: JSON.parse(String(queued?.["body"])),
+        answers: ["no", "ok"],
+      } as never);
       expect(JSON.stringify(person)).not.toContain("person11");
     });
 

@@ -23,10 +23,16 @@ export function personStore(db: Database): PersonStore {
       );
       const number = gid.slice(gid.lastIndexOf("/") + 1);
       const deliveries = db.query<
-        { id: string; kind: string; topic: string; createdAt: number; body: string },
+        { id: string; kind: string; topic: string; createdAt: number; body: string; answers: string },
         [number, string, string]
       >(
-        `SELECT id, kind, topic, created_at AS createdAt, body FROM deliveries
+        `SELECT id, kind, topic, created_at AS createdAt, body, (
+           SELECT json_group_array(answer) FROM (
+             SELECT answer FROM attempts
+             WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number AND answer <> ''
+             ORDER BY attempts.number
+           )
+         ) AS answers FROM deliveries
          WHERE shop_id = ? AND (instr(body, ?) > 0 OR instr(body, ?) > 0) ORDER BY number`,
       );
       const inbox = db.query<{ topic: string; receivedAt: number; body: string }, [number, string]>(
