@@ -82,7 +82,7 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
     try {
       const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal, ...direct };
       const response = await fetchUrl(url, init);
-      return readAnswer(response, await response.text());
+      return readAnswer(response, await readText(response));
     } catch (thrown) {
       signal?.throwIfAborted();
       const why = limit.signal.aborted ? `no answer within ${Math.round(limitMs) / 1000} s` : messageOf(thrown);
@@ -210,4 +210,21 @@ export function sleepUnlessAborted(ms: number, signal: AbortSignal | undefined):
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted === true) abort();
   });
+}
+
+/** A page has 8 MiB at most, unless a single row is larger. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+/** The text of a body. @throws Error for one that no server of `sds` sends */
+async function readText({ body }: Response): Promise<string> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += part.length;
+    if (bytes > MAX_BODY_BYTES) throw new Error(`the answer is larger than ${MAX_BODY_BYTES} bytes`);
+    text += decoder.decode(part, { stream: true });
+  }
+  return text + decoder.decode();
 }

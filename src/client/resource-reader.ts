@@ -55,7 +55,9 @@ export function createResourceReader<Row, Filter extends object>(
     let page = await read({ ...query });
     yield page;
     while (page.nextCursor !== null) {
-      page = await read({ ...query, ...{ cursor: page.nextCursor } });
+      const cursor = page.nextCursor;
+      page = await read({ ...query, ...{ cursor } });
+      if (page.nextCursor === cursor) throw stoppedShort();
       yield page;
     }
   }
@@ -70,6 +72,7 @@ export function createResourceReader<Row, Filter extends object>(
       const page = await read({ ...query, ...from });
       yield page;
       if (page.nextCursor === null) return;
+      if ("since" in from && from.since === page.checkpoint) throw stoppedShort();
       from = { since: page.checkpoint };
     }
   }
@@ -97,13 +100,27 @@ function textOf(parameter: string, value: unknown): string {
 
 /** @throws ApiError if it is no page of `sds` */
 function readPage<Row>(headers: Headers, body: unknown): Page<Row> {
-  const { data, page } = (body ?? {}) as { data?: Row[]; page?: { nextCursor?: string | null } };
-  if (!Array.isArray(data) || page?.nextCursor === undefined)
+  const { data, page } = (body ?? {}) as { data?: Row[]; page?: { nextCursor?: unknown } };
+  const nextCursor = page?.nextCursor;
+  if (!Array.isArray(data) || !data.every(isRow) || (nextCursor !== null && !isFilled(nextCursor)))
     throw notOfSds("The answer is not a page of sds. Is the address right?", headers);
   const checkpoint = headers.get("x-checkpoint");
-  if (checkpoint === null)
+  if (!isFilled(checkpoint))
     throw notOfSds("The answer has no X-Checkpoint. The server is older than this client.", headers);
-  return { rows: data, checkpoint, nextCursor: page.nextCursor };
+  return { rows: data, checkpoint, nextCursor };
+}
+
+function isFilled(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isRow(value: unknown): boolean {
+  return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
+}
+
+/** A server that says that more follows, and does not go on, would be asked for ever. */
+function stoppedShort(): ApiError {
+  return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }
 
 function notOfSds(problem: string, headers: Headers): ApiError {
