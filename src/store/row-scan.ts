@@ -9,7 +9,9 @@ export function firstSpan(at: number): number {
 }
 
 /** Rows that are looked at for one page. They take some milliseconds, in which a file engine does nothing else. */
-export const SCANNED_ROWS = 20_000;
+export const SCANNED_ROWS = 5_000;
+/** The same for changes, whose rows are found one by one. */
+export const SCANNED_CHANGES = 1_000;
 
 /**
  * Where an engine reads the rows that a filter may let through: all rows, few rows by their name, or those of a

@@ -3,7 +3,7 @@ import type { Resource } from "../../domain/resources.ts";
 import type { RowFilter } from "../../domain/row-filter.ts";
 import { PAGE_SORT } from "../page-cut.ts";
 import { MAX_PAGE_BYTES } from "../pages.ts";
-import { SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../row-scan.ts";
+import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../row-scan.ts";
 import type { Queries } from "./database.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
@@ -11,6 +11,8 @@ import { CHANGE_COUNT } from "./shop-counts.ts";
 interface ScanText {
   rows: string;
   order: string;
+  /** How many rows are looked at. */
+  scannedRows: number;
 }
 
 const COLUMNS: Record<ScanPath, string> = {
@@ -28,6 +30,7 @@ export function listScan(resource: Resource, path: ScanPath): ScanText {
     rows: `SELECT ${sort} AS at, id, json FROM ${resource}
       WHERE shop_id = $1::bigint AND (${sort}, id) < ($2::bigint, $3::text) AND ${COLUMNS[path]} = $4::text`,
     order: "at DESC, id DESC",
+    scannedRows: SCANNED_ROWS,
   };
 }
 
@@ -41,6 +44,7 @@ export function changeScan(resource: Resource): ScanText {
       WHERE changes.shop_id = $1::bigint AND changes.resource = '${resource}' AND changes.number > $2::bigint
         AND $3::text = $4::text`,
     order: "at",
+    scannedRows: SCANNED_CHANGES,
   };
 }
 
@@ -72,7 +76,7 @@ export async function scan(
   const found = await queries.all<Row>(scanText(text), parameters);
   const rows = found.filter(({ place }) => place !== null);
   const last = rows.at(-1);
-  const isCut = last?.place === SCANNED_ROWS;
+  const isCut = last?.place === text.scannedRows;
   return {
     // The last row that is looked at can be one that the filter lets through.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
@@ -81,7 +85,7 @@ export async function scan(
 }
 
 /** Rows are read one after the other, until enough of them have the wanted texts. */
-function scanText({ rows, order }: ScanText): string {
+function scanText({ rows, order, scannedRows }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
   return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
     FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
@@ -90,9 +94,9 @@ function scanText({ rows, order }: ScanText): string {
         SELECT at, id, place, CASE WHEN ${isWanted} THEN json END AS json
         FROM (
           SELECT scanned.*, row_number() OVER (ORDER BY ${order}) AS place
-          FROM (${rows} ORDER BY ${order} LIMIT ${SCANNED_ROWS}) AS scanned
+          FROM (${rows} ORDER BY ${order} LIMIT ${scannedRows}) AS scanned
         ) AS placed
-        WHERE (${isWanted}) OR place = ${SCANNED_ROWS}
+        WHERE (${isWanted}) OR place = ${scannedRows}
         ORDER BY place LIMIT $9::bigint
       ) AS wanted
     ) AS page ON bytes_to IS NULL OR bytes_to - octet_length(json) <= ${MAX_PAGE_BYTES} OR json IS NULL

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../page-cut.ts";
-import { SCANNED_ROWS, type ScannedRow, type ScanPath } from "../row-scan.ts";
+import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../row-scan.ts";
 
 /** Tables with the rows of a resource by another column; their columns are `shop_id`, that one, the sort date, `id`. */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {
@@ -68,24 +68,30 @@ function listScan(db: Database, resource: Resource, path: ScanPath): Scan | unde
 
 /** Scans in the order of the last changes. */
 function changeScan(db: Database, resource: Resource): Scan {
+  const range = `WHERE link.shop_id = +?1 AND link.resource = '${resource}' AND link.number > ?2 AND ?3 = ?4
+    ORDER BY link.number`;
   return scanOf(
     db,
     `link.number AS at, link.id, json FROM changes AS link
      CROSS JOIN ${resource} INDEXED BY ${resource}_by_id
        ON ${resource}.id = link.id AND ${resource}.shop_id = link.shop_id
-     WHERE link.shop_id = +?1 AND link.resource = '${resource}' AND link.number > ?2 AND ?3 = ?4 ORDER BY link.number`,
+     ${range}`,
+    { scannedRows: SCANNED_CHANGES, places: `link.number AS at, link.id FROM changes AS link ${range}` },
   );
 }
 
-/** @param rows what a SELECT selects, without its limit */
-function scanOf(db: Database, rows: string): Scan {
+/**
+ * @param rows what a SELECT selects, without its limit
+ * @param places the same without the JSON
+ */
+function scanOf(db: Database, rows: string, { scannedRows = SCANNED_ROWS, places = rows } = {}): Scan {
   const wanted = [5, 6, 7, 8].map((place) => `instr(json, ?${place}) > 0`).join(" AND ");
   // A limit inside keeps SQLite from merging both queries: rows are looked at in their order, one after the other.
   const matching = db.prepare<Position & { json: string }, Bound>(
-    `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${SCANNED_ROWS}) WHERE ${wanted}`,
+    `SELECT at, id, json FROM (SELECT ${rows} LIMIT ${scannedRows}) WHERE ${wanted}`,
   );
   const lastScanned = db.prepare<Position, Bound>(
-    `SELECT at, id FROM (SELECT ${rows} LIMIT 1 OFFSET ${SCANNED_ROWS - 1}) WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
+    `SELECT at, id FROM (SELECT ${places} LIMIT 1 OFFSET ${scannedRows - 1}) WHERE length(?5 || ?6 || ?7 || ?8) >= 0`,
   );
   return function* scan(shopId, { at, id }, value, texts) {
     const [first = "", second = "", third = "", fourth = ""] = texts;
