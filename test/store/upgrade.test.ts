@@ -9,6 +9,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { askApp } from "../support/described.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
+import { expectStoredPages } from "../support/stored-answers.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
 setDefaultTimeout(30_000);
@@ -53,12 +54,6 @@ async function get(app: App, path: string, headers: Record<string, string>): Pro
   return { status: response.status, body: await response.text() };
 }
 
-async function expectSamePages(app: App, { requests }: Answers): Promise<void> {
-  for (const { key, path, status, body } of requests) {
-    expect({ path, ...(await get(app, path, { Authorization: `Bearer ${key}` })) }).toEqual({ path, status, body });
-  }
-}
-
 async function openAndClose(data: string): Promise<ReturnType<typeof readDatabase>> {
   const store = await openStoreIn(data);
   await store.close();
@@ -87,7 +82,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
 
   test("serves the bytes that it served before, page by page, for each key", async () => {
     const database = await old(version);
-    await expectSamePages(await open(database), database.answers);
+    await expectStoredPages(await open(database), database.answers);
   });
 
   test("keeps a session of the settings page, and a sign-in link works once", async () => {
@@ -124,7 +119,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     }
     expect(taken.length).toBeGreaterThan(5);
     expect(await counts()).toEqual(before);
-    await expectSamePages(app, database.answers);
+    await expectStoredPages(app, database.answers);
   });
 
   test("takes new records, and serves them after it is opened once more", async () => {

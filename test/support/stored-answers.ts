@@ -1,0 +1,41 @@
+import { expect } from "bun:test";
+import { type App, openApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { nextTurn } from "../../src/lib/next-turn.ts";
+import { createLog } from "../../src/log.ts";
+import { randomBytes } from "./app.ts";
+import { afterTest } from "./cleanup.ts";
+import { askApp } from "./described.ts";
+import type { Answers } from "./stored-database.ts";
+
+/** Opens a PostgreSQL database with today's program, at today's time: the clock must be near the server's. */
+export async function openOnPostgres(url: string, data: string): Promise<App> {
+  const now = Date.now;
+  const app = await openApp(readConfig({ data, port: "0" }, { SDS_DATABASE_URL: url }), {
+    now,
+    clock: now,
+    random: randomBytes,
+    fetch,
+    resolve: async () => [],
+    sleep: nextTurn,
+    log: createLog("error", { write: () => true }, now),
+  });
+  afterTest(() => app.stop());
+  return app;
+}
+
+/** The program answers every stored request as the version that stored it, to the byte. */
+export async function expectStoredPages(app: App, { requests }: Answers): Promise<void> {
+  expect(requests.length).toBeGreaterThan(50);
+  for (const { key, path, status, body } of requests) {
+    const response = await askApp(app, path, { headers: { Authorization: `Bearer ${key}` } });
+    expect({ path, status: response.status, body: await response.text() }).toEqual({ path, status, body });
+  }
+}
+
+/** The same, and it opens the stored secrets. */
+export async function expectStoredAnswers(app: App, answers: Answers): Promise<void> {
+  await expectStoredPages(app, answers);
+  for (const { domain, intakeSecret } of answers.shops)
+    expect((await app.store.shops.intakeSecret(domain))?.secret).toBe(intakeSecret);
+}
