@@ -6,6 +6,7 @@ import { verify } from "../../src/client/verify.ts";
 import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { clientProject, type RunningProgram, startIn } from "../support/client-project.ts";
+import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { beginPost } from "../support/raw-http.ts";
 import { Receiver } from "../support/receiver.ts";
@@ -25,12 +26,11 @@ async function sendingShop(url: string): Promise<{ program: Program; secret: str
 }
 
 /** Waits until a delivery ended, one way or the other. */
-async function statusOf(program: Program, id: string): Promise<string> {
-  for (;;) {
+function statusOf(program: Program, id: string): Promise<string> {
+  return eventually(async () => {
     const { status, lastStatusCode } = await program.json(["delivery", "show", id]);
-    if (lastStatusCode !== null) return `${status} ${lastStatusCode}`;
-    await Bun.sleep(50);
-  }
+    return lastStatusCode !== null && `${status} ${lastStatusCode}`;
+  });
 }
 
 test("verify accepts what is really sent, of every topic, with both signatures", async () => {
