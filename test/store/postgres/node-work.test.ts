@@ -2,17 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { partitionOf } from "../../../src/domain/partition.ts";
 import type { MirrorRecord } from "../../../src/domain/platform-records.ts";
 import { createRecordWriter } from "../../../src/mirror/record-writer.ts";
-import { type Engine, engines } from "../../conformance/engines.ts";
+import { engines } from "../../conformance/engines.ts";
 import { addShop } from "../../conformance/fixtures.ts";
 import { START } from "../../support/app.ts";
 import { customer } from "../../support/records.ts";
 
-const [postgres] = engines().filter(({ name }) => name === "postgres");
+const shared = engines().filter(({ name }) => name === "postgres");
 
-describe.if(postgres !== undefined)("the work of a node", () => {
+describe.each(shared)("$name: the work of a node", (engine) => {
   /** Two nodes, of which the first one works for the shop. */
   async function setUp() {
-    const { store, reopen, rows } = await (postgres as Engine).open();
+    const { store, reopen, rows } = await engine.open();
     const other = await reopen();
     const shop = await addShop(store);
     const take = (by: typeof store, leaseMs: number) =>

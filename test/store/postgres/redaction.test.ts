@@ -3,7 +3,7 @@ import { TOPIC_NAMES } from "../../../src/domain/event.ts";
 import type { MirrorRecord } from "../../../src/domain/platform-records.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { recordResults } from "../../../src/store/postgres/delivery-results.ts";
-import { type Engine, engines } from "../../conformance/engines.ts";
+import { engines } from "../../conformance/engines.ts";
 import { addShop, chooseAllEvents, claim, commit, failed, URL, WAITS } from "../../conformance/fixtures.ts";
 import { randomBytes, START } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -11,7 +11,7 @@ import { emptyDatabase, openDatabase } from "../../support/postgres-connections.
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid, subscription } from "../../support/records.ts";
 
-const [postgres] = engines().filter(({ name }) => name === "postgres");
+const shared = engines().filter(({ name }) => name === "postgres");
 
 /** How many sessions of the database wait for a lock. */
 async function countWaiting(db: Database): Promise<number> {
@@ -22,7 +22,7 @@ async function countWaiting(db: Database): Promise<number> {
   return found?.n ?? 0;
 }
 
-describe.if(postgres !== undefined)("a redaction on PostgreSQL", () => {
+describe.each(shared)("$name: a redaction", (engine) => {
   test("succeeds although all that it redacts takes longer than other transactions may rest", async () => {
     let asked = 0;
     let isSlow = false;
@@ -32,7 +32,7 @@ describe.if(postgres !== undefined)("a redaction on PostgreSQL", () => {
       if (isSlow) asked += 1;
       return randomBytes(bytes);
     };
-    const { store } = await (postgres as Engine).open({ random });
+    const { store } = await engine.open({ random });
     const shop = await addShop(store);
     await chooseAllEvents(store, shop);
     const redaction: MirrorRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
