@@ -5,6 +5,7 @@ import { TOPIC_NAMES } from "../../src/domain/event.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
 import type { MirrorRecord } from "../../src/domain/platform-records.ts";
 import type { Resource } from "../../src/domain/resources.ts";
+import type { RowFilter } from "../../src/domain/row-filter.ts";
 import type { Shop, ShopRef } from "../../src/domain/shop.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
 import type { AttemptResult, Claim } from "../../src/store/deliveries.ts";
@@ -168,4 +169,14 @@ export function parsePage(rows: Uint8Array): Record<string, unknown>[] {
 export async function failures(promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises);
   return settled.map((each) => (each.status === "rejected" ? each.reason : undefined));
+}
+
+/** The rows of a page of changes, parsed. */
+export async function changedRows(
+  store: Store,
+  shop: ShopRef,
+  resource: Resource,
+  { after = 0, limit = 250, filter = {} as RowFilter } = {},
+): Promise<Record<string, unknown>[]> {
+  return parsePage((await store.pages.changes(shop.id, resource, filter, limit, after)).rows);
 }

@@ -125,11 +125,6 @@ test("samples have the fields of real events", () => {
     expect(Object.keys(sampleEvent(topic).data).slice(0, 3)).toEqual(FIELDS[topic].slice(0, 3));
 });
 
-test("the sample of a recovered order counts the failed attempt before it", () => {
-  expect(sampleEvent("order.charged").data["attempt_count"]).toBe(1);
-  expect(sampleEvent("order.recovered").data["attempt_count"]).toBe(2);
-});
-
 test("a declined renewal without a reason starts its workflow with the reason `unknown`", () => {
   const [event] = eventsOf(subscription(1), order(1, 1, { status: "FAILED", attemptCount: 1 }));
   expect(event?.data["reason"]).toBeNull();

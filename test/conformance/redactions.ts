@@ -1,0 +1,36 @@
+import type { RedactionRecord } from "../../src/domain/platform-records.ts";
+import type { ShopRef } from "../../src/domain/shop.ts";
+import type { Store } from "../../src/store/store.ts";
+import { START } from "../support/app.ts";
+import { customer, gid } from "../support/records.ts";
+import { TABLE_NAMES } from "../support/tables.ts";
+import type { TestStore } from "./engines.ts";
+import { addShop, chooseAllEvents, receipt } from "./fixtures.ts";
+
+export const ADA = "ada@example.com";
+export const redaction: RedactionRecord = { type: "redaction", shopifyId: gid.customer(1), asOf: START };
+export const ada = customer(1, { email: ADA, firstName: "Ada", lastName: "Lovelace" });
+export const adaWebhook = `{"id":5001,"customer":{"id":1,"email":"${ADA}","first_name":"Ada"},"total":"25.00"}`;
+export const grace = `{"customer":{"id":2,"email":"grace@example.com"},"count":11}`;
+
+/** The tables that still have a text. */
+export async function tablesWith({ rows }: TestStore, text: string): Promise<string[]> {
+  const texts = await Promise.all(
+    TABLE_NAMES.map(async (table) => [table, JSON.stringify(await rows(table))] as const),
+  );
+  return texts.filter(([, json]) => json.includes(text)).map(([table]) => table);
+}
+
+export async function addShopWithEvents(store: Store, name?: string): Promise<ShopRef> {
+  const shop = await addShop(store, name);
+  await chooseAllEvents(store, shop);
+  return shop;
+}
+
+/** Fills the inbox with other people's webhooks, so that a search of the texts takes several turns at its end. */
+export async function receiveMany(store: Store, shop: ShopRef): Promise<void> {
+  await store.inbox.receive(
+    Array.from({ length: 60 }, () => receipt(shop, null, { body: grace })),
+    START,
+  );
+}

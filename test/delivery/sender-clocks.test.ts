@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { START } from "../support/app.ts";
+import { contracts, MINUTE, sendingSlowly } from "./slow-sending.ts";
+
+test("a clock that is set forward makes no second attempt of a delivery at the same time", async () => {
+  const { addShop, wake, settle, newAttempts, log, clock } = await sendingSlowly();
+  const shop = await addShop("a", 2);
+  await wake();
+  const [first] = newAttempts();
+  first?.end();
+  await settle();
+  const [second] = newAttempts();
+  clock.ms += 60 * MINUTE;
+  await wake();
+  expect(newAttempts()).toEqual([]);
+  second?.end();
+  await settle();
+  // The result counts, under the lease that replaced the first one.
+  expect(await log(shop)).toMatchObject([
+    { status: "delivered", attempts: 1 },
+    { status: "delivered", attempts: 1 },
+  ]);
+  expect(newAttempts()).toEqual([]);
+});
+
+describe("a clock that was ahead", () => {
+  test("before the start delays no first attempt, not even by a minute", async () => {
+    const { addShop, wake, newAttempts, clock, logged } = await sendingSlowly();
+    clock.ms += 60 * MINUTE;
+    await addShop("a", 1);
+    clock.ms -= 59 * MINUTE;
+    await addShop("b", 1);
+    clock.ms -= MINUTE;
+    await wake();
+    expect(contracts(newAttempts())).toEqual(["1 1", "2 1"]);
+    expect(logged.filter((line) => line.includes("a clock that was ahead"))).toHaveLength(1);
+  });
+
+  test("and is set back by a minute delays no first attempt, but a retry within the longest wait stays", async () => {
+    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    clock.ms += MINUTE;
+    await addShop("a", 1);
+    await wake();
+    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
+    await settle();
+    await addShop("b", 1);
+    clock.ms -= MINUTE;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(["2 1"]);
+  });
+
+  test("and is set back delays no retry", async () => {
+    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    clock.ms += 60 * MINUTE;
+    await addShop("a", 1);
+    await wake();
+    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
+    await settle();
+    clock.ms -= 60 * MINUTE;
+    await wake();
+    await settle();
+    expect(contracts(newAttempts())).toEqual(["1 1"]);
+  });
+});
+
+describe("a process that stood still", () => {
+  test("attempts nothing that it claimed before: the lease may end during the attempt", async () => {
+    const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
+    performance.now = () => clock.ms;
+    const shop = await addShop("a", 1);
+    const { turn } = deliveries;
+    deliveries.turn = async (...args) => {
+      const answer = await turn(...args);
+      clock.ms += 20_000;
+      return answer;
+    };
+    await wake();
+    expect(newAttempts()).toEqual([]);
+    deliveries.turn = turn;
+    await wake();
+    expect(newAttempts()).toHaveLength(1);
+    expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
+  });
+
+  test("goes on with an attempt that runs, under the lease that it claimed late", async () => {
+    const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
+    let ahead = 0;
+    performance.now = () => START + ahead;
+    const shop = await addShop("a", 2);
+    await wake();
+    newAttempts()[0]?.end();
+    await settle();
+    const [running] = newAttempts();
+    // The lease ends.
+    clock.ms += 60_000;
+    const { turn } = deliveries;
+    deliveries.turn = async (...args) => {
+      const answer = await turn(...args);
+      ahead += 3_000;
+      return answer;
+    };
+    await wake();
+    deliveries.turn = turn;
+    expect(newAttempts()).toEqual([]);
+    running?.end();
+    await settle();
+    expect(await log(shop)).toMatchObject([
+      { status: "delivered", attempts: 1 },
+      { status: "delivered", attempts: 1 },
+    ]);
+  });
+
+  test.each([
+    ["a clock that is ahead by as much as nodes may differ", 4_000, 0],
+    ["a clock that was ahead by more", 20_000, 1],
+  ])("attempts at its start what another node claimed with %s: %p ms, %p deliveries", async (_name, aheadMs, count) => {
+    // The longest wait is no longer than a lease.
+    const { addShop, deliveries, wake, newAttempts } = await sendingSlowly({ waitsMs: [1_000] });
+    const shop = await addShop("a", 1);
+    const leaseEndsAt = START + aheadMs + 15_000;
+    await deliveries.turn([], new Map([[shop.id, 1]]), START, leaseEndsAt, []);
+    await wake();
+    expect(newAttempts()).toHaveLength(count);
+  });
+});
