@@ -61,6 +61,9 @@ interface Failure {
 
 const REAL: Dependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
+/** So much of a deadline must be left for another attempt: a shorter one would only hide the last error. */
+const SHORTEST_ATTEMPT_MS = 1_000;
+
 /**
  * Repeats requests that fail by 429, by 5xx or by the network, until the deadline.
  * @throws TypeError for wrong options
@@ -98,6 +101,7 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
   return async (path, query, signal) => {
     const url = urlOf(base, path, query);
     const endsAt = clock() + deadlineMs;
+    const lastStartAt = endsAt - Math.min(timeoutMs, SHORTEST_ATTEMPT_MS);
     for (let failures = 1; ; failures++) {
       signal?.throwIfAborted();
       const result = await attempt(url, Math.min(timeoutMs, endsAt - clock()), signal);
@@ -105,9 +109,11 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
       const { error, retryAfterMs } = result;
       if (retryAfterMs === undefined) throw error;
       const waitMs = retryWait(failures, retryAfterMs, random());
-      if (clock() + waitMs >= endsAt) throw error;
+      if (clock() + waitMs > lastStartAt) throw error;
       options.onRetry?.(error, waitMs);
       await sleep(waitMs, signal);
+      // A busy machine wakes up late.
+      if (clock() > lastStartAt) throw error;
     }
   };
 }
@@ -129,14 +135,16 @@ function urlOf(base: URL, path: string, query: Query): string {
   return url.href;
 }
 
-function readAnswer(response: Response, text: string): Answer | Failure {
+/** @param text undefined if it is too large: a second attempt would only load it once more */
+function readAnswer(response: Response, text: string | undefined): Answer | Failure {
   const { status, headers } = response;
-  const body = parseJson(text);
+  const body = text === undefined ? undefined : parseJson(text);
   if (status === 200 && body !== undefined) return { headers, body };
   const retryAfterMs = parseRetryAfter(headers.get("retry-after"), Date.now());
-  const { code, message } = errorIn(body) ?? { code: "", message: explain(response) };
+  const problem = text === undefined ? TOO_LARGE : explain(response);
+  const { code, message } = errorIn(body) ?? { code: "", message: problem };
   const error = new ApiError(message, { status, code, requestId: headers.get("x-request-id"), retryAfterMs });
-  const again = status === 429 || status >= 500;
+  const again = text !== undefined && (status === 429 || status >= 500);
   return { error, retryAfterMs: again ? (retryAfterMs ?? 0) : undefined };
 }
 
@@ -214,17 +222,26 @@ export function sleepUnlessAborted(ms: number, signal: AbortSignal | undefined):
 
 /** A page has 8 MiB at most, unless a single row is larger. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
+const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
-/** The text of a body. @throws Error for one that no server of `sds` sends */
-async function readText({ body }: Response): Promise<string> {
+/**
+ * The text of a body, or undefined if it is larger than any that `sds` sends. It takes a reader, because streams in
+ * Safari have no `for await`.
+ */
+async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";
+  const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  for await (const part of body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += part.length;
-    if (bytes > MAX_BODY_BYTES) throw new Error(`the answer is larger than ${MAX_BODY_BYTES} bytes`);
-    text += decoder.decode(part, { stream: true });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > MAX_BODY_BYTES) {
+      await reader.cancel();
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
   }
-  return text + decoder.decode();
 }

@@ -8,8 +8,8 @@ import { FakeApi, refusal } from "../support/fake-api.ts";
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 
-/** A requester whose waits pass at once, on a clock that they move. */
-function requesterOn(url: string, options: Partial<ClientOptions> = {}) {
+/** A requester whose waits pass at once, on a clock that they move, and end this much late. */
+function requesterOn(url: string, options: Partial<ClientOptions> = {}, lateMs = 0) {
   const waits: number[] = [];
   let ms = 0;
   const request = createRequester(
@@ -19,7 +19,7 @@ function requesterOn(url: string, options: Partial<ClientOptions> = {}) {
       random: () => 1,
       sleep: async (waitMs) => {
         waits.push(waitMs);
-        ms += waitMs;
+        ms += waitMs + lateMs;
       },
     },
   );
@@ -94,6 +94,20 @@ describe("a request that fails", () => {
     expect(told).toEqual(waits.map((waitMs) => `It is unavailable. ${waitMs}`));
   });
 
+  test.each([
+    ["the wait would leave less than a second", 0, 16_000, 4],
+    ["the wait ended late and left less than a second", 200, 17_400, 5],
+  ])("is not tried again if %s, and the last error is thrown", async (_, lateMs, deadlineMs, waited) => {
+    const api = new FakeApi();
+    api.before = () => refusal(503, "unavailable");
+    const { get, waits } = requesterOn(api.url, { deadlineMs }, lateMs);
+    expect(await errorOf(get())).toMatchObject({ status: 503 });
+    expect({ waits, requests: api.requests.length }).toEqual({
+      waits: [500, 1_000, 2_000, 4_000, 8_000].slice(0, waited),
+      requests: 5,
+    });
+  });
+
   test("is not tried again if the server asks for a longer wait than the deadline", async () => {
     const api = new FakeApi();
     api.before = () => refusal(429, "rate_limited", { "Retry-After": "3600" });
@@ -149,6 +163,51 @@ test("an answer that is not from sds says so", async () => {
   answers(api, () => new Response("<html>", { status: 200 }));
   const error = await errorOf(requesterOn(api.url).get());
   expect(error.message).toBe("The answer is HTTP 200 and not from sds. Is the address right?");
+});
+
+test.each([200, 503])(
+  "an answer that is too large for sds is read no further, and not repeated: %j",
+  async (status) => {
+    const MIB = 1024 * 1024;
+    let sent = 0;
+    let count = 0;
+    let isCancelled = false;
+    const fetch: Fetch = async () => {
+      count += 1;
+      const body = new ReadableStream({
+        pull(controller) {
+          sent += MIB;
+          controller.enqueue(new Uint8Array(MIB).fill(0x20));
+        },
+        cancel() {
+          isCancelled = true;
+        },
+      });
+      return new Response(body, { status, headers: { "X-Request-Id": "abc" } });
+    };
+    const { get, waits } = requesterOn("https://sds.example.com", { fetch });
+    const error = await errorOf(get());
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({
+      status,
+      requestId: "abc",
+      message: "The answer is larger than 33554432 bytes, so it is not from sds. Is the address right?",
+    });
+    expect({ waits, count, isCancelled }).toEqual({ waits: [], count: 1, isCancelled: true });
+    expect(sent).toBeLessThan(36 * MIB);
+  },
+);
+
+test("an answer is read where streams have no for await, as in Safari", async () => {
+  const fetch: Fetch = async () => {
+    const response = Response.json({ text: "\u00e9".repeat(100_000) });
+    const { body } = response;
+    if (body !== null) Object.defineProperty(body, Symbol.asyncIterator, { value: undefined });
+    return Object.defineProperty(response, "body", { value: body });
+  };
+  expect(await requesterOn("https://sds.example.com", { fetch }).get()).toMatchObject({
+    body: { text: "\u00e9".repeat(100_000) },
+  });
 });
 
 test("each request has the key, and asks for strictness", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createRequester } from "../../src/client/requester.ts";
 import { createResourceReader } from "../../src/client/resource-reader.ts";
-import { FakeApi, type FakeRow } from "../support/fake-api.ts";
+import { FakeApi, type FakeRow, refusal } from "../support/fake-api.ts";
 
 interface Filter {
   status?: string;
@@ -66,6 +66,18 @@ test("changes come in the order of the changes, until nothing follows, with the 
     { ids: ["ord_0"], checkpoint: "1~4" },
   ]);
   expect(api.requests.map(({ query }) => query["since"])).toEqual(["1~1", "1~3"]);
+});
+
+test("a server that gives the same page again is not asked for ever", async () => {
+  const api = filled(1);
+  const same = { data: [], page: { limit: 250, nextCursor: "ord_0" } };
+  api.before = () =>
+    api.requests.length > 9 ? refusal(400, "asked_again") : Response.json(same, { headers: { "X-Checkpoint": "1~1" } });
+  const problem = "The server says that more rows follow, and gives the same page again.";
+  await expect(all(readerOf(api).rows())).rejects.toThrow(problem);
+  expect(api.requests).toHaveLength(2);
+  await expect(all(readerOf(api).changes("1~1"))).rejects.toThrow(problem);
+  expect(api.requests).toHaveLength(3);
 });
 
 test("changes since a time are asked for with updatedSince", async () => {
