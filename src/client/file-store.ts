@@ -17,7 +17,10 @@ interface Line<Row> {
 
 const LINE_START = '{"state":';
 
-/** The file is written anew at opening if it has more saved rows than twice those of the copy, and more than these. */
+/**
+ * The file is written anew, at opening or before a save, if it has more saved rows than twice those of the copy, and
+ * more than these. A save without rows, which only says how far the copy has come, counts as a row.
+ */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
 
@@ -30,6 +33,7 @@ const ROWS_PER_LINE = 1_000;
 export async function openFileStore<Row extends { id: string }>(path: string): Promise<FileStore<Row>> {
   const rows = new Map<string, Row>();
   let state: CopyState | undefined;
+  /** How many saved rows the file has. */
   let saved = 0;
   /** How many bytes the whole lines have. */
   let size = 0;
@@ -43,56 +47,67 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
       if (line === undefined) throw refuse(number);
       for (const row of line.rows) rows.set(row.id, row);
       state = line.state;
-      saved += line.rows.length;
+      saved += countOf(line.rows);
     });
     if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
     await file.truncate(whole);
     size = whole;
-    if (state !== undefined && saved > SPARE_ROWS && saved > 2 * rows.size) file = await rewrite(state);
+    await rewriteIfLong();
   } catch (thrown) {
     await file.close();
     throw thrown;
   }
 
   /** Writes the newest state of each row into a new file, which takes the place of the old one. */
-  async function rewrite(last: CopyState): Promise<FileHandle> {
+  async function rewriteIfLong(): Promise<void> {
+    if (state === undefined || saved <= SPARE_ROWS || saved <= 2 * rows.size) return;
     const draft = `${path}.new`;
-    const written = await open(draft, "w", 0o600);
+    const written = await open(draft, "a+", 0o600);
     try {
+      await written.truncate(0);
       const all = [...rows.values()];
-      for (let at = 0; at < all.length; at += ROWS_PER_LINE)
-        await written.appendFile(textOf({ state: last, rows: all.slice(at, at + ROWS_PER_LINE) }));
+      // A copy without rows has a state too.
+      for (let at = 0; at === 0 || at < all.length; at += ROWS_PER_LINE)
+        await written.appendFile(bytesOf({ state, rows: all.slice(at, at + ROWS_PER_LINE) }));
       await written.sync();
-      size = (await written.stat()).size;
-    } finally {
+      const { size: whole } = await written.stat();
+      await rename(draft, path);
+      size = whole;
+    } catch (thrown) {
       await written.close();
+      throw thrown;
     }
-    await rename(draft, path);
-    await file.close();
-    return open(path, "a+", 0o600);
+    const former = file;
+    file = written;
+    saved = rows.size;
+    hasRest = false;
+    await former.close();
   }
 
-  async function append(text: string): Promise<void> {
+  async function append(line: Uint8Array): Promise<void> {
     if (hasRest) await file.truncate(size);
     hasRest = true;
     // `write` could write a part of it.
-    await file.appendFile(text);
+    await file.appendFile(line);
     await file.datasync();
     hasRest = false;
-    size += new TextEncoder().encode(text).length;
+    size += line.length;
   }
 
   return {
     rows,
     load: async () => state,
     async save(changed, next) {
-      await append(textOf({ state: next, rows: changed }));
+      await rewriteIfLong();
+      await append(bytesOf({ state: next, rows: changed }));
       for (const row of changed) rows.set(row.id, row);
       state = next;
+      saved += countOf(changed);
     },
     async clear() {
       await file.truncate(0);
       size = 0;
+      saved = 0;
       hasRest = false;
       rows.clear();
       state = undefined;
@@ -102,8 +117,12 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
   };
 }
 
-function textOf<Row>(line: Line<Row>): string {
-  return `${JSON.stringify(line)}\n`;
+function bytesOf<Row>(line: Line<Row>): Uint8Array {
+  return new TextEncoder().encode(`${JSON.stringify(line)}\n`);
+}
+
+function countOf(rows: readonly unknown[]): number {
+  return Math.max(1, rows.length);
 }
 
 function parseLine<Row>(text: string): Line<Row> | undefined {

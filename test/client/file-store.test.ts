@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFileStore } from "../../src/client/file-store.ts";
 import { temporaryFolder } from "../support/app.ts";
@@ -96,31 +96,65 @@ test("a cleared file is empty, also when it is opened again", async () => {
   expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: first, ids: ["b"] });
 });
 
-test("a file with many former states of its rows is written anew, with the same rows and state", async () => {
-  const path = join(temporaryFolder(), "orders.copy");
-  const store = await open(path);
-  const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: `r${index}`, value: 0 }));
-  for (let value = 0; value < 5; value++)
-    await store.save(
-      rows.map((row) => ({ ...row, value })),
-      first,
-    );
-  await store.save([], second);
-  const { size } = statSync(path);
-  const again = await open(path);
-  expect(statSync(path).size).toBeLessThan(size / 3);
-  await again.save([{ id: "r1", value: 9 }], second);
-  const third = await open(path);
-  expect({
-    rows: third.rows.size,
-    one: third.rows.get("r1"),
-    other: third.rows.get("r2"),
-    state: await third.load(),
-  }).toEqual({
-    rows: 3_000,
-    one: { id: "r1", value: 9 },
-    other: { id: "r2", value: 4 },
-    state: second,
+describe("a file with many former states is written anew, with the same rows and state", () => {
+  const COUNT = 3_000;
+  const rowsWith = (value: number) => Array.from({ length: COUNT }, (_, index) => ({ id: `r${index}`, value }));
+
+  async function expectRows(path: string, value: number): Promise<void> {
+    const store = await open(path);
+    expect({ rows: [...store.rows.values()], state: await store.load() }).toEqual({
+      rows: rowsWith(value),
+      state: second,
+    });
+  }
+
+  test("before a save", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const store = await open(path);
+    await store.save(rowsWith(0), second);
+    const { size } = statSync(path);
+    writeFileSync(`${path}.new`, "of a run that was ended");
+    for (let value = 1; value < 5; value++) await store.save(rowsWith(value), second);
+    // Written anew before the last save, which came after it.
+    expect(statSync(path).size).toBeLessThan(size * 2.1);
+    await expectRows(path, 4);
+    for (let value = 5; value < 7; value++) await store.save(rowsWith(value), second);
+    await expectRows(path, 6);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("at opening", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
+    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    const { size } = statSync(path);
+    await expectRows(path, 3);
+    expect(statSync(path).size).toBeLessThan(size / 3);
+  });
+
+  test.each([
+    ["without rows", []],
+    ["with one row", [{ id: "a", value: 1 }]],
+  ])("also if it has many states %s", async (_, rows) => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const line = (checkpoint: string) => `${JSON.stringify({ state: { checkpoint, cursor: null }, rows })}\n`;
+    writeFileSync(path, Array.from({ length: 10_001 }, (_, n) => line(`1~${n}`)).join(""));
+    const store = await open(path);
+    expect(statSync(path).size).toBe(line("1~10000").length);
+    await store.save([{ id: "b", value: 2 }], second);
+    const again = await open(path);
+    expect([...again.rows.values()]).toEqual([...rows, { id: "b", value: 2 }]);
+  });
+
+  test("and stays as it was if that fails, so that the next save is whole", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const store = await open(path);
+    for (let value = 0; value < 4; value++) await store.save(rowsWith(value), second);
+    mkdirSync(`${path}.new`);
+    await expect(store.save(rowsWith(4), second)).rejects.toThrow("EISDIR");
+    rmdirSync(`${path}.new`);
+    await store.save(rowsWith(5), second);
+    await expectRows(path, 5);
   });
 });
 
