@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { runIn } from "../support/client-project.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
+import { startRawServer } from "../support/raw-http.ts";
 import { savedProgram } from "../support/samples.ts";
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
@@ -22,6 +23,7 @@ function place() {
         // Nobody listens there.
         http_proxy: "http://127.0.0.1:9",
       }),
+    mode: () => statSync(database).mode & 0o777,
     useKey: (text: string) => writeFileSync(keyFile, text),
     rows() {
       const db = new Database(database, { readonly: true });
@@ -45,7 +47,7 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
   test("goes on where an interrupted walk ended, and then asks for changes", async () => {
     const api = filled(6);
     api.pageRows = 2;
-    const { pull, rows } = place();
+    const { pull, rows, mode } = place();
     let count = 0;
     api.before = () => {
       count += 1;
@@ -55,14 +57,14 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     expect(await pull(api.url)).toEqual({ status: 1, stdout: "", stderr: "puller: It is unauthorized.\n" });
     expect(await pull(api.url)).toEqual({ status: 0, stdout: "orders: 3 rows saved\n", stderr: "" });
     expect(rows()).toEqual(api.rows());
+    expect(mode()).toBe(0o600);
   });
 
-  test("tries again after 429, 5xx and a lost connection", async () => {
+  test("tries again after 429 and 5xx", async () => {
     const api = filled(3);
     const failures = [
       refusal(429, "rate_limited", { "Retry-After": "0" }),
       refusal(503, "unavailable", { "Retry-After": "Sun, 01 Mar 2026 12:00:00 GMT" }),
-      new Response("half", { headers: { "X-Checkpoint": "x" } }),
     ];
     api.before = () => failures.shift();
     const { pull, rows } = place();
@@ -72,11 +74,22 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
       told: [
         expect.stringMatching(/^puller: It is rate_limited\. Trying again in \d s\.$/),
         expect.stringMatching(/^puller: It is unavailable\. Trying again in \d s\.$/),
-        expect.stringMatching(/^puller: No whole answer: .*\. Trying again in \d s\.$/),
         "",
       ],
     });
     expect(rows()).toEqual(api.rows());
+  });
+
+  test("tries again after a lost connection, and after an answer that was cut off", async () => {
+    const body = '{"data":[],"page":{"nextCursor":null}}';
+    const head = `HTTP/1.1 200 OK\r\nX-Checkpoint: 1~1\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const { url } = startRawServer("", `${head}{"data":[`, head + body, head + body);
+    const { status, stdout, stderr } = await place().pull(url);
+    expect({ status, stdout, told: stderr.trimEnd().split("\n") }).toEqual({
+      status: 0,
+      stdout: "orders: 0 rows saved\n",
+      told: Array(2).fill(expect.stringMatching(/^puller: No whole answer: .*\. Trying again in \d s\.$/)),
+    });
   });
 
   test("begins anew after a restore", async () => {
@@ -108,6 +121,12 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
   test("says what is no page of sds", async () => {
     const api = filled(1);
     const { pull } = place();
+    for (const text of ["", "<!doctype html>", '{"data":[', new Uint8Array([0xff])]) {
+      api.before = () => new Response(text);
+      expect((await pull(api.url)).stderr).toBe(
+        "puller: The answer is not JSON, so it is not from sds. Is the address right?\n",
+      );
+    }
     for (const body of [[], null, {}, { data: [], page: null }]) {
       api.before = () => Response.json(body);
       expect((await pull(api.url)).stderr).toBe("puller: The answer is not a page of sds. Is the address right?\n");

@@ -3,8 +3,8 @@ import { ApiError, ConnectionError } from "../../src/client/api-error.ts";
 import { createClient } from "../../src/client/client.ts";
 import { type ClientOptions, createRequester, type Fetch } from "../../src/client/requester.ts";
 import { parseRetryAfter, retryWait } from "../../src/client/retry-wait.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
+import { startRawServer } from "../support/raw-http.ts";
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 
@@ -64,23 +64,15 @@ describe("a request that fails", () => {
   });
 
   test("by the network is tried again: no connection, no answer, half an answer", async () => {
-    const ways = ['HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"data":[', "", "HTTP/1.1 200 OK\r\n"];
-    let count = 0;
-    const server = Bun.listen({
-      hostname: "127.0.0.1",
-      port: 0,
-      socket: {
-        data(socket) {
-          count += 1;
-          const way = ways.shift();
-          socket.end(way ?? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]");
-        },
-      },
-    });
-    afterTest(() => server.stop(true));
-    const { get, waits } = requesterOn(`http://127.0.0.1:${server.port}`);
+    const { url, count } = startRawServer(
+      'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"data":[',
+      "",
+      "HTTP/1.1 200 OK\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]",
+    );
+    const { get, waits } = requesterOn(url);
     expect((await get()).body).toEqual([]);
-    expect({ count, waits }).toEqual({ count: 4, waits: [500, 1_000, 2_000] });
+    expect({ count: count(), waits }).toEqual({ count: 4, waits: [500, 1_000, 2_000] });
   });
 
   test("is tried until the deadline, and the last error is thrown", async () => {

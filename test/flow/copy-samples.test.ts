@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadRecords, readRows } from "../support/api-shop.ts";
 import { gid, order } from "../support/records.ts";
@@ -52,7 +52,22 @@ describe("docs/copies.md", () => {
     expect({ status, stdout, lines: stderr.split("\n").length }).toEqual({ status: 1, stdout: "", lines: 2 });
     expect(stderr).toContain("Send a valid API key");
     expect(readFileSync(file)).toEqual(before);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
+
+  test.each(RUNTIMES.filter(({ suffix }) => suffix === "mts"))(
+    "$name leaves no draft behind that did not fit",
+    async (runtime) => {
+      const { folder, run, install } = await served();
+      const file = join(folder, "orders.copy");
+      const limit = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+      const command = install(runtime, "copy");
+      const before = readdirSync(folder).toSorted();
+      const { status, stderr } = await run(["sh", "-c", limit, "sh", ...command, "orders", file]);
+      expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining("EFBIG") });
+      expect(readdirSync(folder).toSorted()).toEqual(before);
+    },
+  );
 
   test("the two calls answer with a checkpoint and with what changed since", async () => {
     const { program, shell } = await served();

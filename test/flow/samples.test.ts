@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
 import { startIn } from "../support/client-project.ts";
@@ -61,7 +61,8 @@ describe("docs/receivers.md", () => {
     const { program, folder, env, install, shell } = await served();
     const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
     const port = String(freePort());
-    startIn(folder, receiverCommand(runtime, install), { ...env, WEBHOOK_SECRET: secret, PORT: port });
+    const former = `whsec_${btoa("former")}`;
+    startIn(folder, receiverCommand(runtime, install), { ...env, WEBHOOK_SECRET: `${former} ${secret}`, PORT: port });
     const address = `http://127.0.0.1:${port}/`;
     await untilAnswered(address);
     await program.json(["webhook", "set", "--url", address, "--all-topics"]);
@@ -76,9 +77,13 @@ describe("docs/receivers.md", () => {
         (await status()) === "delivered",
     );
     const sample = shellWith("receivers.md", "openssl");
-    expect((await shell(sample, { WEBHOOK_SECRET: secret, PORT: port })).stdout).toContain(" 204 ");
-    expect((await shell(sample, { WEBHOOK_SECRET: `whsec_${btoa("another")}`, PORT: port })).stdout).toContain(" 401 ");
+    const answer = async (WEBHOOK_SECRET: string) => (await shell(sample, { WEBHOOK_SECRET, PORT: port })).stdout;
+    expect(await answer(secret)).toContain(" 204 ");
+    expect(await answer(former)).toContain(" 204 ");
+    expect(await answer(`whsec_${btoa("another")}`)).toContain(" 401 ");
     expect(storedIds(folder)).toEqual([id, "whd_test"]);
+    const file = join(folder, runtime.suffix === "py" ? "events.db" : "events.ndjson");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   test.each(RUNTIMES)("$name goes on after senders that wait, hang up or send too much", async (runtime) => {

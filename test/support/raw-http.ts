@@ -23,6 +23,23 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
   });
 }
 
+/** A server that answers each request with the next text, as it is, and closes the connection. Ends after the test. */
+export function startRawServer(...answers: string[]): { url: string; count: () => number } {
+  let count = 0;
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.end(answers[count] ?? "");
+        count += 1;
+      },
+    },
+  });
+  afterTest(() => server.stop(true));
+  return { url: `http://127.0.0.1:${server.port}`, count: () => count };
+}
+
 /** Begins a POST, and sends a part of its body. @returns the open connection */
 export function beginPost(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
