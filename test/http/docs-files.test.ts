@@ -34,6 +34,8 @@ test("every page is there in Markdown, and a list for programs has them all", as
   const list = await (await request("/docs/llms.txt")).text();
   const paths = [...list.matchAll(/\]\((\S+)\)/g)].map(([, path = ""]) => path);
   expect(paths).toEqual(PAGES.map(({ path }) => `${path}.md`));
+  // llmstxt.org: a title, a quote, then lists below headings of the second level.
+  expect(list).toMatch(/^# .+\n\n> .+\n(\n## .+\n\n(- \[.+\]\(.+\): .+\n)+)+$/);
   for (const path of paths) {
     const response = await request(path);
     expect([path, response.status, await response.text()]).toEqual([path, 200, expect.stringMatching(/^# /)]);

@@ -1,7 +1,8 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
+import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { createDocument, respondDocument } from "../documents.ts";
 import type { Route, RouteHandler } from "../route.ts";
-import { PAGES } from "./site.ts";
+import { PAGES, SITE } from "./site.ts";
 
 const MARKDOWN = "text/markdown; charset=utf-8";
 /** Programs as plain text, so that a browser shows them. */
@@ -29,18 +30,21 @@ function file(path: string, type: string, text: () => string): Route {
   return { path, methods: { GET: handler, HEAD: handler } };
 }
 
-/** The program of a page whose first line is a comment with that name. */
+/** The program of a guide whose first line is a comment with that name. */
 function programNamed(name: string): string {
   const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
-  const [code] = PAGES.flatMap(({ text }) => block.exec(text())?.[1] ?? []);
-  if (code === undefined) throw new Error(`no page has ${name}`);
+  const guides = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));
+  const [code] = guides.flatMap(({ text }) => block.exec(text)?.[1] ?? []);
+  if (code === undefined) throw new Error(`no guide has ${name}`);
   return code;
 }
 
-/** The pages in Markdown, in the form of llmstxt.org. */
+/** The pages in Markdown, in the form of llmstxt.org: a list below a heading for each group. */
 function listOfPages(): string {
-  const lines = PAGES.map(({ name, path, summary }) => `- [${name}](${path}.md): ${summary}`);
-  return ["# Subscription Data Service", "", "> The documentation. Each page is Markdown.", "", ...lines, ""].join(
-    "\n",
-  );
+  const groups = SITE.map(({ name, entries }) => {
+    const pages = entries.filter(({ isPage }) => isPage);
+    const lines = pages.map((page) => `- [${page.name}](${page.path}.md): ${page.summary}\n`);
+    return `## ${name}\n\n${lines.join("")}`;
+  });
+  return ["# Subscription Data Service\n", "> The documentation. Each page is Markdown.\n", ...groups].join("\n");
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { render } from "preact-render-to-string";
 import type { Section } from "../../docs/outline.ts";
 import { styleAddress } from "./assets.ts";
-import { type Entry, SITE } from "./site.ts";
+import { type Entry, PAGES, SITE } from "./site.ts";
 
 /** Everything that a page of the documentation shows. */
 export interface Page {
@@ -121,8 +121,7 @@ function SectionList({ sections }: { sections: readonly Section[] }) {
 
 /** Links to the page before and the page after, as in a book. */
 function Neighbours({ topic }: { topic: string | undefined }) {
-  const pages = SITE.flatMap(({ entries }) => entries).filter(({ isPage }) => isPage);
-  const at = pages.findIndex((page) => page.topic === topic);
+  const at = PAGES.findIndex((page) => page.topic === topic);
   if (at === -1) return null;
   const neighbour = (page: Entry | undefined, label: string) =>
     page === undefined ? null : (
@@ -132,8 +131,8 @@ function Neighbours({ topic }: { topic: string | undefined }) {
     );
   return (
     <footer>
-      {neighbour(pages[at - 1], "Before")}
-      {neighbour(pages[at + 1], "Next")}
+      {neighbour(PAGES[at - 1], "Before")}
+      {neighbour(PAGES[at + 1], "Next")}
     </footer>
   );
 }

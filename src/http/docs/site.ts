@@ -1,6 +1,6 @@
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { sectionText } from "../../docs/outline.ts";
-import { openApiDocument } from "../openapi/document.ts";
+import { type OpenApiDocument, openApiDocument } from "../openapi/document.ts";
 import type { Described } from "./openapi-parts.ts";
 import { referencePage } from "./reference.ts";
 
@@ -49,12 +49,15 @@ const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
     return { topic, name: title, summary, path, isPage: false, text: () => sectionOf(entry.guide, entry.anchor) };
   }),
 }));
+/** It takes milliseconds to make, so all pages of the reference share one. */
+let document: OpenApiDocument | undefined;
 const reference: Group = {
   name: "Reference",
   entries: REFERENCE.map(({ tag, topic, summary, name = tag }) => {
     let made: string | undefined;
     const text = () => {
-      made ??= referencePage(openApiDocument("/") as Described, tag);
+      document ??= openApiDocument("/");
+      made ??= referencePage(document as Described, tag);
       return made;
     };
     return { topic, name, summary, path: pathOf(topic), isPage: true, text };
