@@ -1,7 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Described } from "../../src/http/docs/openapi-parts.ts";
 import { PAGES } from "../../src/http/docs/site.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { temporaryFolder } from "../support/app.ts";
@@ -12,7 +11,7 @@ import { samplesOf } from "../support/samples.ts";
 setDefaultTimeout(60_000);
 
 const SHOP = "alpha.myshopify.com";
-const { paths = {} } = openApiDocument("/") as Described;
+const { paths } = openApiDocument("/");
 const OPERATIONS = Object.values(paths).flatMap((methods) => Object.values(methods));
 const RECORDS = paths["/intake"]?.["post"]?.requestBody?.content["application/x-ndjson"]?.example;
 const SAMPLES = PAGES.filter(({ topic }) => topic.startsWith("reference-")).flatMap(({ topic, text }) =>

@@ -129,7 +129,7 @@ describe("the reference", () => {
       Object.values(each).flatMap(Object.values),
     );
     const titles = reference.flatMap(({ text }) => outline(text()).map(({ title }) => title));
-    for (const { summary } of operations as { summary: string }[])
+    for (const { summary } of operations)
       expect([summary, titles.filter((title) => title === summary).length]).toEqual([summary, 1]);
     expect(operations.length).toBeGreaterThan(16);
   });
@@ -143,7 +143,7 @@ describe("the reference", () => {
   test("has every schema, parameter and field of the OpenAPI document", () => {
     const { schemas } = document.components;
     const missing = Object.entries(schemas).flatMap(([name, schema]) =>
-      Object.keys((schema["properties"] ?? {}) as object)
+      Object.keys(schema.properties ?? {})
         .filter((field) => !all.includes(`| \`${field}\` |`) && !["data", "error"].includes(field))
         .map((field) => `${name}.${field}`),
     );

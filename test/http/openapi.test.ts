@@ -118,9 +118,7 @@ describe("the document", () => {
 
   test("describes an event of each topic, which its topic tells apart", () => {
     const bodies = Object.entries(document.webhooks).map(([topic, { post }]) => {
-      const { schema, example } = (
-        post["requestBody"] as { content: { "application/json": { schema: Json; example: Json } } }
-      ).content["application/json"];
+      const { schema = {}, example } = post.requestBody?.content["application/json"] ?? {};
       return { topic, check: compile(schema), example };
     });
     expect(bodies.map(({ topic }) => topic)).toEqual(TOPIC_NAMES);

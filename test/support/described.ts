@@ -1,6 +1,12 @@
 import type { App } from "../../src/app.ts";
-import { type OpenApiDocument, openApiDocument } from "../../src/http/openapi/document.ts";
-import type { JsonSchema } from "../../src/http/openapi/json-schema.ts";
+import { openApiDocument } from "../../src/http/openapi/document.ts";
+import {
+  headerOf,
+  type JsonSchema,
+  type OpenApiDocument,
+  type ResponseObject,
+  responseOf,
+} from "../../src/http/openapi/parts.ts";
 import { STATUS } from "../../src/http/respond.ts";
 import { pathOf } from "../../src/http/route.ts";
 import { isWrittenDate } from "../../src/lib/time.ts";
@@ -18,17 +24,6 @@ const API_ERROR: JsonSchema = { $ref: "#/components/schemas/ApiError" };
 const BUNS_OWN = [400, 413, 431, 505];
 /** Headers that belong to the connection. */
 const TRANSPORT = new Set(["content-type", "content-length", "content-encoding", "date", "transfer-encoding"]);
-
-interface Described {
-  headers?: Record<string, { $ref: string }>;
-  content?: Record<string, { schema: JsonSchema }>;
-  $ref?: string;
-}
-
-interface Webhook {
-  parameters: { name: string; required: boolean; schema: JsonSchema }[];
-  requestBody: { content: { "application/json": { schema: JsonSchema } } };
-}
 
 /** Asks an app of this process, and checks its answer. */
 export async function askApp(app: Pick<App, "handle">, path: string, init?: RequestInit): Promise<Response> {
@@ -82,19 +77,13 @@ function createCheck(document: OpenApiDocument): Check {
     form: new RegExp(`^${path.replace("{id}", "[^/]+")}$`),
   }));
 
-  function resolve<T extends object>(value: T & { $ref?: string }): T {
-    if (value.$ref === undefined) return value;
-    const keys = value.$ref.slice(2).split("/");
-    return keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
-  }
-
   /** How an answer is described; undefined for what needs no description. */
-  function find(method: string, path: string, status: number): Described | undefined {
+  function find(method: string, path: string, status: number): ResponseObject | undefined {
     const known = paths.find(({ form }) => form.test(path))?.path;
     const operations = known === undefined ? undefined : document.paths[known];
     const operation = operations?.[(method === "HEAD" ? "GET" : method).toLowerCase()];
-    const described = operation?.responses[status] as Described | undefined;
-    if (described !== undefined) return resolve(described);
+    const described = operation?.responses[status];
+    if (described !== undefined) return responseOf(document, described);
     const isRefused = status === 404 || status === 405 || (operation === undefined && OUTSIDE.test(path));
     if (isRefused) return undefined;
     throw new Error(`${method} ${path} is not described to answer with ${status}`);
@@ -115,10 +104,10 @@ function createCheck(document: OpenApiDocument): Check {
     if (extra.length > 0) throw new Error(`${what} has headers that are not described: ${extra.join(", ")}`);
     for (const [name, reference] of Object.entries(described)) {
       const value = headers.get(name);
-      const { required, schema } = resolve(reference) as unknown as { required: boolean; schema: JsonSchema };
+      const { required, schema } = headerOf(document, reference);
       if (value === null) {
         if (required) throw new Error(`${what} lacks ${name}`);
-      } else validate(schema, schema["type"] === "integer" ? Number(value) : value, `${name} of ${what}`);
+      } else validate(schema, schema.type === "integer" ? Number(value) : value, `${name} of ${what}`);
     }
   }
 
@@ -148,9 +137,10 @@ function createCheck(document: OpenApiDocument): Check {
   }
 
   function webhook(headers: Headers, body: unknown): string[] {
-    const operation = document.webhooks[headers.get("x-service-topic") ?? ""]?.post as Webhook | undefined;
+    const operation = document.webhooks[headers.get("x-service-topic") ?? ""]?.post;
     if (operation === undefined) return ["the topic is not described"];
-    const names = new Map(operation.parameters.map(({ name, ...rest }) => [name.toLowerCase(), { name, ...rest }]));
+    const { parameters = [], requestBody } = operation;
+    const names = new Map(parameters.map(({ name, ...rest }) => [name.toLowerCase(), { name, ...rest }]));
     const own = [...headers].filter(([name]) => /^(?:x-|webhook-)/.test(name));
     const problems = own.map(([name, value]) => {
       const schema = names.get(name)?.schema;
@@ -159,7 +149,7 @@ function createCheck(document: OpenApiDocument): Check {
     const missing = [...names.values()].map(({ name, required }) =>
       required && !headers.has(name) ? `the header ${name} is missing` : undefined,
     );
-    const { schema } = operation.requestBody.content["application/json"];
+    const { schema = {} } = requestBody?.content["application/json"] ?? {};
     return [...problems, ...missing, compile(schema)(body)].filter((problem) => problem !== undefined);
   }
 

@@ -1,6 +1,5 @@
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020.js";
-import type { OpenApiDocument } from "../../src/http/openapi/document.ts";
-import type { JsonSchema } from "../../src/http/openapi/json-schema.ts";
+import type { JsonSchema, OpenApiDocument } from "../../src/http/openapi/parts.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -1,18 +1,18 @@
-import type { Described, DescribedOperation } from "./openapi-parts.ts";
+import type { OpenApiDocument, Operation } from "../openapi/parts.ts";
 
 /** An operation with the place where it is. */
 export interface Located {
   method: string;
   path: string;
-  operation: DescribedOperation;
+  operation: Operation;
 }
 
 /** The query of a list's sample: the document's example is such a page. */
 const SAMPLE_LIMIT = "limit=1";
 
 /** The same call in curl, TypeScript and Python, as blocks of Markdown. They take the key from the environment. */
-export function samples(document: Described, located: Located): string {
-  const security = (located.operation.security ?? document.security ?? []).flatMap(Object.keys);
+export function samples(document: OpenApiDocument, located: Located): string {
+  const security = (located.operation.security ?? document.security).flatMap(Object.keys);
   const made = security.includes("intakeSignature")
     ? signedSamples(located)
     : readSamples(located, security.length > 0);

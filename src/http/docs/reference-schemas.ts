@@ -1,4 +1,4 @@
-import { type Described, nameOf, type Schema } from "./openapi-parts.ts";
+import { type JsonSchema, nameOf, type OpenApiDocument, schemaOf } from "../openapi/parts.ts";
 
 /** A table in Markdown. Line breaks and bars in cells are taken care of. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -8,7 +8,7 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 }
 
 /** A type in words. A type with a name leads to its section. */
-export function typeText(schema: Schema): string {
+export function typeText(schema: JsonSchema): string {
   if (schema.$ref !== undefined) return linkTo(nameOf({ $ref: schema.$ref }));
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (alternatives !== undefined) return alternatives.map(typeText).join(" or ");
@@ -38,7 +38,7 @@ function code(value: unknown): string {
 }
 
 /** The fields of an object, with those of objects in it that have no name: `error.code`. */
-export function fieldTable(schema: Schema): string {
+export function fieldTable(schema: JsonSchema): string {
   const rows = fields(schema, "");
   const hasOptional = rows.some(({ isRequired }) => !isRequired);
   return table(
@@ -52,7 +52,7 @@ export function fieldTable(schema: Schema): string {
   );
 }
 
-function fields(schema: Schema, before: string): { name: string; schema: Schema; isRequired: boolean }[] {
+function fields(schema: JsonSchema, before: string): { name: string; schema: JsonSchema; isRequired: boolean }[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = `${before}${key}`;
     if (field.properties !== undefined) return fields(field, `${name}.`);
@@ -61,24 +61,28 @@ function fields(schema: Schema, before: string): { name: string; schema: Schema;
 }
 
 /** A section for each schema that is reachable from some, in the order in which they are reached. */
-export function schemaSections(document: Described, from: readonly Schema[], known: ReadonlySet<string>): string[] {
-  const names = new Set<string>();
-  const visit = (schema: Schema): void => {
+export function schemaSections(
+  document: OpenApiDocument,
+  from: readonly JsonSchema[],
+  known: ReadonlySet<string>,
+): string[] {
+  const found = new Map<string, JsonSchema>();
+  const visit = (schema: JsonSchema): void => {
     if (schema.$ref !== undefined) {
       const name = nameOf({ $ref: schema.$ref });
-      const found = document.components?.schemas?.[name];
-      if (found === undefined || names.has(name) || known.has(name)) return;
-      names.add(name);
-      visit(found);
+      if (found.has(name) || known.has(name)) return;
+      const named = schemaOf(document, schema);
+      found.set(name, named);
+      visit(named);
     }
     const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...Object.values(schema.properties ?? {})];
     for (const each of schema.items === undefined ? inner : [...inner, schema.items]) visit(each);
   };
   for (const schema of from) visit(schema);
-  return [...names].map((name) => schemaSection(name, document.components?.schemas?.[name] ?? {}));
+  return [...found].map(([name, schema]) => schemaSection(name, schema));
 }
 
-function schemaSection(name: string, schema: Schema): string {
+function schemaSection(name: string, schema: JsonSchema): string {
   const content = schema.properties === undefined ? `One of these: ${typeText(schema)}.` : fieldTable(schema);
   return [`## ${name}`, schema.description, content].filter(Boolean).join("\n\n");
 }

@@ -1,14 +1,14 @@
 import type { ApiError } from "../../domain/answers.ts";
 import {
-  type Described,
-  type DescribedOperation,
-  type DescribedResponse,
   headerOf,
+  type JsonSchema,
   type Media,
-  nameOf,
+  type OpenApiDocument,
+  type Operation,
+  type ResponseObject,
   responseOf,
-  type Schema,
-} from "./openapi-parts.ts";
+  schemaOf,
+} from "../openapi/parts.ts";
 import { type Located, samples } from "./reference-samples.ts";
 import { fieldTable, schemaSections, table, typeText } from "./reference-schemas.ts";
 
@@ -16,12 +16,12 @@ import { fieldTable, schemaSections, table, typeText } from "./reference-schemas
 const ERROR_SCHEMA = "ApiError";
 
 /** A page of the reference in Markdown: all operations with a tag, their headers, and the types that they use. */
-export function referencePage(document: Described, tag: string): string {
-  const operations = operationsOf(document.paths ?? {}, tag);
-  const events = operationsOf(document.webhooks ?? {}, tag).map(({ operation }) => operation);
+export function referencePage(document: OpenApiDocument, tag: string): string {
+  const operations = operationsOf(document.paths, tag);
+  const events = operationsOf(document.webhooks, tag).map(({ operation }) => operation);
   return [
     `# ${tag}`,
-    document.tags?.find(({ name }) => name === tag)?.description,
+    document.tags.find(({ name }) => name === tag)?.description,
     ...operations.map((located) => operationSection(document, located)),
     ...eventSections(document, events),
     headerSection(document, operations),
@@ -32,26 +32,24 @@ export function referencePage(document: Described, tag: string): string {
     .concat("\n");
 }
 
-function operationsOf(paths: Record<string, Record<string, DescribedOperation>>, tag: string): Located[] {
+function operationsOf(paths: Record<string, Record<string, Operation>>, tag: string): Located[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) =>
-      operation.tags?.includes(tag) ? [{ path, method: method.toUpperCase(), operation }] : [],
+      operation.tags.includes(tag) ? [{ path, method: method.toUpperCase(), operation }] : [],
     ),
   );
 }
 
-function operationSection(document: Described, located: Located): string {
+function operationSection(document: OpenApiDocument, located: Located): string {
   const { method, path, operation } = located;
-  const parameters = (operation.parameters ?? []).map(
-    ({ name, in: place, required, description = "", schema = {} }) => [
-      `\`${name}\``,
-      place,
-      `${typeText(schema)}${required ? ", required" : ""}`,
-      description,
-    ],
-  );
+  const parameters = (operation.parameters ?? []).map(({ name, in: place, required, description, schema }) => [
+    `\`${name}\``,
+    place,
+    `${typeText(schema)}${required ? ", required" : ""}`,
+    description,
+  ]);
   return [
-    `## ${operation.summary ?? operation.operationId}`,
+    `## ${operation.summary}`,
     `    ${method} ${path}`,
     operation.description,
     parameters.length === 0 ? "" : table(["parameter", "in", "type", "meaning"], parameters),
@@ -70,7 +68,7 @@ function isSuccess(status: string): boolean {
 }
 
 /** The answer of a success, with an example. */
-function answer(document: Described, { responses }: DescribedOperation): string {
+function answer(document: OpenApiDocument, { responses }: Operation): string {
   const [status, response] = Object.entries(responses).find(([each]) => isSuccess(each)) ?? [];
   if (status === undefined || response === undefined) return "";
   const { description, content } = responseOf(document, response);
@@ -80,7 +78,7 @@ function answer(document: Described, { responses }: DescribedOperation): string 
   return `**${status}**: ${description}${type}${shown}`;
 }
 
-function jsonOf(content: Record<string, Media> | undefined): { schema: Schema | undefined; example: unknown } {
+function jsonOf(content: Record<string, Media> | undefined): { schema: JsonSchema | undefined; example: unknown } {
   const { schema, example, examples = {} } = content?.["application/json"] ?? {};
   return { schema, example: example ?? Object.values(examples)[0]?.value };
 }
@@ -90,13 +88,13 @@ function json(value: unknown): string {
 }
 
 /** A row for each other answer: its status, its code if it is an error, and when it is given. */
-function refusals(document: Described, { responses }: DescribedOperation): string[][] {
+function refusals(document: OpenApiDocument, { responses }: Operation): string[][] {
   return Object.entries(responses)
     .filter(([status]) => !isSuccess(status))
     .flatMap(([status, response]) => casesOf(responseOf(document, response)).map((row) => [status, ...row]));
 }
 
-function casesOf({ description, content }: DescribedResponse): string[][] {
+function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
     // Names of examples have a number where a code has two cases.
@@ -107,39 +105,37 @@ function casesOf({ description, content }: DescribedResponse): string[][] {
 }
 
 /** Every header that an answer of the page can have. */
-function headerSection(document: Described, operations: readonly Located[]): string {
+function headerSection(document: OpenApiDocument, operations: readonly Located[]): string {
   const found = operations
     .flatMap(({ operation }) => Object.values(operation.responses))
     .flatMap((response) => Object.entries(responseOf(document, response).headers ?? {}));
   const rows = [...new Map(found)].map(([name, header]) => {
-    const { description = "", example } = headerOf(document, header);
-    return [`\`${name}\``, description, example === undefined ? "" : `\`${String(example)}\``];
+    const { description, example } = headerOf(document, header);
+    return [`\`${name}\``, description, `\`${example}\``];
   });
   return rows.length === 0 ? "" : `## Headers of answers\n\n${table(["header", "meaning", "example"], rows)}`;
 }
 
-function schemasOf(document: Described, operations: readonly Located[]): Schema[] {
+function schemasOf(document: OpenApiDocument, operations: readonly Located[]): JsonSchema[] {
   return operations.flatMap(({ operation: { requestBody, responses } }) => {
     const contents = [
       requestBody?.content,
       ...Object.values(responses).map((each) => responseOf(document, each).content),
     ];
-    return contents.flatMap((content) => jsonOf(content).schema ?? []);
+    return contents.map((content) => jsonOf(content).schema).filter((schema) => schema !== undefined);
   });
 }
 
 /** What every webhook has, and a section for each topic with its data. */
-function eventSections(document: Described, events: readonly DescribedOperation[]): string[] {
+function eventSections(document: OpenApiDocument, events: readonly Operation[]): string[] {
   const [first] = events;
   if (first === undefined) return [];
-  const schemaOf = (schema: Schema | undefined): Schema =>
-    schema?.$ref === undefined ? (schema ?? {}) : (document.components?.schemas?.[nameOf({ $ref: schema.$ref })] ?? {});
-  const headers = (first.parameters ?? []).map(({ name, required, description = "" }) => [
+  const headers = (first.parameters ?? []).map(({ name, required, description }) => [
     `\`${name}\``,
     required ? "always" : "sometimes",
     description,
   ]);
-  const { data: _, ...common } = schemaOf(jsonOf(first.requestBody?.content).schema).properties ?? {};
+  const { data: _, ...common } = bodySchema(document, first).properties ?? {};
   const { topic: __, ...shared } = common;
   const body = { ...shared, topic: { type: "string", description: "One of the topics below." } };
   const intro = [
@@ -150,14 +146,18 @@ function eventSections(document: Described, events: readonly DescribedOperation[
     fieldTable({ properties: body, required: Object.keys(body) }),
     "The field `data` is different for each topic.",
   ];
-  return [intro.join("\n\n"), ...events.map((event) => eventSection(event, schemaOf))];
+  return [intro.join("\n\n"), ...events.map((event) => eventSection(document, event))];
 }
 
-function eventSection(event: DescribedOperation, schemaOf: (schema: Schema | undefined) => Schema): string {
-  const { schema, example } = jsonOf(event.requestBody?.content);
-  const data = schemaOf(schemaOf(schema).properties?.["data"]);
+function bodySchema(document: OpenApiDocument, { requestBody }: Operation): JsonSchema {
+  return schemaOf(document, jsonOf(requestBody?.content).schema ?? {});
+}
+
+function eventSection(document: OpenApiDocument, event: Operation): string {
+  const { example } = jsonOf(event.requestBody?.content);
+  const data = schemaOf(document, bodySchema(document, event).properties?.["data"] ?? {});
   return [
-    `## ${event.summary ?? event.operationId}`,
+    `## ${event.summary}`,
     event.description,
     fieldTable(data),
     data.additionalProperties === true ? data.description : "",

@@ -1,7 +1,7 @@
 import { GUIDES, isGuide } from "../../docs/guides.ts";
 import { sectionText } from "../../docs/outline.ts";
-import { type OpenApiDocument, openApiDocument } from "../openapi/document.ts";
-import type { Described } from "./openapi-parts.ts";
+import { openApiDocument } from "../openapi/document.ts";
+import type { OpenApiDocument } from "../openapi/parts.ts";
 import { referencePage } from "./reference.ts";
 
 /** An entry in the list of pages. */
@@ -57,7 +57,7 @@ const reference: Group = {
     let made: string | undefined;
     const text = () => {
       document ??= openApiDocument("/");
-      made ??= referencePage(document as Described, tag);
+      made ??= referencePage(document, tag);
       return made;
     };
     return { topic, name, summary, path: pathOf(topic), isPage: true, text };

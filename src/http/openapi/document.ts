@@ -7,24 +7,10 @@ import { apiError } from "../respond.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
 import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
-import { createSchemaWriter, type JsonSchema } from "./json-schema.ts";
+import { createSchemaWriter } from "./json-schema.ts";
 import { listPaths, pageSchemas } from "./lists.ts";
+import type { JsonSchema, OpenApiDocument, Operation } from "./parts.ts";
 import { webhookOperations, webhookSchemas } from "./webhooks.ts";
-
-/** The parts of the document that tests and the documentation look into. */
-export interface OpenApiDocument {
-  openapi: string;
-  paths: Record<string, Record<string, Operation>>;
-  webhooks: Record<string, { post: Operation }>;
-  components: { schemas: Record<string, JsonSchema>; [kind: string]: Record<string, unknown> };
-  [part: string]: unknown;
-}
-
-interface Operation {
-  operationId: string;
-  responses: Record<string, unknown>;
-  [part: string]: unknown;
-}
 
 const DESCRIPTION = `A read-only JSON API over a local mirror of a shop's subscription data, signed webhooks, and an
 intake for records.
@@ -69,8 +55,8 @@ export function openApiDocument(serverUrl: string): OpenApiDocument {
       "/healthz": { get: healthOperation("getHealth", "Whether the program runs") },
       "/readyz": { get: healthOperation("getReadiness", "Whether the program can take work", ["Unavailable"]) },
       "/openapi.json": { get: documentOperation() },
-    } as OpenApiDocument["paths"],
-    webhooks: webhookOperations() as OpenApiDocument["webhooks"],
+    },
+    webhooks: webhookOperations(),
     components: {
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "An API key: `cad_pk_` and 48 hexadecimal digits." },
@@ -111,7 +97,7 @@ function schemas(): Record<string, JsonSchema> {
   return { ...Object.fromEntries(written), IntakeRecord: INTAKE_RECORD };
 }
 
-function healthOperation(operationId: string, summary: string, refusals: "Unavailable"[] = []): object {
+function healthOperation(operationId: string, summary: string, refusals: "Unavailable"[] = []): Operation {
   return {
     operationId,
     tags: ["Service"],
@@ -129,7 +115,7 @@ function healthOperation(operationId: string, summary: string, refusals: "Unavai
   };
 }
 
-function documentOperation(): object {
+function documentOperation(): Operation {
   return {
     operationId: "getOpenApi",
     tags: ["Service"],

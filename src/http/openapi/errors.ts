@@ -6,6 +6,7 @@ import { checkNoParameters, readListQuery } from "../list-query.ts";
 import { DATABASE_BUSY, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
+import type { Ref, ResponseObject } from "./parts.ts";
 
 /** A refusal as it is answered, and when. */
 interface ErrorCase {
@@ -87,14 +88,14 @@ function thrownBy(run: () => unknown): SdsError {
 }
 
 /** The refusals for `components.responses`. */
-export function sharedRefusals(): Record<SharedRefusal, object> {
+export function sharedRefusals(): Record<string, ResponseObject> {
   const entries = Object.entries<{ cases: ErrorCase[]; headers?: HeaderName[] }>(SHARED);
-  const described = entries.map(([name, { cases, headers = [] }]) => [name, refusalOf(cases, headers)]);
+  const described = entries.map(([name, { cases, headers = [] }]) => [name, refusalOf(cases, headers)] as const);
   return { ...Object.fromEntries(described), HeadersTooLarge: HEADERS_TOO_LARGE };
 }
 
 /** The refusals of an operation, by their status. */
-export function refusalRefs(names: readonly SharedRefusal[]): Record<string, object> {
+export function refusalRefs(names: readonly SharedRefusal[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [statusOf(name), { $ref: `#/components/responses/${name}` }]));
 }
 
@@ -111,7 +112,7 @@ function nameOf(cases: readonly ErrorCase[], index: number): string {
   return before === 0 ? code : `${code}_${before + 1}`;
 }
 
-function refusalOf(cases: readonly ErrorCase[], headers: readonly HeaderName[]): object {
+function refusalOf(cases: readonly ErrorCase[], headers: readonly HeaderName[]): ResponseObject {
   return {
     description: cases.map(({ when, error }) => `\`${error.code}\`: ${when}`).join("\n\n"),
     headers: headerRefs([...COMMON, "Vary", ...headers]),

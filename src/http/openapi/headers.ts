@@ -1,12 +1,4 @@
-import type { JsonSchema } from "./json-schema.ts";
-
-/** A header of an answer (OpenAPI 3.1, Header Object). */
-interface Header {
-  description: string;
-  required: boolean;
-  schema: JsonSchema;
-  example: string | number;
-}
+import type { HeaderObject, JsonSchema, Parameter, Ref } from "./parts.ts";
 
 /** The example of everything that names a request. */
 const REQUEST_ID = "7b1f5f0e-3c1d-4c8e-9f57-0d3c2b6a1e44";
@@ -35,7 +27,7 @@ export const HEADERS = {
   "Retry-After": header("Seconds to wait before the next try.", 1, { schema: { type: "integer", minimum: 1 } }),
   "WWW-Authenticate": header("The scheme of the key.", "Bearer"),
   Connection: header("`close` where the rest of the body was not read.", "close", { required: false }),
-} satisfies Record<string, Header>;
+} satisfies Record<string, HeaderObject>;
 export type HeaderName = keyof typeof HEADERS;
 
 /** The headers of every answer in JSON. */
@@ -45,15 +37,15 @@ function header(
   description: string,
   example: string | number,
   { required = true, schema = { type: "string" } }: { required?: boolean; schema?: JsonSchema } = {},
-): Header {
+): HeaderObject {
   return { description, required, schema, example };
 }
 
-export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+export function headerRefs(names: readonly HeaderName[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** A header of a request (OpenAPI 3.1, Parameter Object). */
-export function headerParameter(name: string, description: string, schema: JsonSchema, required = true) {
+/** A header of a request. */
+export function headerParameter(name: string, description: string, schema: JsonSchema, required = true): Parameter {
   return { name, in: "header", required, description, schema };
 }

@@ -1,8 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/record-schemas.ts";
-
-/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has them. */
-export type JsonSchema = { [keyword: string]: unknown };
+import type { JsonSchema } from "./parts.ts";
 
 /** What other programs know instead of the formats that only this program has. */
 const FORMATS: Record<string, JsonSchema> = {
@@ -58,7 +56,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   const { type, enum: values } = schema;
   return {
     ...schema,
-    type: [type, "null"],
+    type: [type ?? [], "null"].flat(),
     ...(Array.isArray(values) && { enum: [...values, null] }),
   };
 }
@@ -73,7 +71,7 @@ function ordered(schema: JsonSchema): JsonSchema {
 }
 
 /** Without the marks that TypeBox keeps under symbols. */
-function plain(schema: TSchema): JsonSchema {
+function plain(schema: TSchema): Record<string, unknown> {
   return Object.fromEntries(Object.entries(schema));
 }
 

@@ -8,7 +8,7 @@ import { MAX_PAGE_ROWS } from "../../store/pages.ts";
 import { DEFAULT_LIMIT } from "../list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
-import type { JsonSchema } from "./json-schema.ts";
+import type { JsonSchema, Media, OpenApiDocument, Operation, Parameter } from "./parts.ts";
 
 /** How a resource is named in texts and types, and what its rows are sorted by. */
 const NAMES = {
@@ -32,7 +32,7 @@ export function pageSchemas(): TObject[] {
 }
 
 /** The paths of the read API. */
-export function listPaths(): Record<string, object> {
+export function listPaths(): OpenApiDocument["paths"] {
   return Object.fromEntries(
     RESOURCES.flatMap((resource) => [
       [`/api/v1/${resource}`, { get: listOperation(resource) }],
@@ -41,7 +41,7 @@ export function listPaths(): Record<string, object> {
   );
 }
 
-function listOperation(resource: Resource): object {
+function listOperation(resource: Resource): Operation {
   const { type, tag, sortField } = NAMES[resource];
   return {
     operationId: `list${tag}`,
@@ -84,7 +84,7 @@ function listOperation(resource: Resource): object {
   };
 }
 
-function rowOperation(resource: Resource): object {
+function rowOperation(resource: Resource): Operation {
   const { one, type, tag } = NAMES[resource];
   return {
     operationId: `get${type}`,
@@ -130,7 +130,7 @@ const IF_NONE_MATCH = headerParameter(
   false,
 );
 
-function filters(resource: Resource): object[] {
+function filters(resource: Resource): Parameter[] {
   const id = (whose: string) => ({ of: `of this ${whose}: internal id or gid`, schema: { type: "string" } });
   const filter: Record<FilterName, { of: string; schema: JsonSchema }> = {
     shopifyId: id(NAMES[resource].one),
@@ -141,11 +141,11 @@ function filters(resource: Resource): object[] {
   return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
 }
 
-function query(name: string, description: string, schema: JsonSchema): object {
+function query(name: string, description: string, schema: JsonSchema): Parameter {
   return { name, in: "query", required: false, description, schema };
 }
 
-function json(component: string, example: unknown): object {
+function json(component: string, example: unknown): Record<string, Media> {
   return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
 }
 

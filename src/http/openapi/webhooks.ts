@@ -6,6 +6,7 @@ import { idPattern } from "../../domain/resources.ts";
 import { sampleEvent } from "../../domain/sample.ts";
 import { DOMAIN } from "../../domain/sample-rows.ts";
 import { headerParameter } from "./headers.ts";
+import type { Operation, Parameter } from "./parts.ts";
 
 const SAMPLE_ID = `whd_${"a".repeat(24)}`;
 const QUEUED_AT = Date.parse("2026-02-01T00:00:10.000Z");
@@ -37,11 +38,11 @@ function sampleBody(topic: Topic): unknown {
 }
 
 /** What `sds` sends, by topic: the `webhooks` of the document. */
-export function webhookOperations(): Record<string, object> {
+export function webhookOperations(): Record<string, { post: Operation }> {
   return Object.fromEntries(TOPIC_NAMES.map((topic) => [topic, { post: webhookOperation(topic) }]));
 }
 
-function webhookOperation(topic: Topic): object {
+function webhookOperation(topic: Topic): Operation {
   const title = typeName(topic);
   return {
     operationId: `on${title}`,
@@ -69,7 +70,7 @@ function webhookOperation(topic: Topic): object {
 }
 
 /** The headers of a webhook, save those that the connection needs. */
-function webhookParameters(topic: Topic): object[] {
+function webhookParameters(topic: Topic): Parameter[] {
   return [
     headerParameter("X-Service-Topic", "The topic.", { type: "string", const: topic }),
     headerParameter(
