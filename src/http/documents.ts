@@ -1,7 +1,8 @@
 import { CryptoHasher } from "bun";
-import { acceptedEncoding, type Encoding } from "./encoding.ts";
+import { type Encoding, encodingFor } from "./encoding.ts";
 import { hasTag } from "./entity-tags.ts";
 import { newRequestId } from "./respond.ts";
+import { queryOf } from "./route.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -13,20 +14,22 @@ export interface Document {
   compressed: (encoding: Encoding) => Bytes;
 }
 
+/** With the default levels: most documents are compressed once, and sent often. */
+const COMPRESS: Record<Encoding, (bytes: Bytes) => Bytes> = {
+  zstd: (bytes) => Uint8Array.from(Bun.zstdCompressSync(bytes)),
+  gzip: (bytes) => Bun.gzipSync(bytes),
+};
+
 export function createDocument(text: string): Document {
   const plain = Uint8Array.from(Buffer.from(text));
-  let zstd: Bytes | undefined;
-  let gzip: Bytes | undefined;
+  const compressed = new Map<Encoding, Bytes>();
   return {
     version: new CryptoHasher("sha256").update(plain).digest("hex").slice(0, 16),
     plain,
     compressed(encoding) {
-      if (encoding === "gzip") {
-        gzip ??= Bun.gzipSync(plain);
-        return gzip;
-      }
-      zstd ??= Uint8Array.from(Bun.zstdCompressSync(plain));
-      return zstd;
+      const bytes = compressed.get(encoding) ?? COMPRESS[encoding](plain);
+      compressed.set(encoding, bytes);
+      return bytes;
     },
   };
 }
@@ -46,7 +49,19 @@ export function respondDocument(request: Request, document: Document, headers: R
     "X-Request-Id": newRequestId(),
   };
   if (hasTag(request, tag)) return new Response(null, { status: 304, headers: common });
-  const encoding = acceptedEncoding(request.headers.get("accept-encoding"));
+  const encoding = encodingFor(request, document.plain);
   if (encoding === undefined) return new Response(document.plain, { headers: common });
   return new Response(document.compressed(encoding), { headers: { ...common, "Content-Encoding": encoding } });
+}
+
+/** The address of a document with its version, so that a browser keeps it until the program changes. */
+export function versioned(path: string, { version }: Document): string {
+  return `${path}?v=${version}`;
+}
+
+/** A document that pages name by its versioned address. Under that one, a browser may keep it for ever. */
+export function respondVersioned(request: Request, document: Document, type: string): Response {
+  const isCurrent = new URLSearchParams(queryOf(request.url)).get("v") === document.version;
+  const keep = isCurrent ? "public, max-age=31536000, immutable" : "no-cache";
+  return respondDocument(request, document, { "Content-Type": type, "Cache-Control": keep });
 }

@@ -6,6 +6,7 @@ import { API_ERROR_CODES } from "../../src/domain/error.ts";
 import { highlight } from "../../src/http/docs/highlighter.tsx";
 import { renderMarkdown } from "../../src/http/docs/markdown.tsx";
 import { linkTo, PAGES, TOPICS, titleOf } from "../../src/http/docs/site.ts";
+import { createDocument, respondDocument } from "../../src/http/documents.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { testApp } from "../support/app.ts";
 
@@ -61,6 +62,15 @@ test.each([
   expect(response.headers.get("content-encoding")).toBe(encoding);
   const text = Buffer.from(decompress(await response.bytes())).toString();
   expect(text).toBe(await html(request, "/docs/api"));
+});
+
+test.each([
+  [1023, null],
+  [1024, "gzip"],
+])("a text of %d bytes is sent with the encoding %p: a small one gains nothing", (length, encoding) => {
+  const request = new Request("http://sds.test/", { headers: { "Accept-Encoding": "gzip" } });
+  const { headers } = respondDocument(request, createDocument("x".repeat(length)), {});
+  expect(headers.get("content-encoding")).toBe(encoding);
 });
 
 test("every link leads to a page that is served and to a heading in it", async () => {

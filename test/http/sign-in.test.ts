@@ -276,10 +276,15 @@ test("browsers keep styles and scripts until their version changes", async () =>
   expect(links.length).toBe(3);
   for (const link of links) {
     const file = await request(link);
-    expect({ status: file.status, kept: file.headers.get("cache-control") }).toEqual({
+    const { headers } = file;
+    expect({ status: file.status, kept: headers.get("cache-control"), type: headers.get("content-type") }).toEqual({
       status: 200,
       kept: "public, max-age=31536000, immutable",
+      type: link.includes(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8",
     });
+    const small = await request(link, { headers: { "Accept-Encoding": "gzip" } });
+    expect(small.headers.get("content-encoding")).toBe("gzip");
+    expect(Buffer.from(Bun.gunzipSync(await small.bytes())).toString()).toBe(await file.text());
     expect((await request(link.replace(/\?.*/, "?v=old"))).headers.get("cache-control")).toBe("no-cache");
   }
 });

@@ -6,7 +6,7 @@ import { hasAccess, type Shop } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
 import { type Notice, type Page, SECTIONS, type Section } from "./admin-request.ts";
-import { versioned } from "./assets.ts";
+import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
 /**
@@ -101,9 +101,9 @@ function Document({ title, next, children }: { title: string; next?: string; chi
         {next === undefined ? null : <meta http-equiv="refresh" content={`0; url=${next}`} />}
         <title>{title}</title>
         <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={versioned("/admin/pico.css")} />
-        <link rel="stylesheet" href={versioned("/admin/admin.css")} />
-        <script src={versioned("/admin/admin.js")} defer />
+        <link rel="stylesheet" href={assetAddress("/admin/pico.css")} />
+        <link rel="stylesheet" href={assetAddress("/admin/admin.css")} />
+        <script src={assetAddress("/admin/admin.js")} defer />
       </head>
       <body>
         <a class="skip" href="#main">

@@ -1,5 +1,5 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
-import { createDocument, type Document } from "../documents.ts";
+import { createDocument, type Document, versioned } from "../documents.ts";
 import style from "./docs.css" with { type: "text" };
 
 /** Where the style of all pages is. */
@@ -13,7 +13,7 @@ export function styleDocument(): Document {
   return made;
 }
 
-/** The address of the style with its version, so that a browser keeps it until the program changes. */
+/** The address of the style with its version. */
 export function styleAddress(): string {
-  return `${STYLE_PATH}?v=${styleDocument().version}`;
+  return versioned(STYLE_PATH, styleDocument());
 }

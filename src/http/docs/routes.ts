@@ -1,6 +1,6 @@
-import { createDocument, type Document, respondDocument } from "../documents.ts";
+import { createDocument, type Document, respondDocument, respondVersioned } from "../documents.ts";
 import { queryOf, type Route, type RouteHandler } from "../route.ts";
-import { STYLE_PATH, styleAddress, styleDocument } from "./assets.ts";
+import { STYLE_PATH, styleDocument } from "./assets.ts";
 import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES } from "./site.ts";
@@ -18,7 +18,6 @@ const PAGE_HEADERS = {
   "Referrer-Policy": "no-referrer",
 };
 const STYLE_TYPE = "text/css; charset=utf-8";
-const FOR_EVER = "public, max-age=31536000, immutable";
 
 /** The documentation. It needs no key. A page is rendered when somebody asks for it first, and kept. */
 export function docsRoutes(): Route[] {
@@ -30,11 +29,7 @@ export function docsRoutes(): Route[] {
       const found = createDocument(renderSearch(query.slice(0, MAX_QUERY_LENGTH)));
       return respondDocument(request, found, PAGE_HEADERS);
     }),
-    readOnly(STYLE_PATH, (request) => {
-      const isCurrent = request.url.endsWith(styleAddress());
-      const headers = { "Content-Type": STYLE_TYPE, "Cache-Control": isCurrent ? FOR_EVER : "no-cache" };
-      return respondDocument(request, styleDocument(), headers);
-    }),
+    readOnly(STYLE_PATH, (request) => respondVersioned(request, styleDocument(), STYLE_TYPE)),
   ];
 }
 
