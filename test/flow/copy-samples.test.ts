@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -85,18 +86,17 @@ function copyInJson(file: string): unknown {
 }
 
 function copyInSqlite(file: string): unknown {
-  const script =
-    "import json, sqlite3, sys; print(json.dumps({id: json.loads(row) for id, row in sqlite3.connect(sys.argv[1]).execute('SELECT id, json FROM row')}))";
-  return JSON.parse(Bun.spawnSync(["python3", "-c", script, file]).stdout.toString());
+  using db = new Database(file, { readonly: true });
+  const rows = db.query<{ id: string; json: string }, []>("SELECT id, json FROM row").all();
+  return Object.fromEntries(rows.map(({ id, json }) => [id, JSON.parse(json)]));
 }
 
 /** Puts a checkpoint into a copy that is not from this database. */
 function forgeCheckpoint(file: string, isPython: boolean): void {
   const forged = "2026-01-01T00:00:00.000Z~chg_aaaaaaaaaaaaaaaaaaaaaaaa";
   if (isPython) {
-    const script =
-      "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('UPDATE copy SET checkpoint = ?', sys.argv[2:]); db.commit()";
-    Bun.spawnSync(["python3", "-c", script, file, forged]);
+    using db = new Database(file);
+    db.run("UPDATE copy SET checkpoint = ?", [forged]);
   } else {
     const copy = JSON.parse(readFileSync(file, "utf8")) as object;
     writeFileSync(file, JSON.stringify({ ...copy, checkpoint: forged }));

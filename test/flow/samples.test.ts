@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -121,9 +122,9 @@ function storedIds(folder: string): string[] {
       .trimEnd()
       .split("\n")
       .map((line) => (JSON.parse(line) as { id: string }).id);
-  const query =
-    "import sqlite3; [print(id) for (id,) in sqlite3.connect('events.db').execute('SELECT id FROM event ORDER BY rowid')]";
-  return Bun.spawnSync(["python3", "-c", query], { cwd: folder }).stdout.toString().trimEnd().split("\n");
+  using db = new Database(join(folder, "events.db"), { readonly: true });
+  const query = db.query<{ id: string }, []>("SELECT id FROM event ORDER BY rowid");
+  return query.all().map(({ id }) => id);
 }
 
 /** Waits until a receiver runs, which refuses what is not signed. */

@@ -18,8 +18,8 @@ export interface ApiShop {
   mirror(resource: string): Promise<Record<string, Row>>;
 }
 
-/** A shop with some customers, each with a subscription and an order. */
-export async function apiShop(customers = 3): Promise<ApiShop> {
+/** A shop with some customers, each with a subscription and an order, and with more records. */
+export async function apiShop(customers = 3, more: readonly unknown[] = []): Promise<ApiShop> {
   const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
   await program.json(["shop", "add", "alpha.myshopify.com"]);
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Warehouse"]);
@@ -32,6 +32,7 @@ export async function apiShop(customers = 3): Promise<ApiShop> {
     ...numbers.map((n) => customer(n)),
     ...numbers.map((n) => subscription(n)),
     ...numbers.map((n) => order(n, 1)),
+    ...more,
   ]);
   const server = await program.serve();
 

@@ -5,12 +5,13 @@ import { buildClient } from "../../scripts/client/package.ts";
 import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import type { Result } from "./program.ts";
+import { samplesOf } from "./samples.ts";
 
 const README = await Bun.file(join(import.meta.dir, "../../src/client/README.md")).text();
 
 /** The programs in the README of the client's package, by the names in their first lines. */
 export const EXAMPLES: ReadonlyMap<string, string> = new Map(
-  [...README.matchAll(/^```js\n\/\/ ([\w-]+\.mjs)\n([\s\S]*?)^```/gm)].map(([, name = "", code = ""]) => [name, code]),
+  samplesOf("README.md", README).flatMap(({ file, code }) => (file === undefined ? [] : [[file, code] as const])),
 );
 
 /** A folder in which somebody installed the package and saved its examples. */

@@ -1,16 +1,14 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadRecords } from "./api-shop.ts";
+import { apiShop } from "./api-shop.ts";
 import { temporaryFolder } from "./app.ts";
-import { PROGRAM, Program } from "./program.ts";
-import { customer, order, subscription } from "./records.ts";
+import { runIn } from "./client-project.ts";
+import { PROGRAM } from "./program.ts";
+import { order } from "./records.ts";
 import { programNamed, withoutTypes } from "./samples.ts";
 
-const DOMAIN = "alpha.myshopify.com";
-const CONTRACTS = [1, 2, 3];
-const HEAD = CONTRACTS.flatMap((n) => [customer(n), subscription(n)]);
-/** More than a page. */
-export const ORDERS = CONTRACTS.flatMap((n) =>
+/** More than a page: those of the three subscriptions of the shop. */
+export const ORDERS = [1, 2, 3].flatMap((n) =>
   [...Array(100).keys()].map((cycle) => order(n, cycle + 1, { billedAt: at(cycle) })),
 );
 
@@ -25,19 +23,10 @@ export const RUNTIMES: { name: string; suffix: "mts" | "py"; command: string; pr
   { name: "Python", suffix: "py", command: "python3", prepare: (code) => code },
 ];
 
-interface Ran {
-  status: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** A served shop with 300 orders, its key, and a folder from which the programs of the pages run. */
 export async function served() {
-  const program = new Program(undefined, { SDS_EGRESS_ALLOW: "127.0.0.0/8" });
-  await program.json(["shop", "add", DOMAIN]);
-  await loadRecords(program, [...HEAD, ...ORDERS]);
-  const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Samples"]);
-  const { url } = await program.serve();
+  const { program, server, key } = await apiShop(3, ORDERS);
+  const { url } = server;
   const folder = join(temporaryFolder(), "samples");
   mkdirSync(folder);
   // The pages call the program `sds`.
@@ -47,11 +36,7 @@ export async function served() {
     ...(await program.environment({ API_URL: url, API_KEY: key, KEY: key })),
     PATH: `${folder}:${process.env["PATH"]}`,
   };
-  const run = async (command: string[], more: Record<string, string> = {}): Promise<Ran> => {
-    const child = Bun.spawn(command, { cwd: folder, env: { ...env, ...more }, stdout: "pipe", stderr: "pipe" });
-    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    return { status, stdout, stderr };
-  };
+  const run = (command: string[], more: Record<string, string> = {}) => runIn(folder, command, { ...env, ...more });
   /** Puts a program of the pages into the folder. @returns the command that runs it */
   const install = ({ suffix, command, prepare }: (typeof RUNTIMES)[number], name: string): string[] => {
     const file = `${name}.${suffix}`;
