@@ -3,19 +3,18 @@ import { gzip as gzipLater } from "node:zlib";
 
 /** Smaller bodies are sent as they are: compressing them saves nothing that can be measured. */
 const SMALLEST_BYTES = 1024;
-/** Larger ones are compressed on another thread, because that takes milliseconds. */
-const LARGE_BYTES = 256 * 1024;
 const LEVEL = { level: 1 } as const;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 export type Encoding = "zstd" | "gzip";
 
 /** With the lowest level, a page of 24 KB takes 15 to 25 µs, and becomes an eighth with zstd, a fifth with gzip. */
-const COMPRESS: Record<Encoding, (bytes: Bytes) => Bytes> = {
+export const compress: Record<Encoding, (bytes: Bytes) => Bytes> = {
   zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes, LEVEL)),
   gzip: (bytes) => Bun.gzipSync(bytes, LEVEL),
 };
-const COMPRESS_LATER: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> = {
+/** On another thread, for bodies that take milliseconds. */
+export const compressLater: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> = {
   zstd: async (bytes) => new Uint8Array(await Bun.zstdCompress(bytes, LEVEL)),
   gzip: async (bytes) => new Uint8Array(await promisify(gzipLater)(bytes, LEVEL)),
 };
@@ -28,11 +27,6 @@ export function varyOf(bytes: Bytes): string {
 /** How a body is sent: compressed if it is not small and the client accepts that. */
 export function encodingFor(request: Request, bytes: Bytes): Encoding | undefined {
   return bytes.length < SMALLEST_BYTES ? undefined : acceptedEncoding(request.headers.get("accept-encoding"));
-}
-
-/** A promise for a large body. */
-export function compress(bytes: Bytes, encoding: Encoding): Bytes | Promise<Bytes> {
-  return bytes.length > LARGE_BYTES ? COMPRESS_LATER[encoding](bytes) : COMPRESS[encoding](bytes);
 }
 
 /** The better one of those that a client accepts (RFC 9110, section 12.5.3). undefined for none */

@@ -1,4 +1,5 @@
 import { createByteBudget } from "../lib/byte-budget.ts";
+import { compressLater, type Encoding } from "./encoding.ts";
 import { respond, respondUnavailable } from "./respond.ts";
 
 /** A page of more bytes is sent in parts. Smaller ones mostly fit into the buffers of their connection. */
@@ -13,6 +14,9 @@ const MAX_BYTES = 64 * 1024 * 1024;
  */
 const SENDING_TIMEOUT_MS = 120_000;
 
+type Bytes = Uint8Array<ArrayBuffer>;
+type Headers = Record<string, string>;
+
 export function isLarge(page: Uint8Array): boolean {
   return page.length > LARGE_BYTES;
 }
@@ -20,7 +24,15 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages, and limits how many bytes of them wait for clients that read slowly, or not at all. */
 export interface LargePages {
   /** Counts the page until it is sent or the connection is closed. @returns 503 if too many bytes wait already */
-  respond(request: Request, shopId: number, page: Uint8Array<ArrayBuffer>, headers: Record<string, string>): Response;
+  respond(request: Request, shopId: number, page: Bytes, headers: Headers): Response;
+  /** The same with a page that is compressed first. */
+  respondCompressed(
+    request: Request,
+    shopId: number,
+    page: Bytes,
+    encoding: Encoding,
+    headers: Headers,
+  ): Promise<Response>;
 }
 
 /** @param limits for tests */
@@ -30,19 +42,34 @@ export function createLargePages({
   sendingTimeoutMs = SENDING_TIMEOUT_MS,
 } = {}): LargePages {
   const unsent = createByteBudget({ maxBytes, maxBytesOfOwner: maxBytesOfShop });
+
+  function send({ signal }: Request, page: Bytes, share: Disposable, headers: Headers): Response {
+    const parts = partsOf(page, { signal, timeoutMs: sendingTimeoutMs, onEnd: () => share[Symbol.dispose]() });
+    return respond(200, parts, headers);
+  }
+
   return {
-    respond({ signal }, shopId, page, headers) {
+    respond(request, shopId, page, headers) {
       const share = unsent.take(shopId, page.length);
-      if ("exceeded" in share) {
-        const whose = share.exceeded === "own" ? " of this shop" : "";
-        return respondUnavailable(
-          `Too many large pages${whose} are not read by their clients. It is safe to try again.`,
-        );
+      return "exceeded" in share ? tooMany(share.exceeded) : send(request, page, share, headers);
+    },
+    async respondCompressed(request, shopId, page, encoding, headers) {
+      const share = unsent.take(shopId, page.length);
+      if ("exceeded" in share) return tooMany(share.exceeded);
+      try {
+        const compressed = await compressLater[encoding](page);
+        return send(request, compressed, share, { ...headers, "Content-Encoding": encoding });
+      } catch (thrown) {
+        share[Symbol.dispose]();
+        throw thrown;
       }
-      const parts = partsOf(page, { signal, timeoutMs: sendingTimeoutMs, onEnd: () => share[Symbol.dispose]() });
-      return respond(200, parts, headers);
     },
   };
+}
+
+function tooMany(exceeded: "own" | "total"): Response {
+  const whose = exceeded === "own" ? " of this shop" : "";
+  return respondUnavailable(`Too many large pages${whose} are not read by their clients. It is safe to try again.`);
 }
 
 interface Sending {
@@ -53,10 +80,7 @@ interface Sending {
   onEnd: () => void;
 }
 
-function partsOf(
-  page: Uint8Array<ArrayBuffer>,
-  { signal, timeoutMs, onEnd }: Sending,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
+function partsOf(page: Bytes, { signal, timeoutMs, onEnd }: Sending): ReadableStream<Bytes> {
   let sent = 0;
   let timer: Timer | undefined;
   function end(): void {

@@ -79,12 +79,17 @@ export function createReadApi({
     entityTags.remember(tag, own);
     if (hasTag(request, tag)) return respond(304, null, { ...own, ...limits });
     const encoding = encodingFor(request, body);
-    const compressed = encoding === undefined ? body : compress(body, encoding);
-    const isLater = isLate || compressed instanceof Promise;
-    const bytes = await compressed;
-    const headers = { ...own, ...(encoding !== undefined && { "Content-Encoding": encoding }), ...limits };
-    if (isLarge(bytes)) return largePages.respond(request, shopId, bytes, headers);
-    return respond(200, isLater ? streamOf(bytes) : bytes, headers);
+    const all = { ...own, ...limits };
+    if (isLarge(body))
+      return encoding === undefined
+        ? largePages.respond(request, shopId, body, all)
+        : largePages.respondCompressed(request, shopId, body, encoding, all);
+    const bytes = encoding === undefined ? body : compress[encoding](body);
+    return respond(
+      200,
+      isLate ? streamOf(bytes) : bytes,
+      encoding === undefined ? all : { ...all, "Content-Encoding": encoding },
+    );
   }
 
   return {

@@ -43,3 +43,14 @@ test.each(["before the answer", "after the answer"])(
     expect((await answer.bytes()).length).toBe(PAGE_BYTES);
   },
 );
+
+test("a page counts already while it is compressed", async () => {
+  const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES });
+  const ask = () => new Request("http://sds.example.test/");
+  const compressed = pages.respondCompressed(ask(), 1, new Uint8Array(PAGE_BYTES), "zstd", {});
+  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(503);
+  const answer = await compressed;
+  expect(answer.headers.get("content-encoding")).toBe("zstd");
+  expect(Bun.zstdDecompressSync(await answer.bytes()).length).toBe(PAGE_BYTES);
+  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(200);
+});
