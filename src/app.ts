@@ -5,6 +5,7 @@ import type { Sender } from "./delivery/sender.ts";
 import { createCheckpoints } from "./domain/checkpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { adminRoutes } from "./http/admin/routes.tsx";
+import { createAnswerCache } from "./http/answer-cache.ts";
 import { createApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import { createBodyReader } from "./http/body.ts";
 import { createClients } from "./http/client-network.ts";
@@ -117,6 +118,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: Opened, w
     authenticator,
     keyLimits: createKeyLimits(config.rateLimit, clock),
     entityTags: createEntityTags(version, store.epoch),
+    answers: createAnswerCache(),
     readers,
     largePages,
   });

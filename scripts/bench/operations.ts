@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseCursor } from "../../src/domain/cursor.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import type { Awaitable } from "../../src/lib/awaitable.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { median, type Server } from "./servers.ts";
@@ -29,7 +30,7 @@ export async function operationTable({ server, side, key, paths, posts }: Settin
   const throughProxy = server.addressOf("scale").replace(`:${server.port}/`, `:${counter.port}/`);
   const nodeSide = { ...side, env: { ...side.env, SDS_DATABASE_URL: throughProxy } };
   const rows: string[] = [];
-  const add = async (name: string, run: () => Promise<unknown>) => {
+  const add = async (name: string, run: () => Awaitable<unknown>) => {
     rows.push(rowOf(name, await counted(counter.said, run)));
   };
   {
@@ -50,7 +51,7 @@ export async function operationTable({ server, side, key, paths, posts }: Settin
   return [...heading, ...rows].join("\n");
 }
 
-type Add = (name: string, run: () => Promise<unknown>) => Promise<void>;
+type Add = (name: string, run: () => Awaitable<unknown>) => Promise<void>;
 
 /** What `sds serve` does for a request. Its jobs in the background are in some of the counts, and not in the median. */
 async function countRequests(node: Server, of: Pick<Setting, "key" | "paths" | "posts">, add: Add): Promise<void> {
@@ -94,7 +95,7 @@ async function countOperations(store: Store, key: string, paths: string, add: Ad
   });
 }
 
-async function counted(said: Said, run: () => Promise<unknown>): Promise<Said> {
+async function counted(said: Said, run: () => Awaitable<unknown>): Promise<Said> {
   // The first runs prepare the statements.
   for (let index = 0; index < 3; index += 1) await run();
   const counts: Said[] = [];

@@ -1,5 +1,6 @@
 import { messageOf } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
+import { type Awaitable, andThen } from "../lib/awaitable.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
@@ -26,7 +27,7 @@ export interface ApiKeyAuthenticator {
    * @param client gives the network by which the client is counted
    * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
    */
-  authenticate(header: string | null, client: () => string): Promise<KeyOwner>;
+  authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
   /**
    * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
    */
@@ -79,18 +80,24 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
     }
   }
 
+  function noteUse({ keyId, lastUsedAt }: KeyOwner): void {
+    uses.set(keyId, now());
+    if (lastUsedAt === null) writeSoon();
+    else if (!writtenAt.has(keyId)) writtenAt.set(keyId, clockAt(lastUsedAt));
+  }
+
   return {
-    async authenticate(header, client) {
+    authenticate(header, client) {
       const key = keyFromHeader(header);
-      const owner = key === undefined ? undefined : await store.find(hashKey(key));
-      if (owner === undefined) {
-        if (header !== null) wrongKeys.count(client());
-        throw refusals.unknownKey();
-      }
-      uses.set(owner.keyId, now());
-      if (owner.lastUsedAt === null) writeSoon();
-      else if (!writtenAt.has(owner.keyId)) writtenAt.set(owner.keyId, clockAt(owner.lastUsedAt));
-      return owner;
+      const found = key === undefined ? undefined : store.find(hashKey(key));
+      return andThen(found, (owner) => {
+        if (owner === undefined) {
+          if (header !== null) wrongKeys.count(client());
+          throw refusals.unknownKey();
+        }
+        noteUse(owner);
+        return owner;
+      });
     },
     async writeUses(options) {
       // At the stop, the store closes next.

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gzip as gzipLater } from "node:zlib";
 
 /** Smaller bodies are sent as they are: compressing them saves nothing that can be measured. */
-const SMALLEST_BYTES = 1024;
+export const SMALLEST_COMPRESSED_BYTES = 1024;
 const LEVEL = { level: 1 } as const;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -21,12 +21,14 @@ export const compressLater: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> =
 
 /** What an answer of this size varies with: what a client accepts matters for those that can be compressed. */
 export function varyOf(bytes: Bytes): string {
-  return bytes.length < SMALLEST_BYTES ? "Authorization" : "Authorization, Accept-Encoding";
+  return bytes.length < SMALLEST_COMPRESSED_BYTES ? "Authorization" : "Authorization, Accept-Encoding";
 }
 
 /** How a body is sent: compressed if it is not small and the client accepts that. */
 export function encodingFor(request: Request, bytes: Bytes): Encoding | undefined {
-  return bytes.length < SMALLEST_BYTES ? undefined : acceptedEncoding(request.headers.get("accept-encoding"));
+  return bytes.length < SMALLEST_COMPRESSED_BYTES
+    ? undefined
+    : acceptedEncoding(request.headers.get("accept-encoding"));
 }
 
 /** The better one of those that a client accepts (RFC 9110, section 12.5.3). undefined for none */

@@ -2,6 +2,7 @@ import type { PageInfo } from "../domain/answers.ts";
 import type { Checkpoints } from "../domain/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../domain/cursor.ts";
 import type { Resource } from "../domain/resources.ts";
+import { type Awaitable, andThen } from "../lib/awaitable.ts";
 import type { KeyOwner } from "../store/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../store/pages.ts";
 import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
@@ -19,46 +20,47 @@ export function createListHandler(
   api: ReadApi,
 ): RouteHandler {
   /** A page in the order of the list. @param after where it begins; null for the first page */
-  async function readList(
+  function readList(
     url: string,
     { shopId }: KeyOwner,
-    query: ListQuery,
+    { limit, filter }: ListQuery,
     after: Position | null,
-  ): Promise<Content> {
-    const { limit, filter } = query;
-    const page =
+  ): Awaitable<Content> {
+    const found =
       filter === undefined
-        ? await pages.list(shopId, resource, limit, after)
-        : await pages.listFiltered(shopId, resource, filter, limit, after);
-    if (page === undefined) throw refusals.badCursor();
-    const nextCursor = page.end === null ? null : formatCursor(page.end);
-    return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
+        ? pages.list(shopId, resource, limit, after)
+        : pages.listFiltered(shopId, resource, filter, limit, after);
+    return andThen(found, (page) => {
+      if (page === undefined) throw refusals.badCursor();
+      const nextCursor = page.end === null ? null : formatCursor(page.end);
+      return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
+    });
   }
 
-  /** @param after the number of a change, or what finds it */
-  async function readChanges(
+  /** @param after the number of a change */
+  function readChanges(
     url: string,
     { shopId }: KeyOwner,
     { limit, filter = {} }: ListQuery,
-    after: number | (() => Promise<number>),
-  ): Promise<Content> {
-    const number = typeof after === "number" ? after : await after();
-    const page = await pages.changes(shopId, resource, filter, limit, number);
-    // Only a database that was put back has fewer changes.
-    if (number > page.changeCount) throw refusals.badCheckpoint();
-    const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
-    return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
+    after: number,
+  ): Awaitable<Content> {
+    return andThen(pages.changes(shopId, resource, filter, limit, after), (page) => {
+      // Only a database that was put back has fewer changes.
+      if (after > page.changeCount) throw refusals.badCheckpoint();
+      const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
+      return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
+    });
   }
 
-  /** The number of the change behind which a page of changes begins. */
-  function firstChange(
-    owner: KeyOwner,
-    { since, updatedSince = 0, cursor }: ListQuery,
-  ): number | (() => Promise<number>) {
-    const scope = { shopId: owner.shopId, resource };
+  /**
+   * The number of the change behind which a page of changes begins.
+   * @returns undefined if a time says it
+   */
+  function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
+    const scope = { shopId, resource };
     const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
     if (since !== undefined && begin === undefined) throw refusals.badCheckpoint();
-    if (cursor === undefined) return begin ?? (() => pages.changeBefore(owner.shopId, updatedSince));
+    if (cursor === undefined) return begin;
     const number = checkpoints.parse(scope, cursor);
     if (number === undefined || number < (begin ?? 0)) throw refusals.badCursor();
     return number;
@@ -69,12 +71,15 @@ export function createListHandler(
       const { url } = request;
       const query = readListQuery(queryOf(url), resource, admitted.domain, isStrict(request));
       if (query.since !== undefined || query.updatedSince !== undefined) {
-        const after = firstChange(admitted, query);
-        return { isLater: pages.isLater, read: (owner) => readChanges(url, owner, query, after) };
+        const named = changeNamed(admitted, query);
+        return (owner) =>
+          andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
+            readChanges(url, owner, query, after),
+          );
       }
       const after = query.cursor === undefined ? null : parseCursor(query.cursor);
       if (after === undefined) throw refusals.badCursor();
-      return { isLater: pages.isLater, read: (owner) => readList(url, owner, query, after) };
+      return (owner) => readList(url, owner, query, after);
     });
 }
 

@@ -1,13 +1,16 @@
 import { requireAccess } from "../actions/access.ts";
+import { type Awaitable, andThen } from "../lib/awaitable.ts";
 import type { ReaderQueue } from "../lib/reader-queue.ts";
 import type { KeyOwner } from "../store/keys.ts";
+import type { AnswerCache } from "./answer-cache.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
-import { compress, encodingFor, varyOf } from "./encoding.ts";
+import { compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "./encoding.ts";
 import { type EntityTags, hasTag } from "./entity-tags.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
-import { respond, respondRateLimited } from "./respond.ts";
-import type { RouteContext } from "./route.ts";
+import { isStrict } from "./list-query.ts";
+import { lastingHeaders, respond, respondAgain, respondRateLimited } from "./respond.ts";
+import { type RouteContext, targetOf } from "./route.ts";
 
 type Headers = Record<string, string>;
 
@@ -16,17 +19,12 @@ export interface Content {
   body: Uint8Array<ArrayBuffer>;
   /** Of the shop, in the snapshot that was read. */
   changeCount: number;
-  /** What belongs to this content. An answer that it has not changed has them too. */
+  /** What belongs to this content. */
   headers: Headers;
 }
 
-/** How content is read. */
-interface Read {
-  /** @throws SdsError for a request that has no answer */
-  read(owner: KeyOwner): Promise<Content>;
-  /** Whether the content comes in a later turn of the event loop. */
-  isLater: boolean;
-}
+/** Reads content. @throws SdsError for a request that has no answer */
+type Read = (owner: KeyOwner) => Awaitable<Content>;
 
 interface Dependencies {
   /** Milliseconds of a clock that only goes forward. */
@@ -34,6 +32,7 @@ interface Dependencies {
   authenticator: ApiKeyAuthenticator;
   keyLimits: KeyLimits;
   entityTags: EntityTags;
+  answers: AnswerCache;
   readers: ReaderQueue;
   largePages: LargePages;
 }
@@ -42,44 +41,47 @@ interface Dependencies {
 export interface ReadApi {
   /**
    * Checks the key, the plan and the rate, in this order, and answers with what `prepare` lets it read.
-   * @param prepare checks the request, before it waits for its turn
+   * @param prepare checks the request, before it waits for its turn. It is not called for a request whose answer is
+   *   known, and the answer may depend on nothing but the shop, path and query
    */
-  answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Promise<Response>;
+  answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
 }
 
 /** A read that takes longer counts as long for others that wait. */
 const LONG_READ_MS = 2;
 const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
 
-export function createReadApi({
-  clock,
-  authenticator,
-  keyLimits,
-  entityTags,
-  readers,
-  largePages,
-}: Dependencies): ReadApi {
-  async function authenticate(request: Request, client: () => string): Promise<KeyOwner> {
-    const owner = await authenticator.authenticate(request.headers.get("authorization"), client);
-    requireAccess(owner, "API access");
-    return owner;
+export function createReadApi(dependencies: Dependencies): ReadApi {
+  const { clock, authenticator, keyLimits, entityTags, answers, readers, largePages } = dependencies;
+
+  function admit(request: Request, client: () => string): Awaitable<KeyOwner> {
+    return andThen(authenticator.authenticate(request.headers.get("authorization"), client), (owner) => {
+      requireAccess(owner, "API access");
+      return owner;
+    });
   }
 
-  /** Sends content, compressed if the client accepts that. */
-  async function send(
+  /** @param isLate whether the content came in a later turn of the event loop than the request */
+  function send(
     request: Request,
-    shopId: number,
-    content: Content,
-    tag: string,
+    { shopId }: KeyOwner,
+    { body, changeCount, headers }: Content,
     limits: Headers,
     isLate: boolean,
-  ): Promise<Response> {
-    const { body } = content;
-    const own = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...content.headers };
-    entityTags.remember(tag, own);
-    if (hasTag(request, tag)) return respond(304, null, { ...own, ...limits });
+  ): Awaitable<Response> {
+    const target = targetOf(request.url);
+    const tag = entityTags(shopId, target, changeCount);
+    const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
+    const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
+    answers.keep(shopId, target, {
+      changeCount,
+      tag,
+      headers: lasting,
+      body: isSmall ? new Uint8Array(body) : undefined,
+    });
+    const all = { ...lasting, ...limits };
+    if (hasTag(request, tag)) return respond(304, null, all);
     const encoding = encodingFor(request, body);
-    const all = { ...own, ...limits };
     if (isLarge(body))
       return encoding === undefined
         ? largePages.respond(request, shopId, body, all)
@@ -92,26 +94,45 @@ export function createReadApi({
     );
   }
 
-  return {
-    async answer(request, { client }, prepare) {
-      let owner = await authenticate(request, client);
-      const { headers: limits, retryAfterS } = keyLimits.count(owner.keyId);
-      if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
-      const { read, isLater } = prepare(owner);
-      const tagOf = entityTags.tagsOf(owner.shopId, request.url);
-      const remembered = entityTags.rememberedFor(request, tagOf(owner.changeCount));
-      if (remembered !== undefined) return respond(304, null, { ...remembered, ...limits });
-      const turn = readers.enter();
-      if (turn !== undefined) {
-        await turn;
-        // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
-        owner = await authenticate(request, client);
-      }
-      const began = clock();
-      const content = await read(owner);
+  function readAndSend(
+    request: Request,
+    owner: KeyOwner,
+    read: Read,
+    limits: Headers,
+    isLate: boolean,
+  ): Awaitable<Response> {
+    const began = clock();
+    const content = read(owner);
+    const isLater = content instanceof Promise;
+    return andThen(content, (found) => {
       // Large rows, and rows that a filter does not let through, take long in a file engine.
-      if (isLarge(content.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
-      return send(request, owner.shopId, content, tagOf(content.changeCount), limits, turn !== undefined || isLater);
+      if (isLarge(found.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
+      return send(request, owner, found, limits, isLate || isLater);
+    });
+  }
+
+  return {
+    answer(request, { client }, prepare) {
+      return andThen(admit(request, client), (admitted) => {
+        const { headers: limits, retryAfterS } = keyLimits.count(admitted.keyId);
+        if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
+        // A strict request can be refused where another one has an answer.
+        const known = isStrict(request) ? undefined : answers.find(admitted, targetOf(request.url));
+        if (known !== undefined) {
+          known.made ??= lastingHeaders(known.headers);
+          if (hasTag(request, known.tag)) return respondAgain(304, null, known.made, limits);
+          if (known.body !== undefined) return respondAgain(200, known.body, known.made, limits);
+        }
+        const read = prepare(admitted);
+        const turn = readers.enter();
+        if (turn === undefined) return readAndSend(request, admitted, read, limits, false);
+        return (
+          turn
+            .then(() => admit(request, client))
+            // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
+            .then((owner) => readAndSend(request, owner, read, limits, true))
+        );
+      });
     },
   };
 }

@@ -54,6 +54,24 @@ export function respond(
   return new Response(body, { status, headers: { ...COMMON_HEADERS, ...headers, "X-Request-Id": requestId } });
 }
 
+/** The headers of an answer that is sent several times: making them takes longer than the rest of a small answer. */
+export function lastingHeaders(headers: Record<string, string>): Headers {
+  return new Headers({ ...COMMON_HEADERS, ...headers });
+}
+
+/** A JSON answer with headers that were made before. @param more headers of this answer alone */
+export function respondAgain(
+  status: number,
+  body: Uint8Array<ArrayBuffer> | null,
+  headers: Headers,
+  more: Record<string, string>,
+): Response {
+  const answer = new Response(body, { status, headers });
+  for (const [name, value] of Object.entries(more)) answer.headers.set(name, value);
+  answer.headers.set("X-Request-Id", newRequestId());
+  return answer;
+}
+
 /** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
 export function apiError({ code, message }: SdsError): ApiError {
   return { error: { code: code as ApiErrorCode, message: sentence(message) } };

@@ -1,3 +1,5 @@
+import type { Awaitable } from "../lib/awaitable.ts";
+
 /** What a handler gets beside the request. */
 export interface RouteContext {
   /** The part of the path at `:id`; empty in a path without it. */
@@ -13,7 +15,7 @@ export interface RouteContext {
   keepOpen: () => Disposable | undefined;
 }
 
-export type RouteHandler = (request: Request, context: RouteContext) => Response | Promise<Response>;
+export type RouteHandler = (request: Request, context: RouteContext) => Awaitable<Response>;
 
 /** The methods that a route can take. */
 export type Method = "GET" | "HEAD" | "POST";
@@ -57,11 +59,20 @@ function formOf({ path }: Route): RegExp {
   return new RegExp(`^${path.replace(":id", id.encoded).replace(":row", row.encoded).replace("*", ".*")}$`);
 }
 
-/** The path of a request's URL. Without a usable Host header, Bun gives only path and query as the URL. */
+/** Path and query of a request's URL. Without a usable Host header, Bun gives only these as the URL. */
+export function targetOf(url: string): string {
+  return url.slice(targetStart(url));
+}
+
+/** The path of a request's URL. */
 export function pathOf(url: string): string {
-  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
+  const start = targetStart(url);
   const end = url.indexOf("?", start);
   return url.slice(start, end === -1 ? undefined : end);
+}
+
+function targetStart(url: string): number {
+  return url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
 }
 
 /** What follows the `?` of a request's URL; empty without one. */

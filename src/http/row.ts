@@ -1,11 +1,14 @@
 import type { Resource } from "../domain/resources.ts";
 import { isRowName, namedRow } from "../domain/row-filter.ts";
+import { andThen } from "../lib/awaitable.ts";
 import type { PageStore } from "../store/pages.ts";
 import { checkNoParameters, isStrict } from "./list-query.ts";
 import type { ReadApi } from "./read-api.ts";
 import { refusals } from "./refusals.ts";
 import { respondNotFound } from "./respond.ts";
 import { pathOf, queryOf, type RouteHandler } from "./route.ts";
+
+const encoder = new TextEncoder();
 
 /** GET /api/v1/{resource}/{id}: one row, by its internal id or its gid. Any other last part of the path is unknown. */
 export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
@@ -15,14 +18,11 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
     return api.answer(request, context, ({ domain }) => {
       checkNoParameters(queryOf(request.url), isStrict(request));
       const named = namedRow(resource, name, domain) ?? {};
-      return {
-        isLater: pages.isLater,
-        async read({ shopId }) {
-          const row = await pages.find(shopId, resource, named);
+      return ({ shopId }) =>
+        andThen(pages.find(shopId, resource, named), (row) => {
           if (row === undefined) throw refusals.noRow(resource);
-          return { body: new TextEncoder().encode(row.json), changeCount: row.changeCount, headers: {} };
-        },
-      };
+          return { body: encoder.encode(row.json), changeCount: row.changeCount, headers: {} };
+        });
     });
   };
 }
@@ -30,8 +30,10 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
 /** The last part of a path, decoded. undefined if it cannot be decoded */
 function lastPart(url: string): string | undefined {
   const path = pathOf(url);
+  const part = path.slice(path.lastIndexOf("/") + 1);
+  if (!part.includes("%")) return part;
   try {
-    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+    return decodeURIComponent(part);
   } catch {
     return undefined;
   }

@@ -3,7 +3,15 @@ import { Elysia } from "elysia";
 import type { Log } from "../log.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
-import { areParameters, createRouteFinder, isFixed, type Method, pathOf, type Route } from "./route.ts";
+import {
+  areParameters,
+  createRouteFinder,
+  isFixed,
+  type Method,
+  pathOf,
+  type Route,
+  type RouteContext,
+} from "./route.ts";
 
 /** A connection without any byte for so long is closed. Seconds. */
 const IDLE_TIMEOUT_S = 30;
@@ -16,9 +24,13 @@ const IDLE_TIMEOUT_S = 30;
  * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another
  * path: Bun resolves dots in it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders`
  * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
+ *
+ * An answer that is there at once is sent at once (awaitable.ts). Elysia waits for each hook and handler whose text has
+ * `return f(` or `=> f(`, because f could be asynchronous, so the guard and the handlers have no such text.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const find = createRouteFinder(table);
+  const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
   /** What Bun knows requests made by `withHost` by. */
   const originals = new WeakMap<Request, Request>();
 
@@ -60,33 +72,44 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
       // The handlers limit bodies and answer in JSON. Bun's own refusal has no body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
-      error: (thrown) => respondToThrown(thrown, log),
+      error: respondThrown,
       routes: {
         ...Object.fromEntries(table.map((route) => [route.path, bunHandler(route)])),
         "/*": () => respondNotFound(),
       },
     },
   })
-    .onRequest(({ request }) => refuse(find(pathOf(request.url)), request))
-    .onError({ as: "global" }, ({ error }) => respondToThrown(error, log));
+    .onRequest(({ request }) => {
+      const refusal = refuse(find(pathOf(request.url)), request);
+      if (refusal !== undefined) return refusal;
+    })
+    .onError({ as: "global" }, ({ error }) => respondThrown(error));
+
+  function contextOf(request: Request, id: string): RouteContext {
+    const { server } = app;
+    const original = () => originals.get(request) ?? request;
+    const peer = () => server?.requestIP(original())?.address;
+    return {
+      id,
+      client: () => clients.networkOf(request, peer()),
+      isSecure: () => clients.isSecure(request, peer()),
+      keepOpen: () => (server === null ? undefined : keepOpen(server, original())),
+    };
+  }
 
   for (const { path, methods } of table) {
     for (const [method, handler] of Object.entries(methods)) {
       app.route(
         method,
         path,
-        ({ request, params, server }) => {
+        ({ request, params }) => {
           const { id = "" }: { id?: string } = params ?? {};
-          const original = originals.get(request) ?? request;
-          const peer = () => server?.requestIP(original)?.address;
-          return handler(request, {
-            id,
-            client: () => clients.networkOf(request, peer()),
-            isSecure: () => clients.isSecure(request, peer()),
-            keepOpen: () => (server === null ? undefined : keepOpen(server, original)),
-          });
+          let answer = handler(request, contextOf(request, id));
+          if (answer instanceof Promise) answer = answer.catch(respondThrown);
+          return answer;
         },
-        { parse: "none" },
+        // Elysia also waits for a parser, even one that does nothing.
+        method === "POST" ? { parse: "none" } : {},
       );
     }
   }

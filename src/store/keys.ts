@@ -1,5 +1,6 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Plan } from "../domain/shop.ts";
+import type { Awaitable } from "../lib/awaitable.ts";
 
 /** The shop of an API key, with its plan. */
 export interface KeyOwner {
@@ -19,7 +20,7 @@ export interface KeyStore {
   /** Keys that are not revoked, oldest first. */
   list(shopId: number): Promise<ApiKey[]>;
   /** @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke. */
-  find(hash: Uint8Array): Promise<KeyOwner | undefined>;
+  find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
   /**
    * @param idOrFingerprint names the key
    * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint

@@ -1,6 +1,7 @@
 import type { Position } from "../domain/cursor.ts";
 import type { Resource } from "../domain/resources.ts";
 import type { NamedRow, RowFilter } from "../domain/row-filter.ts";
+import type { Awaitable } from "../lib/awaitable.ts";
 
 /** The most rows of a page. */
 export const MAX_PAGE_ROWS = 250;
@@ -36,15 +37,13 @@ export interface StoredRow {
 
 /** Pages have fewer than `limit` rows where they would be larger than MAX_PAGE_BYTES, but at least one. */
 export interface PageStore {
-  /** Whether a page comes in a later turn of the event loop than the call. */
-  isLater: boolean;
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
    * @param limit up to MAX_PAGE_ROWS
    * @param after the page begins behind this row; null for the first page
    * @returns undefined if `after` is no row of this shop and resource
    */
-  list(shopId: number, resource: Resource, limit: number, after: Position | null): Promise<RowPage | undefined>;
+  list(shopId: number, resource: Resource, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
    * A page of the rows that a filter lets through, in the order of `list`. It looks at a limited number of rows, so it
    * can have few rows, or none, although more follow.
@@ -56,19 +55,19 @@ export interface PageStore {
     filter: RowFilter,
     limit: number,
     after: Position | null,
-  ): Promise<RowPage | undefined>;
+  ): Awaitable<RowPage | undefined>;
   /**
    * The rows that changed after a change, in the order of their last changes (docs/copies.md). It looks at a limited
    * number of them, as `listFiltered`.
    * @param after the number of the change
    */
-  changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Promise<ChangePage>;
+  changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
   /** The newest row of that name. undefined if the shop has none */
-  find(shopId: number, resource: Resource, name: NamedRow): Promise<StoredRow | undefined>;
+  find(shopId: number, resource: Resource, name: NamedRow): Awaitable<StoredRow | undefined>;
   /**
    * The number of a change before a time, at most a minute before it, and never after it: everything that a reader
    * could not see at that time comes later.
    * @param at epoch milliseconds
    */
-  changeBefore(shopId: number, at: number): Promise<number>;
+  changeBefore(shopId: number, at: number): Awaitable<number>;
 }

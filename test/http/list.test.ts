@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { createCheckpoints } from "../../src/domain/checkpoint.ts";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
+import { createAnswerCache } from "../../src/http/answer-cache.ts";
 import { createApiKeyAuthenticator } from "../../src/http/api-key-authenticator.ts";
 import { createEntityTags } from "../../src/http/entity-tags.ts";
 import { createKeyLimits } from "../../src/http/key-limits.ts";
@@ -83,6 +84,7 @@ test("a request that waits for its turn while the removal of its shop begins get
     authenticator,
     keyLimits: createKeyLimits(null, clock.monotonic),
     entityTags: createEntityTags("1.0.0", app.store.epoch),
+    answers: createAnswerCache(),
     readers: waits,
     largePages: createLargePages(),
   });

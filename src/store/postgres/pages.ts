@@ -33,8 +33,6 @@ const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsO
  */
 export function pageStore(db: Database): PageStore {
   return {
-    isLater: true,
-
     async list(shopId, resource, limit, after) {
       const { small, fitting } = STATEMENTS[resource];
       const { at, id } = after ?? BEFORE_ALL;

@@ -1,4 +1,5 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
+import type { Awaitable } from "../../lib/awaitable.ts";
 import { StoreError } from "../store-error.ts";
 import { isBusy, type LockWait } from "./lock-wait.ts";
 
@@ -28,22 +29,26 @@ export function withStoreErrors<T extends object>(part: T, remedies: Remedies): 
   return Object.fromEntries(wrapped) as T;
 }
 
-type Method = (...args: unknown[]) => Promise<unknown>;
+type Method = (...args: unknown[]) => Awaitable<unknown>;
 
+/** What is read at once is answered at once. A method that failed can only be repeated later. */
 function translated(method: Method, { lockWait, emptyLog }: Remedies): Method {
-  async function repeated(thrown: unknown, args: unknown[]): Promise<unknown> {
-    if (isBusy(thrown)) return lockWait.repeat(() => method(...args), thrown);
-    if (codeOf(thrown) === "SQLITE_FULL" && emptyLog()) return method(...args);
-    throw thrown;
+  async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
+    try {
+      if (isBusy(thrown)) return await lockWait.repeat(async () => method(...args), thrown);
+      if (codeOf(thrown) === "SQLITE_FULL" && emptyLog()) return await method(...args);
+    } catch (again) {
+      throw storeErrorOf(again);
+    }
+    throw storeErrorOf(thrown);
   }
 
-  return async (...args) => {
+  return (...args) => {
     try {
-      return await method(...args);
+      const result = method(...args);
+      return result instanceof Promise ? result.catch((thrown: unknown) => repeat(thrown, args)) : result;
     } catch (thrown) {
-      return await repeated(thrown, args).catch((again: unknown) => {
-        throw storeErrorOf(again);
-      });
+      return repeat(thrown, args);
     }
   };
 }

@@ -48,7 +48,7 @@ export function keyStore(raw: Database, db: BunSQLiteDatabase): KeyStore {
         .all();
     },
 
-    async find(hash) {
+    find(hash) {
       return byHash.get(hash) ?? undefined;
     },
 

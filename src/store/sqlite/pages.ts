@@ -88,16 +88,14 @@ export function pageStore(db: Database): PageStore {
   const inSnapshot = <T>(read: () => T): T => db.transaction(read)();
 
   return {
-    isLater: false,
-
-    async list(shopId, resource, limit, after) {
+    list(shopId, resource, limit, after) {
       const cut = rowsAround(after);
       const { read, found } = joined[resource](shopId, after ?? BEFORE_ALL, limit + cut, cut);
       const { rows: bytes = null, n: count = 0, changeCount = 0 } = found ?? {};
       return cutPage({ bytes, count, wanted: read, changeCount }, resource, after);
     },
 
-    async listFiltered(shopId, resource, filter, limit, after) {
+    listFiltered(shopId, resource, filter, limit, after) {
       return inSnapshot(() => {
         if (after !== null && !own[resource].has(shopId, after)) return undefined;
         const { path, value } = pathOf(filter);
@@ -107,7 +105,7 @@ export function pageStore(db: Database): PageStore {
       });
     },
 
-    async changes(shopId, resource, filter, limit, after) {
+    changes(shopId, resource, filter, limit, after) {
       return inSnapshot(() => {
         const count = countOf(shopId);
         const scanned = scans.byChange(resource)(shopId, { at: after, id: "" }, "", wantedTexts(filter));
@@ -116,7 +114,7 @@ export function pageStore(db: Database): PageStore {
       });
     },
 
-    async find(shopId, resource, { id, orderGid = "" }) {
+    find(shopId, resource, { id, orderGid = "" }) {
       if (id !== undefined) return own[resource].byId(shopId, id);
       return inSnapshot(() => {
         const json = newestOf(shopId, orderGid);
@@ -124,7 +122,7 @@ export function pageStore(db: Database): PageStore {
       });
     },
 
-    async changeBefore(shopId, at) {
+    changeBefore(shopId, at) {
       return beforeSpan.get(shopId, firstSpan(at))?.number ?? 0;
     },
   };
