@@ -1,9 +1,12 @@
 /**
  * Builds dist/sds, one executable with everything inside. `scripts/build [--target bun-linux-arm64] [--outfile PATH]`
  *
- * `--client` builds the npm package of src/client instead: dist/client, and its tarball dist/sds-client-VERSION.tgz.
+ * `--client` builds only the npm package of src/client, which is also in the executable: dist/client, and its tarball
+ * dist/sds-client-VERSION.tgz.
  * `--client-types` writes the files in src/client that come from the schemas. Run it after a change of a schema.
  */
+import { rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
 import { writeGeneratedFiles } from "./client/generated.ts";
@@ -23,7 +26,10 @@ else if (values.client) process.stdout.write(`${await buildClient("dist")}\n`);
 else await buildExecutable();
 
 async function buildExecutable(): Promise<void> {
+  const client = await buildClient("dist");
   // Never --minify, --minify-identifiers or --production: the handlers that Elysia generates break. The autoloads are off
   // because a bunfig.toml or .env in the folder in which somebody runs the program could otherwise run any code.
-  await $`bun build --compile --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} src/main.ts --outfile ${values.outfile}`.quiet();
+  await $`bun build --compile --format=esm --bytecode --minify-syntax --minify-whitespace --sourcemap --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define process.env.NODE_ENV='"production"' ${values.target === undefined ? [] : [`--target=${values.target}`]} --loader=.tgz:file --asset-naming=[name].[ext] src/main.ts ${client} --outfile ${values.outfile}`.quiet();
+  // Bun writes a source map for each file that it puts into the executable.
+  rmSync(join(dirname(values.outfile), `${basename(client, ".tgz")}.js.map`), { force: true });
 }

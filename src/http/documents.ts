@@ -6,7 +6,7 @@ import { queryOf } from "./route.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A text that the program serves as it is. */
+/** A file that the program serves as it is. */
 export interface Document {
   /** A name of its content, of 16 characters. */
   version: string;
@@ -20,8 +20,8 @@ const COMPRESS: Record<Encoding, (bytes: Bytes) => Bytes> = {
   gzip: (bytes) => Bun.gzipSync(bytes),
 };
 
-export function createDocument(text: string): Document {
-  const plain = Uint8Array.from(Buffer.from(text));
+export function createDocument(content: string | Bytes): Document {
+  const plain = typeof content === "string" ? Uint8Array.from(Buffer.from(content)) : content;
   const compressed = new Map<Encoding, Bytes>();
   return {
     version: new CryptoHasher("sha256").update(plain).digest("hex").slice(0, 16),

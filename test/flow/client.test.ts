@@ -5,6 +5,7 @@ import { $ } from "bun";
 import { version } from "../../package.json";
 import { apiShop } from "../support/api-shop.ts";
 import { clientProject, EXAMPLES, runIn, startIn } from "../support/client-project.ts";
+import { isCompiled } from "../support/program.ts";
 import { customer, order } from "../support/records.ts";
 
 // Starting programs takes time on a busy machine.
@@ -40,6 +41,16 @@ test("the package has modules, types and nothing that it depends on, and its exa
     .nothrow()
     .quiet();
   expect(stdout.toString()).toBe("");
+});
+
+test.skipIf(!isCompiled)("the executable serves the package, without a key", async () => {
+  const { server } = await apiShop(0);
+  const response = await fetch(`${server.url}/docs/sds-client.tgz`);
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/gzip"]);
+  const folder = await clientProject();
+  const served = await $`tar -xzO < ${response}`.quiet();
+  const built = await $`tar -xzOf ${join(folder, "built", `sds-client-${version}.tgz`)}`.quiet();
+  expect(served.stdout.equals(built.stdout)).toBe(true);
 });
 
 describe("the examples in the package's README, under Node, against the program:", () => {

@@ -12,11 +12,10 @@ import { fileHas } from "./removed-shop.ts";
 import { countRows, readRows } from "./rows.ts";
 import { type Row, TABLE_NAMES, type Table } from "./tables.ts";
 
+const BINARY = process.env["SDS_BINARY"];
 /** The compiled binary where SDS_BINARY names it, else the source: flow tests run on both. */
-export const PROGRAM =
-  process.env["SDS_BINARY"] === undefined
-    ? [process.execPath, join(import.meta.dir, "../../src/main.ts")]
-    : [process.env["SDS_BINARY"]];
+export const PROGRAM = BINARY === undefined ? [process.execPath, join(import.meta.dir, "../../src/main.ts")] : [BINARY];
+export const isCompiled = BINARY !== undefined;
 
 /** What the programs of the flow tests keep their data in: SQLite, or "postgres" where SDS_TEST_ENGINE says so. */
 export const ENGINE = process.env["SDS_TEST_ENGINE"] ?? "sqlite";

@@ -1,7 +1,9 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
-import { createDocument, respondDocument } from "../documents.ts";
+import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import { createDocument, type Document, respondDocument } from "../documents.ts";
 import type { Route, RouteHandler } from "../route.ts";
+import { clientPackage } from "./client-package.ts";
 import { PAGES, SITE } from "./site.ts";
 
 const MARKDOWN = "text/markdown; charset=utf-8";
@@ -10,9 +12,14 @@ const TEXT = "text/plain; charset=utf-8";
 /** Those of the pages that are whole (docs/api.md, "Ready for your tools"). Each says its name in its first line. */
 const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
 
-/** Files to download without a key: an Airbyte source, the programs of the pages, and the pages in Markdown. */
+/**
+ * Files to download without a key: an Airbyte source, the npm package of the client, the programs of the pages, and the
+ * pages in Markdown.
+ */
 export function docsFileRoutes(): Route[] {
+  const client = clientPackage();
   return [
+    ...(client === undefined ? [] : [file("/docs/sds-client.tgz", "application/gzip", () => client.bytes())]),
     file("/docs/airbyte.yaml", "application/yaml; charset=utf-8", () => airbyte),
     ...PROGRAMS.map((name) => file(`/docs/${name}`, TEXT, () => programNamed(name))),
     ...PAGES.map(({ path, text }) => file(`${path}.md`, MARKDOWN, text)),
@@ -20,12 +27,14 @@ export function docsFileRoutes(): Route[] {
   ];
 }
 
-function file(path: string, type: string, text: () => string): Route {
-  let document: ReturnType<typeof createDocument> | undefined;
+/** @param content is asked for once */
+function file(path: string, type: string, content: () => Awaitable<string | Uint8Array<ArrayBuffer>>): Route {
+  let document: Awaitable<Document> | undefined;
   const handler: RouteHandler = (request) => {
-    document ??= createDocument(text());
+    document ??= andThen(content(), createDocument);
     // The program may be replaced at any time.
-    return respondDocument(request, document, { "Content-Type": type, "Cache-Control": "no-cache" });
+    const headers = { "Content-Type": type, "Cache-Control": "no-cache" };
+    return andThen(document, (made) => respondDocument(request, made, headers));
   };
   return { path, methods: { GET: handler, HEAD: handler } };
 }
