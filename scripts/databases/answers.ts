@@ -4,6 +4,8 @@ import type { OldProgram, Server } from "./program.ts";
 const RESOURCES = ["customers", "subscriptions", "orders"];
 /** Queries of the first page; the pages behind it have the same limit. */
 const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
+/** Also a page of changes; each next page is asked for by the checkpoint of the one before it, as a copy does. */
+const CHANGES = "limit=7&updatedSince=2026-02-02T09:00:00Z";
 /** The most pages of one reading, so that reading single rows stays short. */
 const MAX_PAGES = 12;
 const SHOWN_PER_STATUS = 2;
@@ -49,23 +51,33 @@ export async function askCommands(program: OldProgram, domains: string[]): Promi
 
 /** Every page of every resource with a key, or the refusal. */
 export async function askPages(server: Server, key: string): Promise<StoredRequest[]> {
-  const walks = RESOURCES.flatMap((resource) => LIMITS.map((limit) => walk(server, key, resource, limit)));
+  const walks = RESOURCES.flatMap((resource) => {
+    const path = `/api/v1/${resource}`;
+    const lists = LIMITS.map((limit) => {
+      const first = limit === "" ? path : `${path}?${limit}`;
+      return walk(server, key, first, (cursor) => `${first}${limit === "" ? "?" : "&"}cursor=${cursor}`);
+    });
+    return [...lists, walk(server, key, `${path}?${CHANGES}`, (checkpoint) => `${path}?limit=7&since=${checkpoint}`)];
+  });
   return (await Promise.all(walks)).flat();
 }
 
-async function walk(server: Server, key: string, resource: string, limit: string): Promise<StoredRequest[]> {
+/** @param behind the path of the page behind the one with this `nextCursor` */
+async function walk(
+  server: Server,
+  key: string,
+  first: string,
+  behind: (cursor: string) => string,
+): Promise<StoredRequest[]> {
   const answers: StoredRequest[] = [];
-  let next: string | null = `/api/v1/${resource}${limit === "" ? "" : `?${limit}`}`;
+  let next: string | null = first;
   while (next !== null && answers.length < MAX_PAGES) {
     const path: string = next;
     const response = await fetch(server.url + path, { headers: { Authorization: `Bearer ${key}` } });
     const body = await response.text();
     answers.push({ key, path, status: response.status, body });
     const cursor = response.ok ? (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor : null;
-    next =
-      cursor === null
-        ? null
-        : `/api/v1/${resource}?${limit === "" ? "" : `${limit}&`}cursor=${encodeURIComponent(cursor)}`;
+    next = cursor === null ? null : behind(encodeURIComponent(cursor));
   }
   return answers;
 }

@@ -24,13 +24,21 @@ export async function openOnPostgres(url: string, data: string): Promise<App> {
   return app;
 }
 
-/** The program answers every stored request as the version that stored it, to the byte. */
+/**
+ * The program answers every stored request as the version that stored it, to the byte, except for the checkpoint of a
+ * page of changes: it begins with the time when it was given.
+ */
 export async function expectStoredPages(app: App, { requests }: Answers): Promise<void> {
   expect(requests.length).toBeGreaterThan(50);
   for (const { key, path, status, body } of requests) {
     const response = await askApp(app, path, { headers: { Authorization: `Bearer ${key}` } });
-    expect({ path, status: response.status, body: await response.text() }).toEqual({ path, status, body });
+    const answered = withoutCheckpoint(await response.text());
+    expect({ path, status: response.status, body: answered }).toEqual({ path, status, body: withoutCheckpoint(body) });
   }
+}
+
+function withoutCheckpoint(body: string): string {
+  return body.replace(/"nextCursor":"[^"]+~chg_[^"]+"/, '"nextCursor":"a checkpoint"');
 }
 
 /** The same, and it opens the stored secrets. */

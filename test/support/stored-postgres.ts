@@ -77,15 +77,28 @@ export async function unpackPostgres(version: number, url: string, data: string)
     sql.begin(async (tx) => {
       // A table may come before the one that it refers to.
       await tx.unsafe("SET LOCAL session_replication_role = replica; DELETE FROM meta").simple();
-      for (const [table, rows] of Object.entries(tables))
+      for (const [table, rows] of Object.entries(tables)) {
+        const columns = await ownColumns(tx, table);
         await tx.unsafe(
-          `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${table}, $1::text::json)`,
+          `INSERT INTO ${table} (${columns}) OVERRIDING SYSTEM VALUE
+           SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1::text::json)`,
           [JSON.stringify(rows)],
         );
+      }
       for (const [name, value] of Object.entries(sequences)) await tx.unsafe(`SELECT setval('${name}', ${value})`);
     }),
   );
   return unpacked(files.answers);
+}
+
+/** The columns of a table without those that the server computes. */
+async function ownColumns(sql: SQL, table: string): Promise<string> {
+  const [row] = await sql.unsafe(
+    `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
+     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`,
+    [table],
+  );
+  return row.columns;
 }
 
 async function unpacked<T>(file: string): Promise<T> {
