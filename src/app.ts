@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { version } from "../package.json";
 import { type Config, httpAddress } from "./config.ts";
 import type { Resolve } from "./delivery/address.ts";
@@ -228,7 +229,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
       }
       reserve.start();
       address = httpAddress(config.host, server.server?.port);
-      store.nodes?.describe({ address: config.publicUrl ?? address, version });
+      store.nodes?.describe({ address, host: hostname(), processId: process.pid, version });
       await work.membership.beat();
       refuseStopped();
       for (const each of jobs) each.resume();

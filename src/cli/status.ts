@@ -45,10 +45,12 @@ function print({ reason, shops, cluster }: ServiceStatus, engine: string): void 
     );
   if (cluster === null) return;
   printTable(
-    ["NODE", "ADDRESS", "VERSION", "STARTED", "LAST SEEN", "ALIVE", "SHOPS"],
-    cluster.nodes.map((node) => Object.values(nodeEntry(node)).map(String)),
+    ["NODE", "ADDRESS", "HOST", "PROCESS", "VERSION", "STARTED", "LAST SEEN", "ALIVE", "SHOPS"],
+    cluster.nodes.map((node) => Object.values(nodeEntry(node)).map((value) => String(value ?? "unknown"))),
   );
-  printLine(`Work was handed over ${counted(cluster.handOvers, "time", "times")}.`);
+  printLine(
+    `Partitions, into which the shops are divided, were handed over ${counted(cluster.handOvers, "time", "times")}.`,
+  );
 }
 
 function shopEntry({ reconciledAt, ...shop }: ShopWork) {
@@ -57,10 +59,22 @@ function shopEntry({ reconciledAt, ...shop }: ShopWork) {
 
 type Node = NonNullable<ServiceStatus["cluster"]>["nodes"][number];
 
-function nodeEntry({ id, address, version: nodeVersion, startedAt, heartbeatAt, isAlive, shops }: Node) {
+function nodeEntry({
+  id,
+  address,
+  host,
+  processId,
+  version: nodeVersion,
+  startedAt,
+  heartbeatAt,
+  isAlive,
+  shops,
+}: Node) {
   return {
     id,
     address,
+    host,
+    process: processId,
     version: nodeVersion,
     startedAt: isoUtc(startedAt),
     heartbeatAt: isoUtc(heartbeatAt),

@@ -1,9 +1,16 @@
-/** A node: a running `serve` on a database that several may share. */
-export interface NodeStatus {
-  id: string;
+/** What a node says of itself, for operators. */
+export interface NodeDescription {
   /** Where it listens. */
   address: string;
+  /** The name of its machine, and its process there; null for a node of a version that did not tell them. */
+  host: string | null;
+  processId: number | null;
   version: string;
+}
+
+/** A node: a running `serve` on a database that several may share. */
+export interface NodeStatus extends NodeDescription {
+  id: string;
   /** Epoch milliseconds of the database's clock. */
   startedAt: number;
   heartbeatAt: number;
@@ -25,8 +32,7 @@ export interface LeaseChange {
 export interface NodeStore {
   /** Of this process; another one at each start. */
   readonly id: string;
-  /** Where this node listens, and its version: shown to operators. */
-  describe(node: { address: string; version: string }): void;
+  describe(node: NodeDescription): void;
   /** Notes that this node is alive. @returns the ids of all nodes that are, this one included */
   beat(): Promise<string[]>;
   /** Changes the leases of this node. @returns the partitions that it has now */

@@ -187,12 +187,15 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const [a, b] = members as [Membership, Membership];
     for (const name of ["a", "b", "c"])
       await stores[0]?.shops.add({ domain: `${name}.myshopify.com`, plan: "pro", currency: "USD" }, 1);
-    for (const [index, node] of nodes.entries()) node.describe({ address: `http://node-${index}`, version: "1" });
+    for (const [index, node] of nodes.entries()) {
+      const place = index === 0 ? { host: "machine 0, rack", processId: 70 } : { host: null, processId: null };
+      node.describe({ address: `http://node-${index}`, ...place, version: "1" });
+    }
     for (let beat = 0; beat < 3; beat += 1) for (const member of [a, b]) await member.beat();
     const { nodes: shown } = await (nodes[0] as NodeStore).status();
-    expect(shown.map(({ address, isAlive }) => [address, isAlive])).toEqual([
-      ["http://node-0", true],
-      ["http://node-1", true],
+    expect(shown.map(({ address, host, processId, isAlive }) => [address, host, processId, isAlive])).toEqual([
+      ["http://node-0", "machine 0, rack", 70, true],
+      ["http://node-1", null, null, true],
     ]);
     expect(shown.reduce((sum, { shops }) => sum + shops, 0)).toBe(3);
   });

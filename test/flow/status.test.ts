@@ -1,4 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
 import { ENGINE, Program } from "../support/program.ts";
 
@@ -40,7 +41,12 @@ test("sds status shows what waits in each shop, and tells whether serve runs", a
   });
 
   const server = await program.serve();
-  expect(await program.json(["status"])).toMatchObject({ serving: true, shops: [shop] });
+  const serving = await program.json<{ nodes?: unknown }>(["status"]);
+  expect(serving).toMatchObject({ serving: true, shops: [shop] });
+  if (ENGINE === "postgres") {
+    const place = { address: server.url, host: hostname(), process: expect.any(Number) };
+    expect(serving.nodes).toMatchObject([{ ...place, alive: true, shops: 1 }]);
+  }
   const text = await program.run(["status"]);
   expect(text.stdout).toContain(`on ${WORDS.name}: serving\n`);
   expect(text.stdout).toMatch(/^alpha\.myshopify\.com +0 +0 +0 +0 +0 +never$/m);

@@ -1,5 +1,5 @@
 import { PARTITIONS, partitionOf } from "../../domain/partition.ts";
-import type { NodeStatus, NodeStore } from "../nodes.ts";
+import type { NodeDescription, NodeStatus, NodeStore } from "../nodes.ts";
 import { StoreError } from "../store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
@@ -34,18 +34,30 @@ export async function checkLeases(tx: Queries, node: string, shopIds: readonly n
     throw new StoreError("conflict", new Error("another node has taken over the work for the shop"));
 }
 
+type Place = Pick<NodeDescription, "address" | "host" | "processId">;
+
+/** One column has it all, because nodes of older versions fill and show that one only. */
+function formatPlace({ address, host, processId }: Place): string {
+  return host === null ? address : `${address} on ${host}, process ${processId}`;
+}
+
+function readPlace(text: string): Place {
+  const [, address = text, host = null, processId] = /^(\S+) on (.+), process (\d+)$/.exec(text) ?? [];
+  return { address, host, processId: processId === undefined ? null : Number(processId) };
+}
+
 /**
  * @param beats for what has to be quick: whoever waits there for long counts as dead
  * @param id of this node
  */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
-  let described = { address: "", version: "" };
+  let described = { place: "", version: "" };
 
   return {
     id,
 
-    describe(node) {
-      described = node;
+    describe({ version, ...place }) {
+      described = { place: formatPlace(place), version };
     },
 
     async beat() {
@@ -57,7 +69,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
              SET heartbeat_at = excluded.heartbeat_at, address = excluded.address, version = excluded.version
          ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $4::bigint)
          ${ALIVE_NODES} AND id <> $1::text`,
-        [id, described.address, described.version, REMEMBERED_MS],
+        [id, described.place, described.version, REMEMBERED_MS],
       );
       // The statement does not see its own insert.
       return [id, ...alive.map((node) => node.id)];
@@ -90,8 +102,9 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
     },
 
     async status() {
-      const nodes = await db.all<NodeStatus>(
-        `SELECT nodes.id, address, version, started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
+      const nodes = await db.all<Omit<NodeStatus, keyof Place> & { place: string }>(
+        `SELECT nodes.id, address AS place, version,
+           started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
            heartbeat_at > ${DATABASE_NOW} - $1::bigint AS "isAlive",
            (SELECT count(*) FROM shops JOIN work_leases ON partition = shops.id % $2::bigint
             WHERE node = nodes.id AND until > ${DATABASE_NOW} AND removal_started_at IS NULL)::float8 AS shops
@@ -99,7 +112,8 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
         [ALIVE_MS, PARTITIONS],
       );
       const total = await db.get<{ n: number }>("SELECT coalesce(sum(hand_overs), 0)::float8 AS n FROM work_leases");
-      return { nodes, handOvers: total?.n ?? 0 };
+      const handOvers = total?.n ?? 0;
+      return { nodes: nodes.map(({ place, ...node }) => ({ ...node, ...readPlace(place) })), handOvers };
     },
   };
 }
