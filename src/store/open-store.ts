@@ -38,8 +38,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { folder, server = null, mustExist = false } = options;
   if (server !== null) {
     const address = parseServerAddress(server.url, server.passwordFile);
-    // For a new master key.
-    if (!mustExist) makeFolder(folder);
     return openPostgresStore({ ...options, ...server, address });
   }
   if (!mustExist) makeFolder(folder);

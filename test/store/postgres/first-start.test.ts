@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../../../src/store/open-store.ts";
+import { randomBytes, temporaryFolder } from "../../support/app.ts";
+import { emptyDatabase } from "../../support/postgres-connections.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+
+async function start(folder: string, masterKeyFile: string): Promise<void> {
+  const server = { url: await emptyDatabase(), passwordFile: null, now: Date.now, sleep: Bun.sleep };
+  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, random: randomBytes, server });
+  await store.close();
+}
+
+test.skipIf(!hasPostgres())("a first start on PostgreSQL makes a data folder for the master key alone", async () => {
+  const within = temporaryFolder();
+  await start(join(within, "data"), join(within, "keys/master.key"));
+  expect([existsSync(join(within, "data")), readdirSync(join(within, "keys"))]).toEqual([false, ["master.key"]]);
+  await start(join(within, "data"), join(within, "data/master.key"));
+  expect(readdirSync(join(within, "data"))).toEqual(["master.key"]);
+});
