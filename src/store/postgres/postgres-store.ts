@@ -47,6 +47,8 @@ export const DEADLINE_MS = 10_000;
 /** A node whose server says nothing must be able to try again before its leases end (src/cluster/membership.ts). */
 const BEAT_DEADLINE_MS = 2_000;
 const WAIT_MS = 5_000;
+/** Who asks whether the database works, such as a balancer, does not wait for a failover. */
+const CHECK_WAIT_MS = 1_000;
 const SLOW_DEADLINE_MS = 600_000;
 export const UPGRADE_DEADLINE_MS = 3_600_000;
 
@@ -80,10 +82,11 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     // A node whose connections are all busy is not dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
     const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
+    const checks = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs, waitMs: CHECK_WAIT_MS });
     // What is stored about a person is searched for in all rows of a shop.
     const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
     const vault = await openOwnVault(db, masterKeyFile, random);
-    return storeOf({ db, beats, slow }, vault, await openEpoch(db, random), options);
+    return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), options);
   } catch (thrown) {
     await db.close();
     throw thrown;
@@ -111,7 +114,7 @@ async function openOwnVault(db: Database, file: string, random: PostgresOptions[
 }
 
 function storeOf(
-  { db, beats, slow }: Record<"db" | "beats" | "slow", Database>,
+  { db, beats, checks, slow }: Record<"db" | "beats" | "checks" | "slow", Database>,
   vault: Vault,
   epoch: Uint8Array,
   { random }: PostgresOptions,
@@ -136,9 +139,9 @@ function storeOf(
     nodes: nodeStore({ beats, db }, node),
     epoch,
     async check() {
-      await checkVersionStays(db);
-      await checkEpochStays(db, epoch);
-      await db.run(
+      await checkVersionStays(checks);
+      await checkEpochStays(checks, epoch);
+      await checks.run(
         `INSERT INTO meta (name, value) VALUES ('write_check', '0')
          ON CONFLICT (name) DO UPDATE SET value = CASE meta.value WHEN '0' THEN '1' ELSE '0' END`,
       );
@@ -147,7 +150,7 @@ function storeOf(
       // The server looks after its own log.
     },
     async close() {
-      await Promise.all([db, beats, slow].map((each) => each.close()));
+      await Promise.all([db, beats, checks, slow].map((each) => each.close()));
     },
   };
 }

@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import { failures } from "../../conformance/fixtures.ts";
+import { startFaultyProxy } from "../../support/faulty-proxy.ts";
+import { emptyDatabase, withPort } from "../../support/postgres-connections.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { openStoreAt } from "../../support/postgres-store.ts";
+
+test.skipIf(!hasPostgres())("a check fails in two seconds while no server can be reached", async () => {
+  const url = await emptyDatabase();
+  const proxy = await startFaultyProxy(Number(new URL(url).port));
+  const store = await openStoreAt(withPort(url, proxy.port));
+  await store.check();
+  const checkMs = async () => {
+    const began = performance.now();
+    expect(await failures([store.check()])).toMatchObject([{ reason: "lost" }]);
+    return performance.now() - began;
+  };
+  proxy.isSwallowing = true;
+  expect(await checkMs()).toBeLessThan(3_000);
+  proxy.stop();
+  expect(await checkMs()).toBeLessThan(3_000);
+});
