@@ -34,6 +34,7 @@ import { createVerifier } from "./shopify/inbox/verify.ts";
 import type { Platform } from "./shopify/open-platform.ts";
 import type { Reconciler } from "./shopify/sync/reconciler.ts";
 import { openStore } from "./store/open-store.ts";
+import { createOutageLog, type OutageLog } from "./store/outage-log.ts";
 import type { Store } from "./store/store.ts";
 import { type Dependencies, type Opened, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
 
@@ -62,7 +63,8 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
  */
 export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { clock, random, log } = dependencies;
+  const { clock, random } = dependencies;
+  const log = createOutageLog(dependencies.log, clock);
   const reserve = createDescriptorReserve({
     wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS,
     onShortage: () => noteShortage(),
@@ -77,7 +79,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     random,
     server: config.database === null ? null : { ...config.database, now: dependencies.now, sleep: dependencies.sleep },
   });
-  const opened = { ...dependencies, fetch, resolve, config, store, reserve };
+  const opened = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(opened, () => work.wakeAll());
   const work = openWork({ ...opened, membership });
   const http = openHttp(opened, work);
@@ -107,7 +109,7 @@ type Work = ReturnType<typeof openWork>;
 type Http = ReturnType<typeof openHttp>;
 
 /** The routes and the server, which does not listen yet. */
-function openHttp({ config, store, random, resolve, now, clock, log }: Opened, work: Work) {
+function openHttp({ config, store, random, resolve, now, clock, log }: Opened & { log: OutageLog }, work: Work) {
   const { gauge, recordWriter, bodyWriter, largeBodies, inboxWriter, sender } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);

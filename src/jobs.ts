@@ -5,7 +5,6 @@ import type { Membership } from "./cluster/membership.ts";
 import type { Sender } from "./delivery/sender.ts";
 import { ANSWERED_RETENTION_DAYS } from "./domain/data-request.ts";
 import { DELIVERED_RETENTION_DAYS } from "./domain/delivery.ts";
-import { messageOf } from "./domain/error.ts";
 import type { ApiKeyAuthenticator } from "./http/api-key-authenticator.ts";
 import type { Readiness } from "./http/readiness.ts";
 import type { WrongKeyLog } from "./http/wrong-key-log.ts";
@@ -14,6 +13,7 @@ import type { BodyWriter } from "./mirror/body-writer.ts";
 import type { InboxProcessor } from "./shopify/inbox/processor.ts";
 import type { Reconciler } from "./shopify/sync/reconciler.ts";
 import type { Store } from "./store/store.ts";
+import { failureFields } from "./store/store-error.ts";
 
 /**
  * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
@@ -34,7 +34,7 @@ interface Dependencies {
   bodyWriter: Pick<BodyWriter, "wake">;
   reconciler: Pick<Reconciler, "begin">;
   authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
-  readiness: Pick<Readiness, "reason">;
+  readiness: Pick<Readiness, "reason" | "watch">;
   wrongKeys: Pick<WrongKeyLog, "report">;
   dataRequestReminder: DataRequestReminder;
   membership: Pick<Membership, "beat" | "leads">;
@@ -61,6 +61,7 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
     ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
+    ["* * * * * *", "see whether the database can be used again", () => readiness.watch()],
     ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
     [
       "35 * * * * *",
@@ -95,7 +96,7 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ],
   ];
   return jobs.map(([pattern, name, run]) => {
-    const report = (thrown: unknown) => log.error(`cannot ${name}`, { error: messageOf(thrown) });
+    const report = (thrown: unknown) => log.error(`cannot ${name}`, failureFields(thrown));
     return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
   });
 }

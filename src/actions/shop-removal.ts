@@ -5,7 +5,7 @@ import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
 import type { ShopStore } from "../store/shops.ts";
-import { StoreError } from "../store/store-error.ts";
+import { failureFields, StoreError } from "../store/store-error.ts";
 
 type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 
@@ -34,8 +34,8 @@ export function createShopRemover({ shops, membership, sleep, log }: Dependencie
     turn,
     sleep,
     onFailure: (thrown) => {
-      const fields = { error: messageOf(thrown) };
-      log.error("cannot go on with the removal of a shop; nothing is lost, the next turn tries again", fields);
+      const message = "cannot go on with the removal of a shop; nothing is lost, the next turn tries again";
+      log.error(message, failureFields(thrown));
     },
   });
 

@@ -1,7 +1,7 @@
-import { messageOf } from "../domain/error.ts";
 import { partitionOf, partitionsFor } from "../domain/partition.ts";
 import type { Log } from "../log.ts";
 import type { NodeStore } from "../store/nodes.ts";
+import { failureFields } from "../store/store-error.ts";
 
 /** Which background work this process does: all of it, or, of several nodes on one database, its part. */
 export interface Membership {
@@ -120,7 +120,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     async beat() {
       if (isLeaving) return;
       beating = exchange().catch((thrown: unknown) => {
-        log.warn("cannot tell other nodes that this one is alive", { error: messageOf(thrown) });
+        log.warn("cannot tell other nodes that this one is alive", failureFields(thrown));
       });
       await beating;
     },
@@ -129,7 +129,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
       // A beat that runs would note the node again.
       await beating;
       await nodes.leave().catch((thrown: unknown) => {
-        log.warn("cannot hand over the work: other nodes take it in a few seconds", { error: messageOf(thrown) });
+        log.warn("cannot hand over the work: other nodes take it in a few seconds", failureFields(thrown));
       });
     },
   };

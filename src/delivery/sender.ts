@@ -1,10 +1,10 @@
 import type { Membership } from "../cluster/membership.ts";
-import { messageOf } from "../domain/error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
 import type { AttemptResult, Claim, DeliveryStore } from "../store/deliveries.ts";
+import { failureFields } from "../store/store-error.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createFailureLog } from "./failure-log.ts";
@@ -87,7 +87,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     turn,
     sleep,
     onFailure: (thrown) => {
-      const fields = { error: messageOf(thrown), kept: results.length };
+      const fields = { ...failureFields(thrown), kept: results.length };
       log.error("cannot record or claim deliveries; nothing is lost, the next turn tries again", fields);
     },
   });
@@ -197,7 +197,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
         // The fault is ours, not the endpoint's. It is not recorded: after its lease the delivery is attempted again.
         giveBack();
         claims.delete(claim.id);
-        log.error("cannot attempt a delivery", { delivery: claim.id, error: messageOf(thrown) });
+        log.error("cannot attempt a delivery", { delivery: claim.id, ...failureFields(thrown) });
       },
     );
   }

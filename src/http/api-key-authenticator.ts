@@ -1,9 +1,9 @@
-import { messageOf } from "../domain/error.ts";
 import { hashKey, keyFromHeader } from "../domain/key.ts";
 import { type Awaitable, andThen } from "../lib/awaitable.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Log } from "../log.ts";
 import type { KeyOwner, KeyStore } from "../store/keys.ts";
+import { failureFields } from "../store/store-error.ts";
 import { refusals } from "./refusals.ts";
 import type { WrongKeyLog } from "./wrong-key-log.ts";
 
@@ -70,7 +70,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
     try {
       await store.touch(due);
     } catch (thrown) {
-      log.warn("cannot write when keys were last used", { error: messageOf(thrown) });
+      log.warn("cannot write when keys were last used", failureFields(thrown));
       return;
     }
     for (const [id, usedAt] of due) {

@@ -1,7 +1,8 @@
 import type { Sender } from "../delivery/sender.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
-import type { Log } from "../log.ts";
+import type { OutageLog } from "../store/outage-log.ts";
 import type { Store } from "../store/store.ts";
+import { failureFields, StoreError } from "../store/store-error.ts";
 
 /** How long one check of the database is valid, so that frequent requests cost one write a second. */
 const CHECK_VALID_MS = 1_000;
@@ -11,13 +12,15 @@ interface Dependencies {
   sender: Pick<Sender, "failing">;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
-  log: Log;
+  log: OutageLog;
 }
 
 /** What /readyz answers. */
 export interface Readiness {
   /** Resolves to why the program cannot take work now, or to undefined if it can. */
   reason(): Promise<string | undefined>;
+  /** Checks a database that failed, so that the log says soon when it can be used again. Never rejects. */
+  watch(): Promise<void>;
   /** Makes the program not ready from now on, because it stops. */
   noteStop(): void;
 }
@@ -28,31 +31,43 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
   let checkedAt = Number.NEGATIVE_INFINITY;
   let checking = false;
   let failure: string | undefined;
+  /** The failure that the log has from here, and not as an outage of the database. */
+  let logged: string | undefined;
 
   async function check(): Promise<string | undefined> {
     try {
       await store.check();
-      if (failure !== undefined) log.info("the database can be written again");
+      log.noteAnswer();
+      if (logged !== undefined) log.info("the database can be written again");
+      logged = undefined;
       return undefined;
     } catch (thrown) {
       const reason = thrown instanceof SdsError ? thrown.message : "The database cannot be written.";
-      if (failure !== reason) log.error("the program is not ready", { reason, error: messageOf(thrown) });
+      const isOutage = thrown instanceof StoreError && thrown.reason === "lost";
+      if (isOutage) log.error("the database cannot be written", failureFields(thrown));
+      else if (logged !== reason) log.error("the program is not ready", { reason, error: messageOf(thrown) });
+      logged = isOutage ? undefined : reason;
       return reason;
     }
   }
 
+  async function reason(): Promise<string | undefined> {
+    if (stopping) return "The program is stopping.";
+    // A check of a locked database takes seconds. Requests that come meanwhile make no second one, and get the result
+    // of the one before.
+    if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
+      checking = true;
+      failure = await check();
+      checking = false;
+      checkedAt = clock();
+    }
+    return failure ?? (sender.failing ? "Deliveries cannot be recorded." : undefined);
+  }
+
   return {
-    async reason() {
-      if (stopping) return "The program is stopping.";
-      // A check of a locked database takes seconds. Requests that come meanwhile make no second one, and get the result
-      // of the one before.
-      if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
-        checking = true;
-        failure = await check();
-        checking = false;
-        checkedAt = clock();
-      }
-      return failure ?? (sender.failing ? "Deliveries cannot be recorded." : undefined);
+    reason,
+    async watch() {
+      if (log.isOut) await reason();
     },
     noteStop() {
       stopping = true;

@@ -7,7 +7,7 @@ import { createTurnLoop } from "../lib/turn-loop.ts";
 import type { Log } from "../log.ts";
 import type { CompleteBody, IntakeBodyStore } from "../store/intake-bodies.ts";
 import type { MirrorStore } from "../store/mirror.ts";
-import { StoreError } from "../store/store-error.ts";
+import { failureFields, StoreError } from "../store/store-error.ts";
 import { createBodyStorage, stopped } from "./body-storage.ts";
 import { createEarlierBodies } from "./earlier-bodies.ts";
 import { createWaitingSenders } from "./waiting-senders.ts";
@@ -81,8 +81,8 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
     turn,
     sleep,
     onFailure: (thrown) => {
-      const fields = { error: messageOf(thrown) };
-      log.error("cannot apply a body of the intake; nothing is lost, the next turn tries again", fields);
+      const message = "cannot apply a body of the intake; nothing is lost, the next turn tries again";
+      log.error(message, failureFields(thrown));
     },
   });
 
@@ -164,7 +164,7 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
       await bodies.removeIncomplete();
       earlier.note(await bodies.oldestOfEachShop());
     } catch (thrown) {
-      log.error("cannot read the bodies of the intake; the next turn tries again", { error: messageOf(thrown) });
+      log.error("cannot read the bodies of the intake; the next turn tries again", failureFields(thrown));
     }
     loop.wake();
     if (earlier.shops === 0) return;

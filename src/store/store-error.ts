@@ -1,3 +1,4 @@
+import { messageOf } from "../domain/error.ts";
 /**
  * Why a database operation failed, whichever engine it is:
  * - `busy`: another process held a lock for longer than we wait. The same call can succeed later.
@@ -15,4 +16,10 @@ export class StoreError extends Error {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
     this.reason = reason;
   }
+}
+
+/** What a log says of a failure. `reason` is there for failures of the database. */
+export function failureFields(thrown: unknown): { error: string; reason?: StoreErrorReason } {
+  const error = messageOf(thrown);
+  return thrown instanceof StoreError ? { error, reason: thrown.reason } : { error };
 }

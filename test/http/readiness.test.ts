@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { StoreError } from "../../src/store/store-error.ts";
 import { testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -33,4 +34,33 @@ test("requests for /readyz during a long check make no second one", async () => 
   check.reject(new Error("database is locked"));
   expect((await first).status).toBe(503);
   expect([(await request("/readyz")).status, checks]).toEqual([503, 1]);
+});
+
+test("whatever needs a database that is away, the log says it once, and when it can be used again", async () => {
+  const { app, request, clock, logged, addShop } = await testApp();
+  const { get } = await addShop();
+  const { store } = app;
+  const works = { check: store.check, dueShops: store.deliveries.dueShops, list: store.pages.list };
+  let asked = 0;
+  const away = async (): Promise<never> => {
+    asked += 1;
+    throw new StoreError("lost", new Error("Failed to connect"));
+  };
+  store.check = away;
+  store.deliveries.dueShops = away;
+  store.pages.list = away;
+  const told = () => logged.flatMap((line) => (/"level":"(debug|info)"/.test(line) ? [] : [JSON.parse(line).message]));
+
+  app.sender.wake();
+  await eventually(() => asked > 2);
+  expect([(await get("/api/v1/orders")).status, (await request("/readyz")).status]).toEqual([503, 503]);
+  expect(told()).toEqual(["the database cannot be used; nothing is lost, and sds tries again"]);
+
+  store.check = works.check;
+  store.deliveries.dueShops = works.dueShops;
+  store.pages.list = works.list;
+  await eventually(() => !app.sender.failing);
+  clock.ms += 3_000;
+  expect((await request("/readyz")).status).toBe(200);
+  expect(logged.filter((line) => line.includes("the database can be used again"))).toHaveLength(1);
 });

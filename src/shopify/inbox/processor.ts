@@ -7,6 +7,7 @@ import { createTurnLoop } from "../../lib/turn-loop.ts";
 import type { Log } from "../../log.ts";
 import type { InboxItem, InboxQueue, InboxStore } from "../../store/inbox.ts";
 import type { ShopStore } from "../../store/shops.ts";
+import { failureFields } from "../../store/store-error.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { createReadAhead } from "./read-ahead.ts";
@@ -59,8 +60,8 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
     turn,
     sleep,
     onFailure: (thrown) => {
-      const fields = { error: messageOf(thrown) };
-      log.error("cannot read or update the inbox; nothing is lost, the next turn tries again", fields);
+      const message = "cannot read or update the inbox; nothing is lost, the next turn tries again";
+      log.error(message, failureFields(thrown));
     },
   });
   /** The wall clock at the last turn. */

@@ -1,8 +1,8 @@
 import type { Membership } from "../../cluster/membership.ts";
-import { messageOf } from "../../domain/error.ts";
 import type { Log } from "../../log.ts";
 import type { ConnectionStore } from "../../store/connections.ts";
 import type { ShopStore } from "../../store/shops.ts";
+import { failureFields } from "../../store/store-error.ts";
 import type { SyncStore } from "../../store/syncs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
@@ -53,7 +53,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       if (stopping || !membership.owns(shopId)) return;
       notBefore.set(shopId, clock() + RETRY_WAIT_MS);
       const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
-      log.warn(message, { shopId, error: messageOf(thrown) });
+      log.warn(message, { shopId, ...failureFields(thrown) });
     }
   }
 
@@ -71,7 +71,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
         underWay.set(shopId, running);
       }
     } catch (thrown) {
-      log.error("cannot find the mirrors to reconcile with the platform", { error: messageOf(thrown) });
+      log.error("cannot find the mirrors to reconcile with the platform", failureFields(thrown));
     }
   }
 
