@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { SPAN_MS } from "../../src/domain/commit.ts";
 import { BATCH_BYTES, type CopySide, type CopyTarget, copyRows } from "../../src/store/copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, KEPT_BY_TRIGGERS, NOT_COPIED, placeIn } from "../../src/store/copy/tables.ts";
 import type { Row } from "../../src/store/copy/tally.ts";
@@ -16,6 +18,7 @@ import { afterTest } from "../support/cleanup.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
 import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 import { expectStoredAnswers, openOnPostgres } from "../support/stored-answers.ts";
 import { storedVersions, unpack } from "../support/stored-database.ts";
@@ -174,6 +177,30 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     await copy({ folder: data }, atServer(url));
     expect(answers.requests.some(({ path }) => path.includes("cursor="))).toBeTrue();
     await expectStoredAnswers(await openOnPostgres(url, data), answers);
+  });
+
+  test("back from PostgreSQL forgets no change that a node of the version before made", async () => {
+    const { data, answers } = await storedFolder();
+    const url = await emptyDatabase();
+    const back = join(temporaryFolder(), "back");
+    await copy({ folder: data }, atServer(url));
+    // Such a node counts its changes, and does not note when they were.
+    await ask(url, "UPDATE shop_changes SET change_count = change_count + 1 WHERE shop_id = 1");
+    await copy(atServer(url), { folder: back });
+    copyFileSync(join(data, "master.key"), join(back, "master.key"));
+    const store = await openStoreIn(back);
+    afterTest(() => store.close());
+    const spans = readRows(back, "change_spans").filter(({ shop_id }) => shop_id === 1);
+    const last = Math.max(...spans.map(({ span }) => Number(span)));
+    const since = (last + 2) * SPAN_MS;
+    expect(await store.pages.changeBefore(1, since)).toBe(0);
+    expect(await store.pages.changeBefore(2, since)).toBeGreaterThan(0);
+    // The next change can be in the half minute of the last one.
+    const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
+    const records = [customer(9_000, { email: "new@example.com" })];
+    const [result] = await store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1);
+    expect(result).toMatchObject({ changed: 1 });
+    expect(await store.pages.changeBefore(1, (last + 1) * SPAN_MS)).toBe(0);
   });
 
   test("has a shop whose removal has begun, with what is still there of it", async () => {

@@ -7,6 +7,8 @@ interface EnginePlace {
   partOf?: string;
   /** Columns that this engine reads from an expression and does not write. */
   computed?: Readonly<Record<string, string>>;
+  /** Columns that this engine reads from an expression and writes as they are. */
+  read?: Readonly<Record<string, string>>;
   /** Columns that only this engine has, and what SQL gives them. */
   filled?: Readonly<Record<string, string>>;
   /** The order in which this engine reads fast. */
@@ -62,8 +64,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // As after a commit of this program. Of a shop that was never changed by it, all changes count as not noted.
-      postgres: { filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" } },
+      // A node of an older version has changed a shop last whose two counts differ. As SQLite has no second count, the
+      // shop is copied as one that was never changed by this program: all changes count as not noted.
+      postgres: {
+        read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
+        filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },
+      },
     },
   ),
   table("change_spans", "shop_id span", { number: "shop_id span number" }),
@@ -190,14 +196,14 @@ function table(
 
 /** Where an engine keeps a table. */
 export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [engine]: place = {} }: CopiedTable) {
-  const { partOf, computed = {}, filled = {}, order = key } = place;
+  const { partOf, computed = {}, read = {}, filled = {}, order = key } = place;
   return {
     /** The name of the engine's own table. */
     stored: partOf ?? name,
     isPart: partOf !== undefined,
     order,
     filled: Object.entries(filled).map(([column, value]) => ({ column, value })),
-    expression: (column: string) => computed[column] ?? column,
+    expression: (column: string) => computed[column] ?? read[column] ?? column,
     /** What is written, by its place in a row. */
     written: Object.keys(columns).flatMap((column, index) => (column in computed ? [] : [{ column, index }])),
   };

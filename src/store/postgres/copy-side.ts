@@ -58,11 +58,12 @@ function whereText({ where }: CopiedTable): string {
  * @param isAfter whether it begins after a key, which is given
  */
 function batchText(table: CopiedTable, isAfter: boolean): string {
-  const { stored, order } = placeIn("postgres", table);
+  const { stored, order, expression } = placeIn("postgres", table);
   const kinds = Object.entries(table.columns);
   const sizes = kinds.flatMap(([column, kind]) =>
     kind === "text" || kind === "bytes" ? [`coalesce(octet_length(${column}), 0)`] : [],
   );
+  const read = kinds.map(([column]) => `${expression(column)} AS ${column}`);
   const keys = order.map((column, index) => `$${index + 1}::${TYPES[table.columns[column] ?? "text"]}`);
   const conditions = [
     ...(table.where === undefined ? [] : [table.where]),
@@ -71,7 +72,7 @@ function batchText(table: CopiedTable, isAfter: boolean): string {
   const values = kinds.map(([column, kind]) => (kind === "number" ? `${column}::float8 AS ${column}` : column));
   return `SELECT ${values.join(", ")} FROM (
       SELECT *, sum(size) OVER (ORDER BY ${order.join(", ")} ROWS UNBOUNDED PRECEDING) - size AS before FROM (
-        SELECT ${kinds.map(([column]) => column).join(", ")}, (${["16", ...sizes].join(" + ")})::bigint AS size
+        SELECT ${read.join(", ")}, (${["16", ...sizes].join(" + ")})::bigint AS size
         FROM ${stored}${conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`}
         ORDER BY ${order.join(", ")} LIMIT ${BATCH_ROWS}
       ) AS next_rows

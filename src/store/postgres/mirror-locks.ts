@@ -66,13 +66,16 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
   );
 }
 
-/** Notes how many changes there were before each span that is new. */
+/**
+ * Notes how many changes there were before each span that is new. After `sds copy` it can be there (copy/tables.ts).
+ */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ beforeSpan }) => beforeSpan !== null);
   if (noted.length === 0) return;
   await tx.run(
     `INSERT INTO change_spans (shop_id, span, number)
-     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])`,
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
+     ON CONFLICT (shop_id, span) DO UPDATE SET number = least(change_spans.number, excluded.number)`,
     [
       noted.map(({ shop }) => shop.id),
       noted.map(({ changeSpan }) => changeSpan),

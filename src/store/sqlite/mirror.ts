@@ -39,7 +39,11 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     `UPDATE shops SET change_count = ?, change_span = ?, customer_count = ?, subscription_count = ?, order_count = ?
      WHERE id = ?`,
   );
-  const noteSpan = db.prepare("INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)");
+  // After `sds copy` the span can be there (copy/tables.ts).
+  const noteSpan = db.prepare(
+    `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
+     ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,
+  );
   const intakeParts = db.prepare<{ number: number; records: string }, [number, number, number]>(
     "SELECT number, records FROM intake_parts WHERE shop_id = +? AND body = +? ORDER BY number LIMIT +?",
   );
