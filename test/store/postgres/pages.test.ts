@@ -53,7 +53,29 @@ async function shopWithRows(sizes: readonly number[]) {
     }
     return { found, bytes };
   }
-  return { walk, ids };
+
+  /** All ids in the order of the changes, in pages. */
+  async function walkChanges() {
+    const pages: unknown[][] = [];
+    for (let after = 0, hasMore = true; hasMore; ) {
+      const page = await store.pages.changes(shop.id, "subscriptions", {}, 250, after);
+      pages.push(parsePage(page.rows).map(({ id }) => id));
+      [after, hasMore] = [page.reached, page.hasMore];
+    }
+    return pages;
+  }
+
+  /** The same for a list with a filter. */
+  async function walkFiltered() {
+    const pages: unknown[][] = [];
+    for (let after: Position | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+      const page = await store.pages.listFiltered(shop.id, "subscriptions", { status: "ACTIVE" }, 250, after);
+      pages.push(parsePage(page?.rows ?? new Uint8Array()).map(({ id }) => id));
+      after = page?.end ?? null;
+    }
+    return pages;
+  }
+  return { walk, walkChanges, walkFiltered, ids };
 }
 
 test.skipIf(!hasPostgres())("a row above 8 MiB is a page of its own", async () => {
@@ -76,5 +98,17 @@ test.skipIf(!hasPostgres())(
     expect(found).toEqual(ids);
     expect(bytes).toHaveLength(2);
     expect(Math.max(...bytes)).toBeLessThanOrEqual(MAX_PAGE_BYTES);
+  },
+);
+
+test.skipIf(!hasPostgres())(
+  "a page of changes, or with a filter, of exactly 8 MiB lets the next row follow",
+  async () => {
+    // Each row has a comma.
+    const half = MAX_PAGE_BYTES / 2 - 1;
+    const { walkChanges, walkFiltered, ids } = await shopWithRows([half, half, half, half, 0]);
+    expect((await walkFiltered()).map(({ length }) => length)).toEqual([2, 2, 1]);
+    expect((await walkFiltered()).flat()).toEqual(ids);
+    expect((await walkChanges()).flat().toSorted()).toEqual(ids.toSorted());
   },
 );
