@@ -8,10 +8,12 @@ import type { Queries } from "./database.ts";
  */
 export async function recordResults(
   tx: Queries,
-  ended: readonly AttemptResult[],
+  results: readonly AttemptResult[],
   waits: readonly number[],
 ): Promise<AttemptResult[]> {
-  if (ended.length === 0) return [];
+  if (results.length === 0) return [];
+  // Rows are mostly locked in this order, as a redaction does. Where they are not, a deadlock is run again.
+  const ended = results.toSorted((a, b) => a.claim.shopId - b.claim.shopId || a.claim.number - b.claim.number);
   // Under its lease nothing else changes a delivery, so it is as it was claimed.
   const after = ended.map(({ claim, outcome, startedAt, duration }) => {
     const state = afterAttempt(claim, outcome, startedAt, waits);
@@ -57,8 +59,8 @@ export async function recordResults(
       JSON.stringify(ended.map(changeableBody)),
     ],
   );
-  const places = new Set(recorded.map(({ place }) => place));
-  return ended.filter((_, index) => places.has(index + 1));
+  const kept = new Set(recorded.map(({ place }) => ended[place - 1]));
+  return results.filter((result) => kept.has(result));
 }
 
 /** Stores what is known of the endpoints now, while they have the URL that was tried. */

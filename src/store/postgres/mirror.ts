@@ -192,8 +192,9 @@ async function write(tx: Queries, changes: readonly ShopChanges[], reads: Loaded
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      writeTexts(tx, id, change.texts),
+      // First, because it locks the deliveries in order; the texts are those of some of them.
       removeAnswers(tx, id, change.redactedDeliveries),
+      writeTexts(tx, id, change.texts),
     ]),
   ]);
 }
