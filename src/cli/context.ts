@@ -6,8 +6,11 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
-/** Milliseconds. A command may wait for `serve`, or for another command, to finish its write. */
-const BUSY_TIMEOUT_MS = 30_000;
+/**
+ * Milliseconds. A command may wait for `serve`, or for another command, to finish its write. With its own commit it
+ * takes less than SPAN_MS (domain/commit.ts).
+ */
+const BUSY_TIMEOUT_MS = 25_000;
 
 /** The configuration from `--data`, the command's own options and the environment. */
 export function configOf(command: Command): Config {

@@ -55,7 +55,8 @@ export type ResourceCounts = Record<Resource, number>;
 
 /**
  * Changes are counted for each span of this length, so that readers can ask for those since a time. A commit can become
- * visible, and the clock of a node be late, by as much (`changeBefore`).
+ * visible, and the clock of a node be late, by as much (`changeBefore`). So nothing may wait for longer between the
+ * time that a commit is given and its end: the longest is a command that waits for SQLite's lock (cli/context.ts).
  */
 export const SPAN_MS = 30_000;
 

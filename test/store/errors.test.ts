@@ -154,3 +154,23 @@ test.each<[code: string, reason: string | undefined]>([
   if (reason === undefined) expect(failure).toBe(thrown);
   else expect(failure).toMatchObject({ name: "StoreError", message: "it failed", reason, cause: thrown });
 });
+
+test("an operation waits no longer than it may, also if the lock goes from one process to the next", async () => {
+  const path = join(temporaryFolder(), "locked.db");
+  const [own, other] = [connect(path), connect(path)];
+  other.run("BEGIN IMMEDIATE");
+  const { repeat } = createLockWait(own, 1_000);
+  const began = performance.now();
+  setTimeout(() => other.run("COMMIT"), 800);
+  let tries = 0;
+  const busy = Object.assign(new Error("database is locked"), { code: "SQLITE_BUSY" });
+  const operation = async () => {
+    tries += 1;
+    other.run("BEGIN IMMEDIATE");
+    throw busy;
+  };
+  expect(await failures([repeat(operation, busy)])).toEqual([busy]);
+  expect(tries).toBe(1);
+  expect(performance.now() - began).toBeWithin(950, 1_700);
+  other.run("COMMIT");
+});

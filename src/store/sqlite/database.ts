@@ -10,7 +10,7 @@ import { MIGRATIONS } from "./migrations.ts";
  * How long an operation waits for another process's lock, in milliseconds. In the server somebody waits for the
  * operation; a command has time. Only while the store is opened, waiting blocks the event loop.
  */
-export type BusyTimeoutMs = 2_000 | 30_000;
+export type BusyTimeoutMs = 2_000 | 25_000 | 30_000;
 
 /**
  * Bytes. With 8 KiB a page of rows is spread over twice as many of these; scripts/bench/README.md has what 16 KiB cost.

@@ -16,7 +16,7 @@ export interface LockWait {
 /**
  * SQLite itself waits by blocking the program, each operation after the one before. So its own wait is 0, one look
  * every few milliseconds serves all who wait, and reads go on.
- * @param timeoutMs how long operations wait for one lock, from the moment it was first noticed
+ * @param timeoutMs how long an operation waits at most, and all operations for one lock, from the moment it was noticed
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
   /** Resolves to whether the lock became free in time. undefined while nobody else is known to have it. */
@@ -39,19 +39,25 @@ export function createLockWait(db: Database, timeoutMs: number): LockWait {
 
   return {
     async repeat(operation, busy) {
-      const began = performance.now();
+      const endsAt = performance.now() + timeoutMs;
       for (let failure = busy; ; ) {
         lock ??= watchLock();
-        if (!(await lock)) throw failure;
+        if (!(await isTrueWithin(lock, endsAt - performance.now()))) throw failure;
         try {
           return await operation();
         } catch (thrown) {
-          if (!isBusy(thrown) || performance.now() - began > timeoutMs) throw thrown;
+          if (!isBusy(thrown)) throw thrown;
           failure = thrown;
         }
       }
     },
   };
+}
+
+async function isTrueWithin(value: Promise<boolean>, ms: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), ms);
+  return Promise.race([value, promise]).finally(() => clearTimeout(timer));
 }
 
 /** Whether another process holds a lock that SQLite could not get. */
