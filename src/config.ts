@@ -148,14 +148,18 @@ function readDatabaseUrl(env: Environment): string | null {
  * @throws SdsError `invalid`
  */
 export function readAddressFile(name: string, file: string): string {
-  let text: string;
+  const text = readTextFile(name, file);
+  if (text === "") throw new SdsError("invalid", `${name} ${file} is empty`);
+  return text;
+}
+
+/** The text of a file that a setting names, without the white space around it. @throws SdsError `invalid` */
+function readTextFile(name: string, file: string): string {
   try {
-    text = readFileSync(file, "utf8").trim();
+    return readFileSync(file, "utf8").trim();
   } catch (thrown) {
     throw new SdsError("invalid", `${name} cannot be read: ${messageOf(thrown)}`, { cause: thrown });
   }
-  if (text === "") throw new SdsError("invalid", `${name} ${file} is empty`);
-  return text;
 }
 
 /**
@@ -249,12 +253,7 @@ function readSecretFile(env: Environment): string | null {
 export function readApiKey(env: Environment): string {
   const path = nonEmpty("SDS_KEY_FILE", env["SDS_KEY_FILE"]);
   if (path === undefined) throw new SdsError("invalid", "set SDS_KEY_FILE to a file that holds the API key");
-  let key: string;
-  try {
-    key = readFileSync(path, "utf8").trim();
-  } catch (thrown) {
-    throw new SdsError("invalid", `SDS_KEY_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
-  }
+  const key = readTextFile("SDS_KEY_FILE", path);
   if (isKey(key)) return key;
   throw new SdsError("invalid", `SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
 }

@@ -85,7 +85,8 @@ export function pageStore(db: Database): PageStore {
     const [newest] = scans.inListOrder("orders", "orderGid")(shopId, BEFORE_ALL, orderGid, wantedTexts({ orderGid }));
     return newest?.json ?? undefined;
   }
-  const inSnapshot = <T>(read: () => T): T => db.transaction(read)();
+  const transaction = db.transaction((read: () => unknown) => read());
+  const inSnapshot = <T>(read: () => T): T => transaction(read) as T;
 
   return {
     list(shopId, resource, limit, after) {
