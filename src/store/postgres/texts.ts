@@ -122,6 +122,13 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
+  // A search that runs may have been past the key that a reward gets. It looks again at what has a higher number than
+  // the shop's last change had when it began.
+  const renumbered =
+    keyType === "bigint"
+      ? ""
+      : `, change_number = CASE WHEN changed.before = changed.after THEN ${table}.change_number
+           ELSE (SELECT change_count + 1 FROM shop_changes WHERE shop_id = $1::bigint) END`;
   // A long text is read once, however many names are looked for: OFFSET keeps the server from reading it for each.
   const search = (bound: string) =>
     `SELECT key, text FROM (
@@ -133,7 +140,7 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
     searchUpTo: search(` AND ${key} <= ${upTo}::${keyType}`),
     read: `SELECT ${read}, ${text} AS text FROM ${table}
       WHERE shop_id = $1::bigint AND ${where} AND ${key} = ANY($2::${keyType}[])`,
-    write: `UPDATE ${table} SET ${text} = changed.text, ${key} = changed.after
+    write: `UPDATE ${table} SET ${text} = changed.text, ${key} = changed.after${renumbered}
       FROM unnest($2::${keyType}[], $3::${keyType}[], $4::text[]) AS changed (before, after, text)
       WHERE shop_id = $1::bigint AND ${where} AND ${key} = changed.before`,
   };
