@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createShopSimulation } from "../../src/cli/demo/shop-simulation.ts";
 import { createClient } from "../../src/client/client.ts";
-import { copy } from "../../src/client/copy.ts";
+import { type CopyState, copy } from "../../src/client/copy.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import { importSecret, signBody } from "../../src/domain/signature.ts";
 import { freePort } from "../../test/support/postgres-process.ts";
-import { programNamed } from "../../test/support/samples.ts";
 import { compiledProgram } from "./program.ts";
 
 const MINUTES = Number(process.argv[2] ?? 60);
@@ -39,13 +38,23 @@ const intake = await importSecret(
   (JSON.parse(await program.run(["intake", "secret", "--json"])) as { secret: string }).secret,
 );
 const simulation = createShopSimulation(Date.now());
-let server = await program.serve([], port);
+let serving = program.serve([], port);
+/** Programs that update a copy now. */
+const running = new Set<Bun.Subprocess>();
+let [isOver, posted, kills] = [false, 0, 0];
+
+/** Ends everything that was started, and removes the folder. */
+async function end(): Promise<void> {
+  for (const child of running) child.kill("SIGKILL");
+  const server = await serving;
+  await server.stop("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+}
+
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
-    process.kill(server.pid, "SIGKILL");
-    process.exit(1);
+    void end().finally(() => process.exit(1));
   });
-let [isOver, posted, kills] = [false, 0, 0];
 
 /** Posts records until they are acknowledged, as a billing system does. */
 async function post(records: unknown[]): Promise<void> {
@@ -59,6 +68,7 @@ async function post(records: unknown[]): Promise<void> {
   }
 }
 
+/** Something happens in the shop all the time. */
 async function live(): Promise<void> {
   while (!isOver) {
     await post(simulation.next(Date.now()).records);
@@ -67,17 +77,19 @@ async function live(): Promise<void> {
   }
 }
 
+/** Kills `serve` and starts it again. */
 async function kill(): Promise<void> {
   while (!isOver) {
     await Bun.sleep(SHORTEST_LIFE + Math.random() * (LONGEST_LIFE - SHORTEST_LIFE));
     if (isOver) return;
-    await server.stop("SIGKILL");
+    await (await serving).stop("SIGKILL");
     kills += 1;
     await Bun.sleep(Math.random() * 3_000);
-    server = await program.serve([], port);
+    serving = program.serve([], port);
   }
 }
 
+/** A copy of the mirror. */
 interface Kept {
   name: string;
   /** Takes what is new. Rejects while the server does not answer. */
@@ -89,8 +101,8 @@ interface Kept {
 function clientCopy(): Kept {
   const client = createClient({ url, key });
   const copies = Object.fromEntries(
-    RESOURCES.map((resource) => [resource, { rows: new Map<string, string>(), state: undefined as never }]),
-  ) as Record<Resource, { rows: Map<string, string>; state: never }>;
+    RESOURCES.map((resource) => [resource, { rows: new Map<string, string>(), state: undefined }]),
+  ) as Record<Resource, { rows: Map<string, string>; state: CopyState | undefined }>;
   return {
     name: "the client package",
     async update() {
@@ -100,11 +112,11 @@ function clientCopy(): Kept {
           load: async () => kept.state,
           save: async (changed, state) => {
             for (const row of changed) kept.rows.set(row.id, JSON.stringify(row));
-            kept.state = state as never;
+            kept.state = state;
           },
           clear: async () => {
             kept.rows.clear();
-            kept.state = undefined as never;
+            kept.state = undefined;
           },
         });
       }
@@ -119,15 +131,20 @@ async function run(command: string[]): Promise<string> {
     stdout: "pipe",
     stderr: "pipe",
   });
+  running.add(child);
   const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  running.delete(child);
   if (status !== 0) throw new Error(`${command[0]} ended with ${status}: ${stderr}`);
   return stdout;
 }
 
-function pythonCopy(): Kept {
+/** The program of "Keeping a copy current", as `serve` gives it to whoever downloads it. */
+async function pythonCopy(): Promise<Kept> {
   const file = join(folder, "copy.db");
   const puller = join(folder, "puller.py");
-  writeFileSync(puller, programNamed("puller.py"));
+  const answer = await fetch(`${url}/docs/puller.py`);
+  if (!answer.ok) throw new Error(`puller.py: ${answer.status}`);
+  writeFileSync(puller, await answer.text());
   return {
     name: "puller.py",
     update: async () => void (await run(["python3", puller, "--url", url, "--database", file])),
@@ -153,7 +170,7 @@ function pullCopy(): Kept {
         await run([
           "sh",
           "-c",
-          `${resolve("dist/sds")} pull --url ${url} --resource ${resource} --state ${state} >> ${fileOf(resource)}`,
+          `exec ${resolve("dist/sds")} pull --url ${url} --resource ${resource} --state ${state} >> ${fileOf(resource)}`,
         ]);
       }
     },
@@ -164,6 +181,7 @@ function pullCopy(): Kept {
   };
 }
 
+/** Updates a copy again and again. @returns how many updates failed */
 async function keep(kept: Kept): Promise<number> {
   let failed = 0;
   while (!isOver) {
@@ -187,7 +205,7 @@ try {
   if (RECEIVER_PORT !== undefined)
     await program.run(["webhook", "set", "--url", `http://127.0.0.1:${RECEIVER_PORT}/`, "--all-topics"]);
   process.stderr.write(`serving at ${url}, its key is in ${keyFile}, its data in ${folder}/data\n`);
-  const copies = [clientCopy(), pythonCopy(), pullCopy()];
+  const copies = [clientCopy(), await pythonCopy(), pullCopy()];
   const work = [live(), kill(), ...copies.map(keep)];
   await Promise.race([Bun.sleep(MINUTES * MINUTE), ...work]);
   isOver = true;
@@ -212,6 +230,5 @@ try {
   );
   if (problems.length > 0) process.exitCode = 1;
 } finally {
-  await server.stop("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
+  await end();
 }
