@@ -19,7 +19,7 @@ const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]
  * and resource, and for one key. A database that was restored has a new key, because its numbers were turned back.
  */
 export interface Checkpoints {
-  /** Gives the same text again as long as nothing changes. */
+  /** Gives the same text again if the scope's last checkpoint was for the same number. */
   format(scope: CheckpointScope, number: number): string;
   /** @returns the number of the change; undefined for anything that `format` did not write */
   parse(scope: CheckpointScope, text: string): number | undefined;

@@ -54,9 +54,10 @@ export type CommitResult =
 export type ResourceCounts = Record<Resource, number>;
 
 /**
- * Changes are counted for each span of this length, so that readers can ask for those since a time. A commit can become
- * visible, and the clock of a node be late, by as much (`changeBefore`). So nothing may wait for longer between the
- * time that a commit is given and its end: the longest is a command that waits for SQLite's lock (cli/context.ts).
+ * Changes are counted for each span of this length, so that readers can ask for those since a time. They get one span
+ * more (`changeBefore`), because a change can be seen later than its time says: its commit takes a while, and the clock
+ * of its node can be late. Both together must be shorter than a span. The longest is a command that waits for SQLite's
+ * lock (cli/context.ts).
  */
 export const SPAN_MS = 30_000;
 
