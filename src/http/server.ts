@@ -25,8 +25,10 @@ const IDLE_TIMEOUT_S = 30;
  * path: Bun resolves dots in it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders`
  * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  *
- * An answer that is there at once is sent at once (awaitable.ts). Elysia waits for each hook and handler whose text has
- * `return f(` or `=> f(`, because f could be asynchronous, so the guard and the handlers have no such text.
+ * An answer that is there at once is sent at once (lib/awaitable.ts). Elysia decides by the text of a hook or handler,
+ * which `scripts/build` has made short, whether to wait for it: always if `async` or `await` is in it, and if `=>` or
+ * `return` is followed by a `(` without a space before it. So the guard and the handlers below begin with a
+ * declaration and end with a name.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const find = createRouteFinder(table);
@@ -85,7 +87,8 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
     })
     .onError({ as: "global" }, ({ error }) => respondThrown(error));
 
-  function contextOf(request: Request, id: string): RouteContext {
+  function contextOf(request: Request, params: unknown): RouteContext {
+    const { id = "" } = (params ?? {}) as { id?: string };
     const { server } = app;
     const original = () => originals.get(request) ?? request;
     const peer = () => server?.requestIP(original())?.address;
@@ -103,8 +106,7 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
         method,
         path,
         ({ request, params }) => {
-          const { id = "" }: { id?: string } = params ?? {};
-          let answer = handler(request, contextOf(request, id));
+          let answer = handler(request, contextOf(request, params));
           if (answer instanceof Promise) answer = answer.catch(respondThrown);
           return answer;
         },

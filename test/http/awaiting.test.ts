@@ -1,16 +1,34 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createClients } from "../../src/http/client-network.ts";
 import { respond } from "../../src/http/respond.ts";
 import { createHttpApp } from "../../src/http/server.ts";
 import { createLog } from "../../src/log.ts";
+import { temporaryFolder } from "../support/app.ts";
+
+/** The module as it is in the executable: `scripts/build` makes its text short, and Elysia reads that text. */
+async function minified(): Promise<{ createHttpApp: typeof createHttpApp }> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(import.meta.dir, "../../src/http/server.ts")],
+    target: "bun",
+    minify: { syntax: true, whitespace: true },
+    outdir: temporaryFolder(),
+  });
+  return import(outputs[0]?.path ?? "");
+}
 
 const log = createLog("error", { write: () => undefined }, () => 0);
 const fixed = { path: "/fixed", methods: { GET: () => respond(200, "{}", {}) } };
 const row = { path: "/rows/:row", methods: { GET: () => respond(200, "{}", {}) } };
-const app = createHttpApp([fixed, row], createClients([]), log);
 
-test.each(["/fixed", "/rows/a"])("an answer that is there at once is not waited for: %s", (path) => {
-  expect(app.fetch(new Request(`http://sds.test${path}`))).toBeInstanceOf(Response);
+describe.each([
+  ["the source", async () => ({ createHttpApp })],
+  ["the executable", minified],
+])("in %s", (_, load) => {
+  test.each(["/fixed", "/rows/a"])("an answer that is there at once is not waited for: %s", async (path) => {
+    const app = (await load()).createHttpApp([fixed, row], createClients([]), log);
+    expect(app.fetch(new Request(`http://sds.test${path}`))).toBeInstanceOf(Response);
+  });
 });
 
 test.each([
