@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { CopyState, CopyStore } from "./copy.ts";
 
 /** A copy in one file, with all rows in memory: an example of a store, good for some hundred thousand rows. */
@@ -18,8 +19,8 @@ interface Line<Row> {
 const LINE_START = '{"state":';
 
 /**
- * The file is written anew, at opening or before a save, if it has more saved rows than twice those of the copy, and
- * more than these. A save without rows, which only says how far the copy has come, counts as a row.
+ * The file is written anew, at opening or before a save, if it has more than this many saved rows, and more than twice
+ * the rows of the copy. A save without rows counts as one.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
@@ -35,6 +36,8 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
   let state: CopyState | undefined;
   /** How many saved rows the file has. */
   let saved = 0;
+  /** How many of them the file has at least before it is written anew. */
+  let rewriteAbove = SPARE_ROWS;
   /** How many bytes the whole lines have. */
   let size = 0;
   /** Whether a save that failed may have left a part of its line after them. */
@@ -60,7 +63,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
 
   /** Writes the newest state of each row into a new file, which takes the place of the old one. */
   async function rewriteIfLong(): Promise<void> {
-    if (state === undefined || saved <= SPARE_ROWS || saved <= 2 * rows.size) return;
+    if (state === undefined || saved <= rewriteAbove || saved <= 2 * rows.size) return;
     const draft = `${path}.new`;
     const written = await open(draft, "a+", 0o600);
     try {
@@ -72,6 +75,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
       await written.sync();
       const { size: whole } = await written.stat();
       await rename(draft, path);
+      await syncFolder(dirname(path));
       size = whole;
     } catch (thrown) {
       await written.close();
@@ -80,6 +84,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     const former = file;
     file = written;
     saved = rows.size;
+    rewriteAbove = SPARE_ROWS;
     hasRest = false;
     await former.close();
   }
@@ -98,7 +103,10 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     rows,
     load: async () => state,
     async save(changed, next) {
-      await rewriteIfLong();
+      await rewriteIfLong().catch(() => {
+        // For instance for want of space. The file is longer than it has to be, but as good.
+        rewriteAbove = saved + SPARE_ROWS;
+      });
       await append(bytesOf({ state: next, rows: changed }));
       for (const row of changed) rows.set(row.id, row);
       state = next;
@@ -115,6 +123,13 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     },
     close: () => file.close(),
   };
+}
+
+/** Makes sure that a power cut does not undo a renaming. Not every system lets a program open folders. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r").catch(() => undefined);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
 }
 
 function bytesOf<Row>(line: Line<Row>): Uint8Array {

@@ -146,12 +146,12 @@ describe("a file with many former states is written anew, with the same rows and
     expect([...again.rows.values()]).toEqual([...rows, { id: "b", value: 2 }]);
   });
 
-  test("and stays as it was if that fails, so that the next save is whole", async () => {
+  test("and goes on with the old one if that fails", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const store = await open(path);
     for (let value = 0; value < 4; value++) await store.save(rowsWith(value), second);
     mkdirSync(`${path}.new`);
-    await expect(store.save(rowsWith(4), second)).rejects.toThrow("EISDIR");
+    await store.save(rowsWith(4), second);
     rmdirSync(`${path}.new`);
     await store.save(rowsWith(5), second);
     await expectRows(path, 5);
