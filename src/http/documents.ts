@@ -1,10 +1,8 @@
 import { CryptoHasher } from "bun";
-import { type Encoding, encodingFor } from "./encoding.ts";
+import { type Bytes, type Encoding, encodingFor } from "./encoding.ts";
 import { hasTag } from "./entity-tags.ts";
 import { newRequestId } from "./respond.ts";
 import { queryOf } from "./route.ts";
-
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A file that the program serves as it is. */
 export interface Document {
@@ -15,19 +13,19 @@ export interface Document {
 }
 
 /** With the default levels: most documents are compressed once, and sent often. */
-const COMPRESS: Record<Encoding, (bytes: Bytes) => Bytes> = {
-  zstd: (bytes) => Uint8Array.from(Bun.zstdCompressSync(bytes)),
+const COMPRESS_DOCUMENT: Record<Encoding, (bytes: Bytes) => Bytes> = {
+  zstd: (bytes) => new Uint8Array(Bun.zstdCompressSync(bytes)),
   gzip: (bytes) => Bun.gzipSync(bytes),
 };
 
 export function createDocument(content: string | Bytes): Document {
-  const plain = typeof content === "string" ? Uint8Array.from(Buffer.from(content)) : content;
+  const plain = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const compressed = new Map<Encoding, Bytes>();
   return {
     version: new CryptoHasher("sha256").update(plain).digest("hex").slice(0, 16),
     plain,
     compressed(encoding) {
-      const bytes = compressed.get(encoding) ?? COMPRESS[encoding](plain);
+      const bytes = compressed.get(encoding) ?? COMPRESS_DOCUMENT[encoding](plain);
       compressed.set(encoding, bytes);
       return bytes;
     },
@@ -55,7 +53,7 @@ export function respondDocument(request: Request, document: Document, headers: R
 }
 
 /** The address of a document with its version, so that a browser keeps it until the program changes. */
-export function versioned(path: string, { version }: Document): string {
+export function versionedAddress(path: string, { version }: Document): string {
   return `${path}?v=${version}`;
 }
 

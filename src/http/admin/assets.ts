@@ -1,5 +1,5 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
-import { createDocument, respondVersioned, versioned } from "../documents.ts";
+import { createDocument, respondVersioned, versionedAddress } from "../documents.ts";
 import type { Route } from "../route.ts";
 import style from "./admin.css" with { type: "text" };
 import script from "./admin.js" with { type: "text" };
@@ -14,7 +14,7 @@ const FILES = {
 
 /** The address of a file with its version. */
 export function assetAddress(path: keyof typeof FILES): string {
-  return versioned(path, FILES[path].document);
+  return versionedAddress(path, FILES[path].document);
 }
 
 /** The styles and scripts that all pages share. They hold nothing of a shop and need no session. */

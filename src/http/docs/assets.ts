@@ -1,5 +1,5 @@
 import pico from "@picocss/pico/css/pico.min.css" with { type: "text" };
-import { createDocument, type Document, versioned } from "../documents.ts";
+import { createDocument, type Document, versionedAddress } from "../documents.ts";
 import style from "./docs.css" with { type: "text" };
 
 /** Where the style of all pages is. */
@@ -15,5 +15,5 @@ export function styleDocument(): Document {
 
 /** The address of the style with its version. */
 export function styleAddress(): string {
-  return versioned(STYLE_PATH, styleDocument());
+  return versionedAddress(STYLE_PATH, styleDocument());
 }
