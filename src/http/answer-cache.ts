@@ -1,11 +1,10 @@
 import type { KeyOwner } from "../store/keys.ts";
+import type { Bytes } from "./encoding.ts";
 
 /** Answers, in each of two generations. */
 const MAX_ANSWERS = 2_048;
-/** Characters of the path and the query. Answers to longer ones are not kept. */
-const LONGEST_TARGET = 1_024;
-
-type Bytes = Uint8Array<ArrayBuffer>;
+/** Characters. Answers to longer questions are not kept. */
+const LONGEST_QUESTION = 1_024;
 
 /** What was answered to a request of a shop. */
 export interface CachedAnswer {
@@ -13,9 +12,9 @@ export interface CachedAnswer {
   changeCount: number;
   tag: string;
   headers: Record<string, string>;
-  /** The same, made when the answer is first sent again. */
-  made?: Headers;
-  /** undefined if it is not kept: such an answer is only good for a client that has it (304). */
+  /** `headers` as they are sent, made when the answer is sent again. */
+  sentHeaders?: Headers;
+  /** undefined if it is not kept: then only a client that has it gets an answer without a read (304). */
   body: Bytes | undefined;
 }
 
@@ -27,11 +26,11 @@ export interface CachedAnswer {
 export interface AnswerCache {
   /**
    * @param shop as it is now
-   * @param target path and query
+   * @param question what the answer depends on beside the shop: path and query, for instance
    * @returns undefined if the answer is not kept, or the shop has changed since
    */
-  find(shop: Pick<KeyOwner, "shopId" | "changeCount">, target: string): CachedAnswer | undefined;
-  keep(shopId: number, target: string, answer: CachedAnswer): void;
+  find(shop: Pick<KeyOwner, "shopId" | "changeCount">, question: string): CachedAnswer | undefined;
+  keep(shopId: number, question: string, answer: CachedAnswer): void;
 }
 
 export function createAnswerCache(): AnswerCache {
@@ -39,19 +38,19 @@ export function createAnswerCache(): AnswerCache {
   let newer = new Map<string, CachedAnswer>();
   let older = new Map<string, CachedAnswer>();
   return {
-    find({ shopId, changeCount }, target) {
-      const name = nameOf(shopId, target);
+    find({ shopId, changeCount }, question) {
+      const name = nameOf(shopId, question);
       const kept = newer.get(name) ?? older.get(name);
       return kept?.changeCount === changeCount ? kept : undefined;
     },
-    keep(shopId, target, answer) {
-      if (target.length > LONGEST_TARGET) return;
+    keep(shopId, question, answer) {
+      if (question.length > LONGEST_QUESTION) return;
       if (newer.size >= MAX_ANSWERS) [older, newer] = [newer, new Map()];
-      newer.set(nameOf(shopId, target), answer);
+      newer.set(nameOf(shopId, question), answer);
     },
   };
 }
 
-function nameOf(shopId: number, target: string): string {
-  return `${shopId} ${target}`;
+function nameOf(shopId: number, question: string): string {
+  return `${shopId} ${question}`;
 }

@@ -1,6 +1,6 @@
 import { createByteBudget } from "../lib/byte-budget.ts";
-import { compressLater, type Encoding } from "./encoding.ts";
-import { respond, respondUnavailable } from "./respond.ts";
+import { type Bytes, compressLater, type Encoding } from "./encoding.ts";
+import { type HeaderFields, respond, respondUnavailable } from "./respond.ts";
 
 /** A page of more bytes is sent in parts. Smaller ones mostly fit into the buffers of their connection. */
 const LARGE_BYTES = 256 * 1024;
@@ -14,9 +14,6 @@ const MAX_BYTES = 64 * 1024 * 1024;
  */
 const SENDING_TIMEOUT_MS = 120_000;
 
-type Bytes = Uint8Array<ArrayBuffer>;
-type Headers = Record<string, string>;
-
 export function isLarge(page: Uint8Array): boolean {
   return page.length > LARGE_BYTES;
 }
@@ -24,14 +21,14 @@ export function isLarge(page: Uint8Array): boolean {
 /** Sends large pages, and limits how many bytes of them wait for clients that read slowly, or not at all. */
 export interface LargePages {
   /** Counts the page until it is sent or the connection is closed. @returns 503 if too many bytes wait already */
-  respond(request: Request, shopId: number, page: Bytes, headers: Headers): Response;
-  /** The same with a page that is compressed first. */
+  respond(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response;
+  /** The same with a page that is compressed first. Meanwhile it counts as it is, and then as it is sent. */
   respondCompressed(
     request: Request,
     shopId: number,
     page: Bytes,
     encoding: Encoding,
-    headers: Headers,
+    headers: HeaderFields,
   ): Promise<Response>;
 }
 
@@ -43,25 +40,25 @@ export function createLargePages({
 } = {}): LargePages {
   const unsent = createByteBudget({ maxBytes, maxBytesOfOwner: maxBytesOfShop });
 
-  function send({ signal }: Request, page: Bytes, share: Disposable, headers: Headers): Response {
-    const parts = partsOf(page, { signal, timeoutMs: sendingTimeoutMs, onEnd: () => share[Symbol.dispose]() });
-    return respond(200, parts, headers);
+  function send(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response {
+    const share = unsent.take(shopId, page.length);
+    if ("exceeded" in share) return tooMany(share.exceeded);
+    const onEnd = () => share[Symbol.dispose]();
+    return respond(200, partsOf(page, { signal: request.signal, timeoutMs: sendingTimeoutMs, onEnd }), headers);
   }
 
   return {
-    respond(request, shopId, page, headers) {
-      const share = unsent.take(shopId, page.length);
-      return "exceeded" in share ? tooMany(share.exceeded) : send(request, page, share, headers);
-    },
+    respond: send,
     async respondCompressed(request, shopId, page, encoding, headers) {
       const share = unsent.take(shopId, page.length);
       if ("exceeded" in share) return tooMany(share.exceeded);
       try {
         const compressed = await compressLater[encoding](page);
-        return send(request, compressed, share, { ...headers, "Content-Encoding": encoding });
-      } catch (thrown) {
+        // From here on, only what is sent is in memory.
         share[Symbol.dispose]();
-        throw thrown;
+        return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
+      } finally {
+        share[Symbol.dispose]();
       }
     },
   };

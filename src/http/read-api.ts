@@ -4,23 +4,21 @@ import type { ReaderQueue } from "../lib/reader-queue.ts";
 import type { KeyOwner } from "../store/keys.ts";
 import type { AnswerCache } from "./answer-cache.ts";
 import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
-import { compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "./encoding.ts";
+import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "./encoding.ts";
 import { type EntityTags, hasTag } from "./entity-tags.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
 import { isStrict } from "./list-query.ts";
-import { lastingHeaders, respond, respondAgain, respondRateLimited } from "./respond.ts";
+import { type HeaderFields, lastingHeaders, respond, respondAgain, respondRateLimited } from "./respond.ts";
 import { type RouteContext, targetOf } from "./route.ts";
-
-type Headers = Record<string, string>;
 
 /** What was read for an answer. */
 export interface Content {
-  body: Uint8Array<ArrayBuffer>;
+  body: Bytes;
   /** Of the shop, in the snapshot that was read. */
   changeCount: number;
   /** What belongs to this content. */
-  headers: Headers;
+  headers: HeaderFields;
 }
 
 /** Reads content. @throws SdsError for a request that has no answer */
@@ -42,7 +40,7 @@ export interface ReadApi {
   /**
    * Checks the key, the plan and the rate, in this order, and answers with what `prepare` lets it read.
    * @param prepare checks the request, before it waits for its turn. It is not called for a request whose answer is
-   *   known, and the answer may depend on nothing but the shop, path and query
+   *   known, and the answer may depend on nothing but the shop, path, query and whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
 }
@@ -66,14 +64,13 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
     request: Request,
     { shopId }: KeyOwner,
     { body, changeCount, headers }: Content,
-    limits: Headers,
+    limits: HeaderFields,
     isLate: boolean,
   ): Awaitable<Response> {
-    const target = targetOf(request.url);
-    const tag = entityTags(shopId, target, changeCount);
+    const tag = entityTags(shopId, targetOf(request.url), changeCount);
     const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
     const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
-    answers.keep(shopId, target, {
+    answers.keep(shopId, questionOf(request), {
       changeCount,
       tag,
       headers: lasting,
@@ -98,7 +95,7 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
     request: Request,
     owner: KeyOwner,
     read: Read,
-    limits: Headers,
+    limits: HeaderFields,
     isLate: boolean,
   ): Awaitable<Response> {
     const began = clock();
@@ -116,32 +113,34 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
       return andThen(admit(request, client), (admitted) => {
         const { headers: limits, retryAfterS } = keyLimits.count(admitted.keyId);
         if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
-        // A strict request can be refused where another one has an answer.
-        const known = isStrict(request) ? undefined : answers.find(admitted, targetOf(request.url));
+        const known = answers.find(admitted, questionOf(request));
         if (known !== undefined) {
-          known.made ??= lastingHeaders(known.headers);
-          if (hasTag(request, known.tag)) return respondAgain(304, null, known.made, limits);
-          if (known.body !== undefined) return respondAgain(200, known.body, known.made, limits);
+          known.sentHeaders ??= lastingHeaders(known.headers);
+          if (hasTag(request, known.tag)) return respondAgain(304, null, known.sentHeaders, limits);
+          if (known.body !== undefined) return respondAgain(200, known.body, known.sentHeaders, limits);
         }
         const read = prepare(admitted);
         const turn = readers.enter();
         if (turn === undefined) return readAndSend(request, admitted, read, limits, false);
-        return (
-          turn
-            .then(() => admit(request, client))
-            // Meanwhile the key may have been revoked, or the removal of the shop may have begun.
-            .then((owner) => readAndSend(request, owner, read, limits, true))
-        );
+        // Meanwhile the key may be revoked, or the removal of the shop may begin.
+        const again = turn.then(() => admit(request, client));
+        return again.then((owner) => readAndSend(request, owner, read, limits, true));
       });
     },
   };
+}
+
+/** What the answer depends on: a strict request can be refused where another one has an answer. */
+function questionOf(request: Request): string {
+  const target = targetOf(request.url);
+  return isStrict(request) ? `strict ${target}` : target;
 }
 
 /**
  * The body of an answer that comes in a later turn of the event loop than its request. Bun sends large bytes in dozens
  * of system calls then, one for each part of each header, and a stream in two.
  */
-function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function streamOf(bytes: Bytes): ReadableStream<Bytes> {
   return new ReadableStream({
     start(controller) {
       controller.enqueue(bytes);

@@ -44,6 +44,9 @@ export function newRequestId(): string {
   return crypto.randomUUID();
 }
 
+/** Header fields by their names. */
+export type HeaderFields = Record<string, string>;
+
 /** A JSON answer. */
 export function respond(
   status: number,

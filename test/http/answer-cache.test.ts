@@ -46,11 +46,14 @@ describe("the question whether anything has changed", () => {
     body: await response.text(),
   });
 
-  test("is read once, and answered with the same each time, under an id of its own", async () => {
+  test.each([
+    ["a request", {}],
+    ["a strict one", { Prefer: "handling=strict" }],
+  ])("is read once, and answered with the same each time, under an id of its own: %s", async (_, headers) => {
     const { app, ask } = await reader();
     const reads = spyOn(app.store.pages, "changes");
-    const first = await ask();
-    const second = await ask();
+    const first = await ask(headers);
+    const second = await ask(headers);
     expect(reads).toHaveBeenCalledTimes(1);
     expect(second.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
     expect(await shown(second)).toEqual(await shown(first));
