@@ -1,6 +1,8 @@
 /**
  * A value that is there already, or comes later. SQLite has it at once. A request that is answered in the turn of the
- * event loop in which it came is cheaper: of one that waits, Bun first copies what it says.
+ * event loop in which it came is cheaper: Bun first copies a request that is answered later.
+ *
+ * An error is thrown at once, or rejects the promise: handle both.
  */
 export type Awaitable<T> = T | Promise<T>;
 

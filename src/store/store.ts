@@ -19,9 +19,9 @@ import type { WebhookStore } from "./webhooks.ts";
 export const EPOCH_BYTES = 32;
 
 /**
- * The port to the database: what the program asks of it, as whole operations. It is asynchronous, though SQLite is not,
- * and never hands out a transaction, so that another engine can stand behind it. Every method can throw StoreError, and
- * SdsError where it says so.
+ * The port to the database: what the program asks of it, as whole operations. Nearly all of it is asynchronous, though
+ * SQLite is not, and it never hands out a transaction, so that another engine can stand behind it. Every method can
+ * throw StoreError, and SdsError where it says so.
  */
 export interface Store {
   shops: ShopStore;

@@ -8,7 +8,10 @@ import { startRawServer } from "../support/raw-http.ts";
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 
-/** A requester whose waits pass at once, on a clock that they move, and end this much late. */
+/**
+ * A requester whose waits pass at once, on a clock that they move.
+ * @param lateMs how much later than asked each wait ends
+ */
 function requesterOn(url: string, options: Partial<ClientOptions> = {}, lateMs = 0) {
   const waits: number[] = [];
   let ms = 0;

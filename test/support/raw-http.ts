@@ -23,14 +23,19 @@ export function exchange(url: string, text: string, { hangUp = false } = {}): Pr
   });
 }
 
-/** A server that answers each request with the next text, as it is, and closes the connection. Ends after the test. */
+/** A server that answers each connection with the next text, as it is, and closes it. Ends after the test. */
 export function startRawServer(...answers: string[]): { url: string; count: () => number } {
   let count = 0;
-  const server = Bun.listen({
+  const server = Bun.listen<{ isAnswered: boolean }>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
+      open(socket) {
+        socket.data = { isAnswered: false };
+      },
       data(socket) {
+        if (socket.data.isAnswered) return;
+        socket.data.isAnswered = true;
         socket.end(answers[count] ?? "");
         count += 1;
       },

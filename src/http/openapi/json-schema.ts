@@ -54,9 +54,10 @@ export function createSchemaWriter(isNamed: (title: string) => boolean): {
 
 function orNull(schema: JsonSchema): JsonSchema {
   const { type, enum: values } = schema;
+  if (type === undefined) throw new Error("a schema that can be null needs a type");
   return {
     ...schema,
-    type: [type ?? [], "null"].flat(),
+    type: [type, "null"].flat(),
     ...(Array.isArray(values) && { enum: [...values, null] }),
   };
 }

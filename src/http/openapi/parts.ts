@@ -17,6 +17,7 @@ export interface OpenApiDocument {
 
 type Security = Readonly<Record<string, readonly string[]>>;
 
+/** What a path does with one method. */
 export interface Operation {
   operationId: string;
   tags: readonly string[];
@@ -29,6 +30,7 @@ export interface Operation {
   responses: Record<string, ResponseObject | Ref>;
 }
 
+/** A parameter of a query or path, or a header of a request. */
 export interface Parameter {
   name: string;
   in: "query" | "path" | "header";
@@ -38,6 +40,7 @@ export interface Parameter {
   example?: unknown;
 }
 
+/** An answer. */
 export interface ResponseObject {
   description: string;
   headers?: Record<string, Ref>;
@@ -52,12 +55,14 @@ export interface HeaderObject {
   example: string | number;
 }
 
+/** A body in one content type. */
 export interface Media {
   schema: JsonSchema;
   example?: unknown;
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
+/** Stands for a component of the document. */
 export interface Ref {
   $ref: string;
 }

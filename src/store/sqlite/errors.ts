@@ -31,7 +31,7 @@ export function withStoreErrors<T extends object>(part: T, remedies: Remedies): 
 
 type Method = (...args: unknown[]) => Awaitable<unknown>;
 
-/** What is read at once is answered at once. A method that failed can only be repeated later. */
+/** A method that returns a value returns it at once. One that failed is repeated later, and gives a promise. */
 function translated(method: Method, { lockWait, emptyLog }: Remedies): Method {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {
