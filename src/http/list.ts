@@ -100,9 +100,13 @@ function contentOf(
   };
 }
 
-/** The address of the next page, without the host (RFC 8288). */
+/**
+ * The address of the next page, without the host (RFC 8288). A `#` in a request belongs to its query, but it would end
+ * that of a link.
+ */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
+    .replaceAll("#", "%23")
     .split("&")
     .filter((parameter) => parameter !== "" && !/^cursor(=|$)/.test(parameter));
   return `${pathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;

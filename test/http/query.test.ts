@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
 import { answerOf, NOT_FOUND, refusal, success, UNAUTHORIZED } from "../support/answer.ts";
 import { apply, type PageBody, testApp } from "../support/app.ts";
+import { exchange, parse } from "../support/raw-http.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 
 const DOMAIN = "alpha.myshopify.com";
@@ -58,6 +59,14 @@ describe("a filter", () => {
     const second = (await (await get(link?.[1] ?? "")).json()) as PageBody;
     expect([data.length, second.data.length, second.page.nextCursor]).toEqual([1, 1, null]);
     expect(second.data[0]?.["id"]).not.toBe(data[0]?.["id"]);
+  });
+
+  test("is kept in the link also behind a #, which would end the link", async () => {
+    const { app, key } = await filledShop();
+    const target = "/api/v1/orders?limit=1&x=#y&status=PAID";
+    const text = `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+    const { headers } = parse(await exchange(await app.start(), text));
+    expect(headers.get("link")).toStartWith("</api/v1/orders?limit=1&x=%23y&status=PAID&cursor=");
   });
 
   test("takes the cursors of the whole list, and refuses others", async () => {
