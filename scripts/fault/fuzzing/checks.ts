@@ -31,7 +31,7 @@ export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
     if (foreign !== undefined) return `was answered with what belongs to another shop: ${foreign}`;
     if (!page && secrets.some((secret) => body.includes(secret))) return "was answered with a secret";
     if (headers.has("x-injected")) return "wrote a header of the answer";
-    if (!page && isHtml(answer)) return "was answered with a page of HTML";
+    if (!page && !isDocs(request.target) && isHtml(answer)) return "was answered with a page of HTML";
     if (request.kind === "raw") return undefined;
     if (!headers.has("x-request-id") && !isAsset(request.target)) return "has an answer without X-Request-Id";
     return page || request.method === "HEAD" ? undefined : wrongJson(request, answer);
@@ -45,6 +45,10 @@ function expected({ kind }: FuzzedRequest, { status, headers }: Answer): boolean
 
 function isAdmin(target: string): boolean {
   return /^(?:https?:\/\/[^/]*)?\/admin(?:[/?]|$)/.test(target);
+}
+
+function isDocs(target: string): boolean {
+  return /^(?:https?:\/\/[^/]*)?\/docs(?:[/?]|$)/.test(target);
 }
 
 /** The style sheets and the script of the settings page. */
