@@ -56,6 +56,23 @@ async function addShop(
   await mirror.applyRecords([{ shop, records }], Date.now());
 }
 
+/** Adds shops without rows. @returns their domains and the secrets of their intakes */
+export function addEmptyShops(
+  folder: string,
+  count: number,
+  endpoint: string,
+): Promise<{ domain: string; secret: string }[]> {
+  return withStore(folder, async (store) => {
+    const added: { domain: string; secret: string }[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const domain = `empty${index}.myshopify.com`;
+      await addShop(store, domain, { name: "empty", count, endpoint, events: 0 });
+      added.push({ domain, secret: (await store.shops.intakeSecret(domain))?.secret ?? "" });
+    }
+    return added;
+  });
+}
+
 /** Opens the folder with the product's own code, and closes it afterwards: then the whole database is in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));

@@ -68,9 +68,11 @@ async function prepareShop(postgres: BenchServer, endpoint: string) {
   const sds = [shops.SDS, "--data", folder];
   await $`${sds} webhook set --url ${endpoint} --all-topics`.quiet();
   const { secret } = await $`${sds} intake secret --json`.quiet().json();
+  const others = await queued.addEmptyShops(folder, SHOPS, endpoint);
   await postgres.fill("scale", shops.SDS, folder);
   return {
     secret: secret as string,
+    others,
     key: filled.key,
     paths: (limit: number) => shops.randomPages(filled, limit),
     sqlite: sqliteSide(folder),
@@ -119,6 +121,13 @@ async function measurePosts(shop: Prepared, posts: Iterator<SignedPost>, alone: 
     twoNodes: () =>
       alone ? intake([second], shop.postgres, next()) : intake([postgres, second], shop.postgres, next()),
   });
+}
+
+/** Posts of all these shops, of each in turn, enough for one measurement. */
+function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
+  const each = Math.ceil((2 * (ROUNDS + 1) * POSTS_PER_ROUND) / senders.length);
+  const posts = senders.map(({ domain, secret }) => signedPosts(domain, secret, each).values());
+  for (let index = 0; index < each; index += 1) for (const own of posts) yield own.next().value as SignedPost;
 }
 
 async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | "postgres">> {
@@ -225,6 +234,8 @@ const single = await measurePosts(shop, posts, true);
 const many = await measurePosts(shop, posts, false);
 const sent = await measureDeliveries(server);
 const operations = await operationTable({ server, side: shop.postgres, key: shop.key, paths: shop.paths(50), posts });
+// After it, because the webhooks of so many shops, which hang, are tried again all the time.
+const spread = await measurePosts(shop, postsOf(shop.others), false);
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, PostgreSQL ${server.version}`;
 const lines = [
@@ -235,12 +246,14 @@ const lines = [
   costRow(`Page of 250, ${CONNECTIONS} connections`, most.sqlite, most.postgres),
   costRow(`Posted event, ${CONNECTIONS} connections`, many.sqlite, many.postgres, 1.5),
   costRow("Posted event, one after the other", single.sqlite, single.postgres, 1.5),
+  costRow(`Posted event of ${SHOPS} shops, ${CONNECTIONS} connections`, spread.sqlite, spread.postgres),
   costRow(`Delivery of ${(SHOPS * EVENTS_PER_SHOP).toLocaleString("en")} that wait`, sent.sqlite, sent.postgres),
   "",
   NODE_HEADING,
   nodeRow("Page of 50", fifty.postgres, fifty.twoNodes),
   nodeRow("Page of 250", most.postgres, most.twoNodes),
   nodeRow("Posted event", many.postgres, many.twoNodes),
+  nodeRow(`Posted event of ${SHOPS} shops`, spread.postgres, spread.twoNodes),
   "",
   operations,
 ];
