@@ -87,13 +87,14 @@ export async function scan(
 /**
  * Rows are read one after the other, until enough of them have the wanted texts. For this, the limit stands behind the
  * order of the window: behind the order of `place`, which is the same, the server would read all rows first. The first
- * row that does not fit into a page is read too: it shows that more follow.
+ * row that does not fit into a page is read too, also behind one that is larger than a page: it shows that more follow.
  */
 function scanText({ rows, order, scannedRows }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
   return `SELECT at::float8 AS at, id, json, place::int4 AS place, state."changeCount"
     FROM (SELECT ${CHANGE_COUNT}) AS state LEFT JOIN LATERAL (
-      SELECT wanted.*, sum(octet_length(json) + 1) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS bytes_to
+      SELECT wanted.*, row_number() OVER (ORDER BY place) AS nth,
+        sum(octet_length(json) + 1) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS bytes_to
       FROM (
         SELECT at, id, place, json
         FROM (
@@ -103,7 +104,7 @@ function scanText({ rows, order, scannedRows }: ScanText): string {
         WHERE json IS NOT NULL OR place = ${scannedRows}
         ORDER BY ${order} LIMIT $9::bigint
       ) AS wanted
-    ) AS page ON json IS NULL OR bytes_to - (octet_length(json) + 1) <= ${MAX_PAGE_BYTES}
+    ) AS page ON json IS NULL OR nth <= 2 OR bytes_to - (octet_length(json) + 1) <= ${MAX_PAGE_BYTES}
     ORDER BY place`;
 }
 

@@ -79,7 +79,17 @@ async function shopWithRows(sizes: readonly number[]) {
 }
 
 test.skipIf(!hasPostgres())("a row above 8 MiB is a page of its own", async () => {
-  const { walk, ids } = await shopWithRows([0, 9_000 * KIB, 0, 9_000 * KIB, 9_000 * KIB, 0, 0]);
+  const { walk, walkChanges, walkFiltered, ids } = await shopWithRows([
+    0,
+    9_000 * KIB,
+    0,
+    9_000 * KIB,
+    9_000 * KIB,
+    0,
+    0,
+  ]);
+  expect((await walkFiltered()).flat()).toEqual(ids);
+  expect((await walkChanges()).flat().toSorted()).toEqual(ids.toSorted());
   for (const limit of [1, 3, 250]) {
     const { found, bytes } = await walk(limit);
     expect(found).toEqual(ids);
