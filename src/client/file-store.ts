@@ -55,7 +55,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
     await file.truncate(whole);
     size = whole;
-    await rewriteIfLong();
+    await shorten();
   } catch (thrown) {
     await file.close();
     throw thrown;
@@ -75,9 +75,10 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
       await written.sync();
       const { size: whole } = await written.stat();
       await rename(draft, path);
-      await syncFolder(dirname(path));
       size = whole;
     } catch (thrown) {
+      // On a full disk, the draft takes the space that the next save needs.
+      await written.truncate(0).catch(() => undefined);
       await written.close();
       throw thrown;
     }
@@ -87,6 +88,14 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     rewriteAbove = SPARE_ROWS;
     hasRest = false;
     await former.close();
+    await syncFolder(dirname(path));
+  }
+
+  async function shorten(): Promise<void> {
+    await rewriteIfLong().catch(() => {
+      // For instance for want of space. The file is longer than it has to be, but as good.
+      rewriteAbove = saved + SPARE_ROWS;
+    });
   }
 
   async function append(line: Uint8Array): Promise<void> {
@@ -103,10 +112,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
     rows,
     load: async () => state,
     async save(changed, next) {
-      await rewriteIfLong().catch(() => {
-        // For instance for want of space. The file is longer than it has to be, but as good.
-        rewriteAbove = saved + SPARE_ROWS;
-      });
+      await shorten();
       await append(bytesOf({ state: next, rows: changed }));
       for (const row of changed) rows.set(row.id, row);
       state = next;
@@ -116,6 +122,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
       await file.truncate(0);
       size = 0;
       saved = 0;
+      rewriteAbove = SPARE_ROWS;
       hasRest = false;
       rows.clear();
       state = undefined;
@@ -129,7 +136,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => undefined);
   await folder?.sync().catch(() => undefined);
-  await folder?.close();
+  await folder?.close().catch(() => undefined);
 }
 
 function bytesOf<Row>(line: Line<Row>): Uint8Array {
