@@ -36,6 +36,7 @@ import type { Reconciler } from "./shopify/sync/reconciler.ts";
 import { openStore } from "./store/open-store.ts";
 import { createOutageLog, type OutageLog } from "./store/outage-log.ts";
 import type { Store } from "./store/store.ts";
+import { failureFields } from "./store/store-error.ts";
 import { type Dependencies, type Opened, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
 
 export interface App {
@@ -179,7 +180,7 @@ function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | 
     try {
       await store.sessions.noteAddress(at);
     } catch (thrown) {
-      log.warn("cannot note the address for sign-in links", { error: messageOf(thrown) });
+      log.warn("cannot note the address for sign-in links", failureFields(thrown));
     }
   }
 

@@ -24,11 +24,12 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
 
   const secondsSince = (at: number) => Math.round((clock() - at) / 1_000);
 
-  function noteFailure(error: string | number | boolean | null | undefined): void {
+  /** @param failed what the database was needed for: it can be one part of the database that fails */
+  function noteFailure(failed: string, error: string | number | boolean | null | undefined): void {
     const at = clock();
     if (outage === undefined) {
       outage = { beganAt: at, toldAt: at, failedAt: at, failures: 1 };
-      log.error("the database cannot be used; nothing is lost, and sds tries again", { error });
+      log.error("the database cannot be used; sds tries again", { failed, error });
       return;
     }
     outage.failedAt = at;
@@ -36,15 +37,16 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
     if (at - outage.toldAt < REPEAT_MS) return;
     outage.toldAt = at;
     const { beganAt, failures } = outage;
-    log.error("the database still cannot be used", { error, seconds: secondsSince(beganAt), failures });
+    log.error("the database still cannot be used", { failed, error, seconds: secondsSince(beganAt), failures });
   }
 
   const writer = (level: "warn" | "error"): Log["warn"] => {
     return (message, fields = {}) => {
+      const isLost = fields["reason"] === "lost";
       // With many connections that wait for a server, there is none for the rest.
-      const isOfOutage = fields["reason"] === "lost" || (fields["reason"] === "busy" && outage !== undefined);
+      const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
-      if (isOfOutage) noteFailure(fields["error"]);
+      if (isLost) noteFailure(message, fields["error"]);
     };
   };
 

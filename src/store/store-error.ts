@@ -1,4 +1,5 @@
 import { messageOf } from "../domain/error.ts";
+
 /**
  * Why a database operation failed, whichever engine it is:
  * - `busy`: another process held a lock for longer than we wait. The same call can succeed later.

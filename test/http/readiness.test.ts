@@ -54,7 +54,7 @@ test("whatever needs a database that is away, the log says it once, and when it 
   app.sender.wake();
   await eventually(() => asked > 2);
   expect([(await get("/api/v1/orders")).status, (await request("/readyz")).status]).toEqual([503, 503]);
-  expect(told()).toEqual(["the database cannot be used; nothing is lost, and sds tries again"]);
+  expect(told()).toEqual(["the database cannot be used; sds tries again"]);
 
   store.check = works.check;
   store.deliveries.dueShops = works.dueShops;
@@ -63,4 +63,23 @@ test("whatever needs a database that is away, the log says it once, and when it 
   clock.ms += 3_000;
   expect((await request("/readyz")).status).toBe(200);
   expect(logged.filter((line) => line.includes("the database can be used again"))).toHaveLength(1);
+});
+
+test("the log says without a request that the database can be used again", async () => {
+  const { app, clock, logged } = await testApp();
+  const { check } = app.store;
+  const dueShops = app.store.deliveries.dueShops;
+  const away = async (): Promise<never> => {
+    throw new StoreError("lost", new Error("Failed to connect"));
+  };
+  app.store.check = away;
+  app.store.deliveries.dueShops = away;
+  await app.start();
+  app.sender.wake();
+  await eventually(() => logged.some((line) => line.includes("the database cannot be used")));
+  app.store.check = check;
+  app.store.deliveries.dueShops = dueShops;
+  clock.ms += 5_000;
+  // A job looks each second.
+  await eventually(() => logged.some((line) => line.includes("the database can be used again")));
 });

@@ -18,16 +18,16 @@ function outageLog() {
 
 test("an outage is one line when it begins, one a minute, and one when it is over", () => {
   const { clock, lines, log } = outageLog();
-  const error = "Failed to connect";
+  const [failed, error] = ["cannot process the inbox", "Failed to connect"];
   for (let second = 0; second < 130; second += 1) {
     log.error("cannot process the inbox", LOST);
     log.warn("cannot tell other nodes", LOST);
     clock.ms += 1_000;
   }
   expect(lines).toEqual([
-    { level: "error", message: "the database cannot be used; nothing is lost, and sds tries again", error },
-    { level: "error", message: "the database still cannot be used", error, seconds: 60, failures: 121 },
-    { level: "error", message: "the database still cannot be used", error, seconds: 120, failures: 241 },
+    { level: "error", message: "the database cannot be used; sds tries again", failed, error },
+    { level: "error", message: "the database still cannot be used", failed, error, seconds: 60, failures: 121 },
+    { level: "error", message: "the database still cannot be used", failed, error, seconds: 120, failures: 241 },
   ]);
   expect(log.isOut).toBeTrue();
   // What waited for the database fails late.
@@ -58,8 +58,22 @@ test("other lines are written as they are; what finds no connection free is so o
   expect(lines.map(({ message }) => message)).toEqual([
     "first",
     "second",
-    "the database cannot be used; nothing is lost, and sds tries again",
+    "the database cannot be used; sds tries again",
     "fifth",
     "sixth",
+  ]);
+});
+
+test("an outage ends although requests still find no connection free", () => {
+  const { clock, lines, log } = outageLog();
+  log.error("cannot process the inbox", LOST);
+  for (let second = 1; second <= 3; second += 1) {
+    clock.ms += 1_000;
+    log.warn("a request failed", failureFields(new StoreError("busy", new Error("all connections are in use"))));
+  }
+  log.noteAnswer();
+  expect([log.isOut, lines.at(-1)]).toEqual([
+    false,
+    { level: "info", message: "the database can be used again", seconds: 3, failures: 1 },
   ]);
 });
