@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { messageOf, SdsError } from "../domain/error.ts";
-import { makeFolder, syncFolder } from "./data-folder.ts";
+import { syncFolder } from "./data-folder.ts";
 import { draftPath, publishDraft, removeDrafts } from "./drafts.ts";
 import { giveToOwner } from "./file-owner.ts";
 
@@ -26,8 +26,6 @@ export async function openMasterKey(
 ): Promise<MasterKey> {
   let key = await readMasterKey(path);
   if (key === undefined && expected === undefined) {
-    // With a database on a server, nothing else needs the data folder.
-    makeFolder(dirname(path));
     makeKey(path, random);
     key = await readMasterKey(path);
   } else if (expected === undefined) syncFolder(dirname(path));

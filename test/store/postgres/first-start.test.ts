@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openStore } from "../../../src/store/open-store.ts";
 import { randomBytes, temporaryFolder } from "../../support/app.ts";
@@ -14,6 +14,9 @@ async function start(folder: string, masterKeyFile: string): Promise<void> {
 
 test.skipIf(!hasPostgres())("a first start on PostgreSQL makes a data folder for the master key alone", async () => {
   const within = temporaryFolder();
+  await expect(start(join(within, "data"), join(within, "keys/master.key"))).rejects.toThrow("keys/master.key");
+  expect(readdirSync(within)).toEqual([]);
+  mkdirSync(join(within, "keys"));
   await start(join(within, "data"), join(within, "keys/master.key"));
   expect([existsSync(join(within, "data")), readdirSync(join(within, "keys"))]).toEqual([false, ["master.key"]]);
   await start(join(within, "data"), join(within, "data/master.key"));
