@@ -177,8 +177,9 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Sends everything at once. */
-async function write(tx: Queries, changes: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
+/** Sends everything at once, shop by shop in one order for all nodes, because it locks deliveries. */
+async function write(tx: Queries, plan: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
+  const changes = plan.toSorted((a, b) => a.shop.id - b.shop.id);
   const rows = changes.flatMap(({ shop, rows }) => rows.map((each) => ({ shopId: shop.id, ...each })));
   await together([
     writeRows(tx, rows),
