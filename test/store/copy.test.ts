@@ -203,6 +203,20 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     expect(await store.pages.changeBefore(1, (last + 1) * SPAN_MS)).toBe(0);
   });
 
+  test("to PostgreSQL takes a change in a half minute that the copy has noted already", async () => {
+    const { data, answers } = await storedFolder();
+    change(data, "UPDATE shops SET change_span = 0 WHERE id = 1");
+    const spans = readRows(data, "change_spans").filter(({ shop_id }) => shop_id === 1);
+    const last = Math.max(...spans.map(({ span }) => Number(span)));
+    const url = await emptyDatabase();
+    await copy({ folder: data }, atServer(url));
+    const store = await openOnPostgres(url, data);
+    const shop = { id: 1, domain: answers.shops[0]?.domain ?? "" };
+    const records = [customer(9_000, { email: "new@example.com" })];
+    const [result] = await store.store.mirror.applyRecords([{ shop, records }], last * SPAN_MS + 1);
+    expect(result).toMatchObject({ changed: 1 });
+  });
+
   test("has a shop whose removal has begun, with what is still there of it", async () => {
     const { data } = await storedFolder();
     change(data, "UPDATE shops SET removal_started_at = 5 WHERE id = 1");
