@@ -48,9 +48,8 @@ function print({ reason, shops, cluster }: ServiceStatus, engine: string): void 
     ["NODE", "ADDRESS", "HOST", "PROCESS", "VERSION", "STARTED", "LAST SEEN", "ALIVE", "SHOPS"],
     cluster.nodes.map((node) => Object.values(nodeEntry(node)).map((value) => String(value ?? "unknown"))),
   );
-  printLine(
-    `Partitions, into which the shops are divided, were handed over ${counted(cluster.handOvers, "time", "times")}.`,
-  );
+  const times = counted(cluster.handOvers, "time", "times");
+  printLine(`Partitions were handed over ${times}; the shops are divided into 256 of them.`);
 }
 
 function shopEntry({ reconciledAt, ...shop }: ShopWork) {

@@ -9,7 +9,7 @@ export interface ClientOptions {
   key: string;
   /** How long one attempt of a request may take, its body included. 30,000 by default. */
   timeoutMs?: number;
-  /** How long a request may take with all its attempts and waits. 120,000 by default. The last second begins none. */
+  /** How long a request with all attempts and waits may take. In the last second none begins. 120,000 by default. */
   deadlineMs?: number;
   /** Allows `http:` to another machine, where everybody on the way can read the key. */
   allowHttp?: boolean;

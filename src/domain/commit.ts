@@ -56,8 +56,8 @@ export type ResourceCounts = Record<Resource, number>;
 /**
  * Changes are counted for each span of this length, so that readers can ask for those since a time. They get one span
  * more (`changeBefore`), because a change can be seen later than its time says: its commit takes a while, and the clock
- * of its node can be late. Both together must be shorter than a span. The longest is a command that waits for SQLite's
- * lock (cli/context.ts).
+ * of its node can be late. Both together must be shorter than a span. The longest wait is that of a command for
+ * SQLite's lock (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
  */
 export const SPAN_MS = 30_000;
 

@@ -47,19 +47,19 @@ export function createLargePages({
     return respond(200, partsOf(page, { signal: request.signal, timeoutMs: sendingTimeoutMs, onEnd }), headers);
   }
 
+  async function compressCounted(shopId: number, page: Bytes, encoding: Encoding): Promise<Bytes | Response> {
+    const share = unsent.take(shopId, page.length);
+    if ("exceeded" in share) return tooMany(share.exceeded);
+    using _ = share;
+    return await compressLater[encoding](page);
+  }
+
   return {
     respond: send,
     async respondCompressed(request, shopId, page, encoding, headers) {
-      const share = unsent.take(shopId, page.length);
-      if ("exceeded" in share) return tooMany(share.exceeded);
-      try {
-        const compressed = await compressLater[encoding](page);
-        // From here on, only what is sent is in memory.
-        share[Symbol.dispose]();
-        return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
-      } finally {
-        share[Symbol.dispose]();
-      }
+      const compressed = await compressCounted(shopId, page, encoding);
+      if (compressed instanceof Response) return compressed;
+      return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
     },
   };
 }

@@ -26,9 +26,9 @@ const IDLE_TIMEOUT_S = 30;
  * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
  *
  * An answer that is there at once is sent at once (lib/awaitable.ts). Elysia decides by the text of a hook or handler,
- * which `scripts/build` has made short, whether to wait for it: always if `async` or `await` is in it, and if `=>` or
- * `return` is followed by a `(` without a space before it. So the guard and the handlers below begin with a
- * declaration and end with a name.
+ * which `scripts/build` has made short, whether to wait for it: always if it has `async` or `await`, also inside a
+ * name, or one of `return f(`, `=> f(` and `=>{f(`, with no space from f to the `(`. So the guard and the handlers
+ * below begin with a declaration and end with a name.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const find = createRouteFinder(table);

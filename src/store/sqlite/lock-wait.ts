@@ -16,7 +16,8 @@ export interface LockWait {
 /**
  * SQLite itself waits by blocking the program, each operation after the one before. So its own wait is 0, one look
  * every few milliseconds serves all who wait, and reads go on.
- * @param timeoutMs how long an operation waits at most, and all operations for one lock, from the moment it was noticed
+ * @param timeoutMs how long one operation waits at most; and how long all wait for the same lock, from when it was
+ *   noticed
  */
 export function createLockWait(db: Database, timeoutMs: number): LockWait {
   /** Resolves to whether the lock became free in time. undefined while nobody else is known to have it. */
@@ -56,7 +57,7 @@ export function createLockWait(db: Database, timeoutMs: number): LockWait {
 
 async function isTrueWithin(value: Promise<boolean>, ms: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), ms);
+  const timer = setTimeout(() => resolve(false), Math.max(0, ms));
   return Promise.race([value, promise]).finally(() => clearTimeout(timer));
 }
 
