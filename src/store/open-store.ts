@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { SdsError } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
 import { hasFolder, makeFolder } from "./data-folder.ts";
@@ -40,10 +38,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { folder, server = null, mustExist = false } = options;
   if (server !== null) {
     const address = parseServerAddress(server.url, server.passwordFile);
-    // Only a new master key needs the data folder. Another folder is not made: with a wrong path, a key would be made
-    // where somebody else looks for none.
-    if (!mustExist && dirname(options.masterKeyFile) === resolve(folder) && !existsSync(options.masterKeyFile))
-      makeFolder(folder);
     return openPostgresStore({ ...options, ...server, address });
   }
   if (!mustExist) makeFolder(folder);

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { SdsError } from "../../domain/error.ts";
 import { randomId } from "../../domain/ids.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
 import { UNFINISHED_COPY } from "../copy/tables.ts";
+import { makeFolder } from "../data-folder.ts";
 import type { Store } from "../store.ts";
 import { openVault, type Vault } from "../vault.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
@@ -30,6 +33,8 @@ import { webhookStore } from "./webhooks.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
+  /** The data folder, which is made for a new master key. */
+  folder?: string;
   masterKeyFile: string;
   random: (bytes: number) => Uint8Array;
   /** Epoch milliseconds. The server's clock must be near. */
@@ -66,7 +71,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 }
 
 async function openUsable(options: PostgresOptions): Promise<Store> {
-  const { address, masterKeyFile, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
+  const { address, random, now, sleep, deadlineMs = DEADLINE_MS, mustExist = false } = options;
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, deadlineMs, now);
   const shared = { address, isPooled, waitMs: WAIT_MS, sleep };
@@ -85,7 +90,7 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
     const checks = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs, waitMs: CHECK_WAIT_MS });
     // What is stored about a person is searched for in all rows of a shop.
     const slow = openConnections({ ...shared, connections: 1, deadlineMs: SLOW_DEADLINE_MS });
-    const vault = await openOwnVault(db, masterKeyFile, random);
+    const vault = await openOwnVault(db, options);
     return storeOf({ db, beats, checks, slow }, vault, await openEpoch(db, random), options);
   } catch (thrown) {
     await db.close();
@@ -101,8 +106,11 @@ export function noData(name: string): SdsError {
 }
 
 /** Opens the vault with the key that the database names; a new database names the key that it finds or makes. */
-async function openOwnVault(db: Database, file: string, random: PostgresOptions["random"]): Promise<Vault> {
+async function openOwnVault(db: Database, { folder, masterKeyFile: file, random }: PostgresOptions): Promise<Vault> {
   const expected = await readMeta(db, "master_key");
+  // Nothing else needs the data folder. No other folder is made: its path may be wrong.
+  const isWithin = folder !== undefined && dirname(file) === resolve(folder);
+  if (expected === undefined && isWithin && !existsSync(file)) makeFolder(folder);
   const vault = await openVault(file, expected, random);
   if (expected !== undefined) return vault;
   await db.run("INSERT INTO meta (name, value) VALUES ('master_key', $1::text) ON CONFLICT DO NOTHING", [

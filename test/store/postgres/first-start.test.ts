@@ -6,8 +6,8 @@ import { randomBytes, temporaryFolder } from "../../support/app.ts";
 import { emptyDatabase } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 
-async function start(folder: string, masterKeyFile: string): Promise<void> {
-  const server = { url: await emptyDatabase(), passwordFile: null, now: Date.now, sleep: Bun.sleep };
+async function start(folder: string, masterKeyFile: string, url?: string): Promise<void> {
+  const server = { url: url ?? (await emptyDatabase()), passwordFile: null, now: Date.now, sleep: Bun.sleep };
   const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, random: randomBytes, server });
   await store.close();
 }
@@ -19,6 +19,10 @@ test.skipIf(!hasPostgres())("a first start on PostgreSQL makes a data folder for
   mkdirSync(join(within, "keys"));
   await start(join(within, "data"), join(within, "keys/master.key"));
   expect([existsSync(join(within, "data")), readdirSync(join(within, "keys"))]).toEqual([false, ["master.key"]]);
-  await start(join(within, "data"), join(within, "data/master.key"));
+  const url = await emptyDatabase();
+  await start(join(within, "data"), join(within, "data/master.key"), url);
   expect(readdirSync(join(within, "data"))).toEqual(["master.key"]);
+  const other = join(within, "other");
+  await expect(start(other, join(other, "master.key"), url)).rejects.toThrow("put it back from your backup");
+  expect(existsSync(other)).toBeFalse();
 });
