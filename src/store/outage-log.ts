@@ -2,8 +2,8 @@ import type { Log } from "../log.ts";
 
 /** How often the log says that the database still cannot be used. */
 const REPEAT_MS = 60_000;
-/** What waited for the database fails some seconds late, so an outage ends only after this time without a failure. */
-const QUIET_MS = 3_000;
+/** What waits for a silent database fails ten seconds late at most. An outage ends after so long without a failure. */
+const QUIET_MS = 10_000;
 
 /** The log of a program whose database can fail for a while. */
 export interface OutageLog extends Log {
@@ -24,7 +24,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
 
   const secondsSince = (at: number) => Math.round((clock() - at) / 1_000);
 
-  /** @param failed what the database was needed for: it can be one part of the database that fails */
+  /** @param failed the beginning of the line that the level `debug` has: it can be one part that fails */
   function noteFailure(failed: string, error: string | number | boolean | null | undefined): void {
     const at = clock();
     if (outage === undefined) {
@@ -46,7 +46,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
       // With many connections that wait for a server, there is none for the rest.
       const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
-      if (isLost) noteFailure(message, fields["error"]);
+      if (isLost) noteFailure(message.split(";", 1)[0] ?? message, fields["error"]);
     };
   };
 
