@@ -77,7 +77,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
       await rename(draft, path);
       size = whole;
     } catch (thrown) {
-      // On a full disk, the draft takes the space that the next save needs.
+      // On a full disk, the draft would take the space that the next save needs.
       await written.truncate(0).catch(() => undefined);
       await written.close();
       throw thrown;

@@ -146,6 +146,29 @@ describe("a file with many former states is written anew, with the same rows and
     expect([...again.rows.values()]).toEqual([...rows, { id: "b", value: 2 }]);
   });
 
+  test("and opens also where it cannot be written anew", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
+    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    mkdirSync(`${path}.new`);
+    await expectRows(path, 3);
+  });
+
+  test("and leaves nothing of a draft that did not fit", async () => {
+    const path = join(temporaryFolder(), "orders.copy");
+    const code = `
+      import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
+      await openFileStore(${JSON.stringify(path)});
+    `;
+    const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
+    writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
+    // Blocks of 512 or 1,024 bytes: less than the rows need.
+    const limit = "trap '' XFSZ; ulimit -f 20; exec \"$@\"";
+    const { exitCode } = Bun.spawnSync(["sh", "-c", limit, "sh", process.execPath, "-e", code]);
+    expect([exitCode, statSync(`${path}.new`).size]).toEqual([0, 0]);
+    await expectRows(path, 3);
+  });
+
   test("and goes on with the old one if that fails", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const store = await open(path);
