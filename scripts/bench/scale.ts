@@ -234,7 +234,7 @@ const single = await measurePosts(shop, posts, true);
 const many = await measurePosts(shop, posts, false);
 const sent = await measureDeliveries(server);
 const operations = await operationTable({ server, side: shop.postgres, key: shop.key, paths: shop.paths(50), posts });
-// After it, because the webhooks of so many shops, which hang, are tried again all the time.
+// Measured last: the webhooks of these shops are tried again all the time, which would disturb what follows.
 const spread = await measurePosts(shop, postsOf(shop.others), false);
 
 const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, PostgreSQL ${server.version}`;

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { version } from "../../package.json";
 import { type ServiceStatus, type ShopWork, serviceStatus } from "../actions/status.ts";
 import { SdsError } from "../domain/error.ts";
+import { PARTITIONS } from "../domain/partition.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { configOf, withStore } from "./context.ts";
@@ -49,7 +50,7 @@ function print({ reason, shops, cluster }: ServiceStatus, engine: string): void 
     cluster.nodes.map((node) => Object.values(nodeEntry(node)).map((value) => String(value ?? "unknown"))),
   );
   const times = counted(cluster.handOvers, "time", "times");
-  printLine(`Partitions were handed over ${times}; the shops are divided into 256 of them.`);
+  printLine(`The shops are divided into ${PARTITIONS} partitions, which were handed over ${times}.`);
 }
 
 function shopEntry({ reconciledAt, ...shop }: ShopWork) {

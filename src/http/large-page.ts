@@ -47,18 +47,16 @@ export function createLargePages({
     return respond(200, partsOf(page, { signal: request.signal, timeoutMs: sendingTimeoutMs, onEnd }), headers);
   }
 
-  async function compressCounted(shopId: number, page: Bytes, encoding: Encoding): Promise<Bytes | Response> {
-    const share = unsent.take(shopId, page.length);
-    if ("exceeded" in share) return tooMany(share.exceeded);
-    using _ = share;
-    return await compressLater[encoding](page);
-  }
-
   return {
     respond: send,
     async respondCompressed(request, shopId, page, encoding, headers) {
-      const compressed = await compressCounted(shopId, page, encoding);
-      if (compressed instanceof Response) return compressed;
+      const share = unsent.take(shopId, page.length);
+      if ("exceeded" in share) return tooMany(share.exceeded);
+      let compressed: Bytes;
+      {
+        using _ = share;
+        compressed = await compressLater[encoding](page);
+      }
       return send(request, shopId, compressed, { ...headers, "Content-Encoding": encoding });
     },
   };

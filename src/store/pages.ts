@@ -66,7 +66,7 @@ export interface PageStore {
   find(shopId: number, resource: Resource, name: NamedRow): Awaitable<StoredRow | undefined>;
   /**
    * The number of a change before a time, at most a minute before it, and never after it: everything that a reader
-   * could not see at that time comes later.
+   * could not see at that time comes later, but for commits that took longer than SPAN_MS.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

@@ -178,8 +178,8 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
 }
 
 /** Sends everything at once, shop by shop in one order for all nodes, because it locks deliveries. */
-async function write(tx: Queries, plan: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
-  const changes = plan.toSorted((a, b) => a.shop.id - b.shop.id);
+async function write(tx: Queries, planned: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
+  const changes = planned.toSorted((a, b) => a.shop.id - b.shop.id);
   const rows = changes.flatMap(({ shop, rows }) => rows.map((each) => ({ shopId: shop.id, ...each })));
   await together([
     writeRows(tx, rows),

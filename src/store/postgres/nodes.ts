@@ -42,7 +42,7 @@ function formatPlace({ address, host, processId }: Place): string {
 }
 
 function readPlace(text: string): Place {
-  const [, address = text, host = null, processId] = /^(\S+) on (.*), process (\d{1,10})$/s.exec(text) ?? [];
+  const [, address = text, host = null, processId] = /^(\S+) on (.+), process (\d+)$/.exec(text) ?? [];
   return { address, host, processId: processId === undefined ? null : Number(processId) };
 }
 
