@@ -76,7 +76,8 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
   const direct = isLoopback(base.hostname) ? { proxy: false as const } : {};
   requireTime("timeoutMs", timeoutMs);
   requireTime("deadlineMs", deadlineMs);
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
+  // JavaScript may pass anything, such as the undefined of a variable that is not set.
+  if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
   // A parameter that the server does not know is an error, not ignored.
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
 

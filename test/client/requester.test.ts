@@ -243,10 +243,9 @@ describe("wrong options are refused, and not repeated", () => {
     expect(create).not.toThrow("secret");
   });
 
-  test("a key with a line break", () => {
-    expect(() => createRequester({ url: "https://sds.example.com", key: `${KEY}\n` })).toThrow(
-      "key must be an API key",
-    );
+  test.each([`${KEY}\n`, "", undefined, null])("a key that is %p", (key) => {
+    const options = { url: "https://sds.example.com", key: key as string };
+    expect(() => createRequester(options)).toThrow("key must be an API key");
   });
 
   test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])("a time of %p", (ms) => {
