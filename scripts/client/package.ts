@@ -18,7 +18,7 @@ export async function buildClient(folder: string): Promise<string> {
   for (const path of new Glob("*.d.ts").scanSync({ cwd: target, absolute: true })) await rewriteImports(path);
   const description = (await Bun.file(join(TOP, "src/client/package.json")).json()) as Record<string, unknown>;
   await Bun.write(join(target, "package.json"), `${JSON.stringify({ ...description, version }, null, 2)}\n`);
-  cpSync(join(TOP, "src/client/README.md"), join(target, "README.md"));
+  cpSync(join(TOP, "src/docs/client.md"), join(target, "README.md"));
   cpSync(join(TOP, "LICENSE"), join(target, "LICENSE"));
   await $`bun pm pack --destination ${resolve(folder)} --quiet`.cwd(target).quiet();
   return resolve(folder, `sds-client-${version}.tgz`);

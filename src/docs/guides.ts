@@ -1,5 +1,6 @@
 import api from "./api.md" with { type: "text" };
 import changelog from "./changelog.md" with { type: "text" };
+import client from "./client.md" with { type: "text" };
 import connecting from "./connecting.md" with { type: "text" };
 import copies from "./copies.md" with { type: "text" };
 import operating from "./operating.md" with { type: "text" };
@@ -62,6 +63,12 @@ export const GUIDES: readonly GuideGroup[] = [
         name: "Keeping a copy current",
         summary: "what changed since a checkpoint, with a complete program",
         text: copies,
+      },
+      {
+        topic: "client",
+        name: "The typed client",
+        summary: "for TypeScript and JavaScript, also for webhooks",
+        text: client,
       },
       section("errors", "Errors", "every status and code, and what to do", "api"),
       section("limits", "Limits", "rows, sizes and times", "api"),

@@ -57,7 +57,7 @@ describe("the examples in the package's README, under Node, against the program:
   test("read.mjs and errors.mjs", async () => {
     const { server, key } = await apiShop(3);
     const folder = await clientProject();
-    const env = { SDS_URL: server.url, SDS_KEY: key };
+    const env = { API_URL: server.url, API_KEY: key };
     const read = await runIn(folder, ["node", "read.mjs"], env);
     expect({ ...read, stdout: read.stdout.replaceAll(/sub_[a-z2-7]{24}/g, "sub_…") }).toEqual({
       status: 0,
@@ -76,16 +76,16 @@ describe("the examples in the package's README, under Node, against the program:
     const shop = await apiShop(3);
     const folder = await clientProject();
     const run = (name: string, more: Record<string, string> = {}) =>
-      runIn(folder, ["node", name], { SDS_URL: shop.server.url, SDS_KEY: shop.key, ...more });
-    expect((await run("copy.mjs")).stdout).toBe("new: 3, in all: 3\n");
-    expect((await run("copy.mjs")).stdout).toBe("new: 0, in all: 3\n");
+      runIn(folder, ["node", name], { API_URL: shop.server.url, API_KEY: shop.key, ...more });
+    expect((await run("copy.mjs")).stdout).toBe("new or changed: 3, in all: 3\n");
+    expect((await run("copy.mjs")).stdout).toBe("new or changed: 0, in all: 3\n");
     expect((await run("own-store.mjs")).stdout).toBe("3 subscriptions\n");
     const first = await run("changes.mjs");
     const [, checkpoint = ""] = /keep this checkpoint: (\S+)/.exec(first.stderr) ?? [];
     await shop.load([order(1, 2), customer(2, { email: "ada@example.com" })]);
     await shop.server.stop("SIGKILL");
     shop.server = await shop.program.serve(["serve", "--port", "0"]);
-    expect((await run("copy.mjs")).stdout).toBe("new: 1, in all: 4\n");
+    expect((await run("copy.mjs")).stdout).toBe("new or changed: 1, in all: 4\n");
     const later = await run("changes.mjs", { CHECKPOINT: checkpoint });
     expect(later.stdout).toMatch(/^cus_[a-z2-7]{24} ada@example.com\n$/);
   });
@@ -93,13 +93,13 @@ describe("the examples in the package's README, under Node, against the program:
   test("follow.mjs goes on until it is stopped, also while serve is away", async () => {
     const shop = await apiShop(1);
     const folder = await clientProject();
-    const following = startIn(folder, ["node", "follow.mjs"], { SDS_URL: shop.server.url, SDS_KEY: shop.key });
-    await following.prints(/new: 1, in all: 1/);
+    const following = startIn(folder, ["node", "follow.mjs"], { API_URL: shop.server.url, API_KEY: shop.key });
+    await following.prints(/new or changed: 1, in all: 1/);
     const { port } = new URL(shop.server.url);
     await shop.server.stop("SIGKILL");
     await shop.load([customer(2)]);
     shop.server = await shop.program.serve(["serve", "--port", port]);
-    await following.prints(/new: 1, in all: 2/);
+    await following.prints(/new or changed: 1, in all: 2/);
     expect(await following.stop()).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
-import { startIn } from "../support/client-project.ts";
+import { EXAMPLES, startIn } from "../support/client-project.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/postgres-process.ts";
 import { beginPost } from "../support/raw-http.ts";
@@ -19,7 +19,11 @@ test("every program in TypeScript and Python in the pages has a test", () => {
   const [fragments, programs] = [code.filter(({ file }) => file === undefined), code.filter(({ file }) => file)];
   expect(fragments.map((each) => each.code.split("\n")[0])).toEqual(["// npm install standardwebhooks"]);
   expect(programs.map(({ file }) => file).toSorted()).toEqual(
-    ["copy.mts", "puller.py", "receiver.mts", "receiver.py", "rows.mts", "rows.py", "verify.mts", "verify.py"].sort(),
+    [
+      ...["copy.mts", "puller.py", "receiver.mts", "receiver.py", "rows.mts", "rows.py", "verify.mts", "verify.py"],
+      // client.test.ts and client-receivers.test.ts run these.
+      ...EXAMPLES.keys(),
+    ].sort(),
   );
 });
 

@@ -7,7 +7,7 @@ import { afterTest } from "./cleanup.ts";
 import type { Result } from "./program.ts";
 import { samplesOf } from "./samples.ts";
 
-const README = await Bun.file(join(import.meta.dir, "../../src/client/README.md")).text();
+const README = await Bun.file(join(import.meta.dir, "../../src/docs/client.md")).text();
 
 /** The programs in the README of the client's package, by the names in their first lines. */
 export const EXAMPLES: ReadonlyMap<string, string> = new Map(
