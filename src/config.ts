@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { EgressAllow } from "./domain/endpoint.ts";
+import type { EgressAllow } from "./domain/deliveries/endpoint.ts";
 import { messageOf, SdsError } from "./domain/error.ts";
 import { isKey } from "./domain/key.ts";
+import { LOG_LEVELS, type LogLevel } from "./lib/log.ts";
 import { type Networks, parseNetworks } from "./lib/networks.ts";
 import { parseDuration } from "./lib/time.ts";
-import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {

@@ -3,13 +3,13 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Glob } from "bun";
-import { TOPIC_NAMES } from "../src/domain/event.ts";
-import { EVENT_DATA } from "../src/domain/event-schemas.ts";
-import { RECORD_SCHEMAS } from "../src/domain/record-schemas.ts";
-import { parseRecord } from "../src/domain/records.ts";
+import { TOPIC_NAMES } from "../src/domain/events/event.ts";
+import { EVENT_DATA } from "../src/domain/events/event-schemas.ts";
+import { sampleEvent } from "../src/domain/events/sample.ts";
+import { TRIGGER_HANDLES, TRIGGERS } from "../src/domain/events/trigger.ts";
+import { RECORD_SCHEMAS } from "../src/domain/records/record-schemas.ts";
+import { parseRecord } from "../src/domain/records/records.ts";
 import { Customer, Order, Subscription } from "../src/domain/resources.ts";
-import { sampleEvent } from "../src/domain/sample.ts";
-import { TRIGGER_HANDLES, TRIGGERS } from "../src/domain/trigger.ts";
 import { Program } from "./support/program.ts";
 
 // Starting programs takes time on a busy machine.

@@ -20,16 +20,13 @@ const FLOORS: Record<string, number> = {
   delivery: 4,
   actions: 5,
   http: 6,
-  cli: 7,
+  compose: 7,
+  cli: 8,
 };
 /** Files beside the folders, each as if it were a folder of its own. */
 const FILES: Record<string, number> = {
-  "log.ts": 0,
   "config.ts": 2,
-  "work.ts": 6.4,
-  "jobs.ts": 6.4,
-  "app.ts": 6.5,
-  "main.ts": 8,
+  "main.ts": 9,
 };
 
 interface SourceFile {
@@ -61,6 +58,30 @@ function floor(name: string): number {
   return found;
 }
 
+/** Siblings of a room (its files and folders) that import each other, directly or through other siblings. */
+function circlesIn(room: string): string[] {
+  const imported = new Map<string, Set<string>>();
+  for (const { path, imports } of sources.filter((source) => source.path.startsWith(room))) {
+    const targets = imports.map(({ from }) => join(path, "..", from)).filter((target) => target.startsWith(room));
+    const sibling = part(path.slice(room.length));
+    const others = targets.map((target) => part(target.slice(room.length))).filter((other) => other !== sibling);
+    imported.set(sibling, new Set([...(imported.get(sibling) ?? []), ...others]));
+  }
+  return [...imported.keys()].filter((sibling) => reachable(sibling, imported).has(sibling)).map((each) => room + each);
+}
+
+/** What can be reached from a sibling by its imports, itself only through a circle. */
+function reachable(start: string, imported: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [...(imported.get(start) ?? [])];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    waiting.push(...(imported.get(next) ?? []));
+  }
+  return reached;
+}
+
 test("imports only go down", () => {
   const upward = sources.flatMap(({ path, imports }) =>
     imports
@@ -71,6 +92,16 @@ test("imports only go down", () => {
       .map((target) => `${path} -> ${target}`),
   );
   expect(upward).toEqual([]);
+});
+
+test("inside a room too, folders and files have floors: none of two siblings imports the other in a circle", () => {
+  const roomsOf = (path: string) =>
+    path
+      .split("/")
+      .slice(0, -1)
+      .map((_, depth, parts) => parts.slice(0, depth + 1));
+  const rooms = new Set(sources.flatMap(({ path }) => roomsOf(path).map((parts) => `${parts.join("/")}/`)));
+  expect([...rooms].flatMap(circlesIn)).toEqual([]);
 });
 
 test("client/ is a package of its own: it imports nothing else, and only its file store needs Node's modules", () => {

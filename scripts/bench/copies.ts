@@ -5,9 +5,9 @@
 import { Database } from "bun:sqlite";
 import { constants, cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
+import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
-import type { Store } from "../../src/store/store.ts";
 import { subscriptionRecords } from "./records.ts";
 import { type Load, median, pagesPerSecond, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import * as shops from "./shops.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseCursor } from "../../src/domain/cursor.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import { parseCursor } from "../../src/domain/pages/cursor.ts";
 import type { Awaitable } from "../../src/lib/awaitable.ts";
 import { openStore } from "../../src/store/open-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { median, type Server } from "./servers.ts";
 import { SDS } from "./shops.ts";
 import { type BenchServer, type Side, startSide } from "./sides.ts";

@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
 import { openStore } from "../../src/store/open-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { subscriptionRecords } from "./records.ts";
 
 /** Git ignores it. */

@@ -1,5 +1,5 @@
-import type { SubscriptionRecord } from "../../src/domain/record-schemas.ts";
-import { parseRecord } from "../../src/domain/records.ts";
+import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
+import { parseRecord } from "../../src/domain/records/records.ts";
 import { isoUtc } from "../../src/lib/time.ts";
 
 const DAY = 24 * 3_600_000;

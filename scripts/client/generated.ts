@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { ENVELOPE, EVENT_DATA } from "../../src/domain/event-schemas.ts";
+import { ENVELOPE, EVENT_DATA } from "../../src/domain/events/event-schemas.ts";
 import { Customer, Order, Subscription } from "../../src/domain/resources.ts";
 import { interfaceText, type Names } from "./type-text.ts";
 

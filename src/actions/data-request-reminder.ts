@@ -1,7 +1,7 @@
-import { DATA_REQUEST_WARNING_MS } from "../domain/data-request.ts";
+import { DATA_REQUEST_WARNING_MS } from "../domain/people/data-request.ts";
+import type { Log } from "../lib/log.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Log } from "../log.ts";
-import type { DataRequestStore } from "../store/data-requests.ts";
+import type { DataRequestStore } from "../store/port/data-requests.ts";
 
 const DAY_MS = 86_400_000;
 

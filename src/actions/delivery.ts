@@ -1,8 +1,8 @@
 import { signatureOf } from "../delivery/deliverer.ts";
-import type { DeliveryKind } from "../domain/delivery.ts";
+import type { DeliveryKind } from "../domain/deliveries/delivery.ts";
 import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 
 type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 

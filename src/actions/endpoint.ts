@@ -1,9 +1,9 @@
 import { acceptEndpoint, type Resolve } from "../delivery/address.ts";
-import type { EgressAllow } from "../domain/endpoint.ts";
+import type { EgressAllow } from "../domain/deliveries/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
-import { parseTopics } from "../domain/event.ts";
+import { parseTopics } from "../domain/events/event.ts";
 import type { Shop } from "../domain/shop.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
 interface EndpointDependencies {

@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey, isKey } from "../domain/key.ts";
 import type { Shop } from "../domain/shop.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
 interface KeyDependencies {

@@ -1,11 +1,11 @@
 import type { Membership } from "../cluster/membership.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
+import type { Log } from "../lib/log.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
-import type { Log } from "../log.ts";
-import type { ShopStore } from "../store/shops.ts";
-import { failureFields, StoreError } from "../store/store-error.ts";
+import type { ShopStore } from "../store/port/shops.ts";
+import { failureFields, StoreError } from "../store/port/store-error.ts";
 
 type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 

@@ -1,7 +1,7 @@
-import { missingScopes } from "../domain/connection.ts";
-import type { DataRequest } from "../domain/data-request.ts";
+import type { DataRequest } from "../domain/people/data-request.ts";
+import { missingScopes } from "../domain/platform/connection.ts";
 import type { Shop, ShopSettings } from "../domain/shop.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
 /** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null for what never happened. */

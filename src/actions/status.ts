@@ -1,7 +1,7 @@
 import { messageOf } from "../domain/error.ts";
 import { createSlots } from "../lib/slots.ts";
-import type { NodeStatus } from "../store/nodes.ts";
-import type { Store } from "../store/store.ts";
+import type { NodeStatus } from "../store/port/nodes.ts";
+import type { Store } from "../store/port/store.ts";
 
 /** What waits for a shop, and what went wrong. */
 export interface ShopWork {

@@ -1,8 +1,8 @@
 import { SdsError } from "../domain/error.ts";
-import { parseTopics, type Topic } from "../domain/event.ts";
-import { sampleEvent } from "../domain/sample.ts";
+import { parseTopics, type Topic } from "../domain/events/event.ts";
+import { sampleEvent } from "../domain/events/sample.ts";
 import type { Shop } from "../domain/shop.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { requireAccess } from "./access.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import { printable } from "../log.ts";
+import { printable } from "../lib/log.ts";
 import { backupStore } from "../store/open-store.ts";
 import { configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";

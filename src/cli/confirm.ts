@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import { printable } from "../log.ts";
+import { printable } from "../lib/log.ts";
 
 /**
  * Lets the user agree to what cannot be taken back: with --yes, or by an answer on a terminal.

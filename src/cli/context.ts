@@ -3,12 +3,12 @@ import { type Config, readConfig } from "../config.ts";
 import { SdsError } from "../domain/error.ts";
 import { parseDomain, type Shop } from "../domain/shop.ts";
 import { openStore } from "../store/open-store.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
 /**
  * Milliseconds. A command may wait for `serve`, or for another command, to finish its write. With its own commit it
- * takes less than SPAN_MS (domain/commit.ts).
+ * takes less than SPAN_MS (domain/decide/commit.ts).
  */
 const BUSY_TIMEOUT_MS = 25_000;
 

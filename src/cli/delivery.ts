@@ -7,10 +7,10 @@ import {
   retryDelivery,
   retryResultText,
 } from "../actions/delivery.ts";
-import { DELIVERY_KINDS, DELIVERY_STATUSES, RETENTION_TEXT } from "../domain/delivery.ts";
+import { DELIVERY_KINDS, DELIVERY_STATUSES, RETENTION_TEXT } from "../domain/deliveries/delivery.ts";
 import { SdsError } from "../domain/error.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Attempt, Delivery, DeliveryDetails } from "../store/deliveries.ts";
+import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
 import { withShop } from "./context.ts";
 import { addNoun, LIMIT_OPTION, onShop, parseChoice, parseLimit, parseSince } from "./options.ts";
 import { printFields, printJson, printLine, printTable, tell } from "./print.ts";

@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { dns } from "bun";
+import type { Dependencies } from "../compose/work.ts";
 import type { Config } from "../config.ts";
-import { createLog } from "../log.ts";
-import type { Dependencies } from "../work.ts";
+import { createLog } from "../lib/log.ts";
 
 export function randomBytes(n: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(n));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import { isLike } from "../domain/refusal.ts";
+import { isLike } from "../domain/records/refusal.ts";
 import { type Entry, TOPICS } from "../http/docs/site.ts";
 import { example, JSON_OPTION } from "./options.ts";
 import { printJson, printLine, printTable, tell } from "./print.ts";

@@ -1,10 +1,10 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
-import type { CommitResult } from "../domain/commit.ts";
+import type { CommitResult } from "../domain/decide/commit.ts";
 import { SdsError } from "../domain/error.ts";
-import type { IncomingRecord } from "../domain/record-schemas.ts";
-import { parseRecordText } from "../domain/records.ts";
-import type { Refusal } from "../domain/refusal.ts";
+import type { IncomingRecord } from "../domain/records/record-schemas.ts";
+import { parseRecordText } from "../domain/records/records.ts";
+import type { Refusal } from "../domain/records/refusal.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import { withShop } from "./context.ts";

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
-import { INBOX_STATUSES, type InboxEntry } from "../store/inbox.ts";
+import { INBOX_STATUSES, type InboxEntry } from "../store/port/inbox.ts";
 import { withShop } from "./context.ts";
 import { addNoun, LIMIT_OPTION, onShop, parseChoice, parseLimit } from "./options.ts";
 import { printJson, printTable, tell } from "./print.ts";

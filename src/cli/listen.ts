@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { signingSecret } from "../actions/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
-import { printable } from "../log.ts";
+import { printable } from "../lib/log.ts";
 import { withShop } from "./context.ts";
 import { example, SHOP_OPTION } from "./options.ts";
 import { printLine, tell } from "./print.ts";

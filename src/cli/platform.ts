@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/connection.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
+import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/platform/connection.ts";
 import { appFiles } from "../shopify/install/app-files.ts";
 import { configOf } from "./context.ts";
 import { addNoun, example, JSON_OPTION } from "./options.ts";

@@ -1,7 +1,7 @@
 import { fsyncSync, readFileSync, writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { codeOf, messageOf, SdsError } from "../domain/error.ts";
-import { CONTROLS, printable } from "../log.ts";
+import { CONTROLS, printable } from "../lib/log.ts";
 
 const CLOSE_ON_EXEC = 0o2_000_000;
 

@@ -1,5 +1,5 @@
+import { verify } from "../domain/deliveries/signature.ts";
 import { SdsError } from "../domain/error.ts";
-import { verify } from "../domain/signature.ts";
 import { tell } from "./print.ts";
 
 /** A webhook as a receiver sees it. */

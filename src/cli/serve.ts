@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { openApp } from "../app.ts";
+import { openApp } from "../compose/app.ts";
 import { configOf } from "./context.ts";
 import { dependencies, prepareFetch, raiseFetchLimit } from "./dependencies.ts";
 import { example } from "./options.ts";

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { changeShop, connectionText, type ShopStatus, shopStatus } from "../actions/shop.ts";
 import { removeShop } from "../actions/shop-removal.ts";
 import { SdsError } from "../domain/error.ts";
+import { parseTriggers, TRIGGER_HANDLES } from "../domain/events/trigger.ts";
 import { DEFAULT_RETRY_DAYS, parseRetryDays } from "../domain/retry-plan.ts";
 import {
   DEFAULT_CREDIT_TITLE,
@@ -12,9 +13,8 @@ import {
   parsePlan,
   type Shop,
 } from "../domain/shop.ts";
-import { parseTriggers, TRIGGER_HANDLES } from "../domain/trigger.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/port/store.ts";
 import { confirm } from "./confirm.ts";
 import { addConnectionCommands } from "./connection.ts";
 import { findShop, withStore } from "./context.ts";

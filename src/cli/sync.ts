@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
-import type { SyncCounts, SyncRun } from "../domain/sync.ts";
+import type { SyncCounts, SyncRun } from "../domain/platform/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";

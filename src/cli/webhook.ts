@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { clearEndpoint, rotateSigningSecret, saveEndpoint, signingSecret } from "../actions/endpoint.ts";
 import { queueTestEvent } from "../actions/test-event.ts";
+import { parseOverlap } from "../domain/deliveries/signing-secret.ts";
 import { SdsError } from "../domain/error.ts";
-import { TOPIC_NAMES, TOPICS } from "../domain/event.ts";
-import { parseOverlap } from "../domain/signing-secret.ts";
+import { TOPIC_NAMES, TOPICS } from "../domain/events/event.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { WebhookSettings } from "../store/webhooks.ts";
+import type { WebhookSettings } from "../store/port/webhooks.ts";
 import { confirm } from "./confirm.ts";
 import { configOf, withShop } from "./context.ts";
 import { resolveName } from "./dependencies.ts";

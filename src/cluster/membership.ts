@@ -1,7 +1,7 @@
 import { partitionOf, partitionsFor } from "../domain/partition.ts";
-import type { Log } from "../log.ts";
-import type { NodeStore } from "../store/nodes.ts";
-import { failureFields } from "../store/store-error.ts";
+import type { Log } from "../lib/log.ts";
+import type { NodeStore } from "../store/port/nodes.ts";
+import { failureFields } from "../store/port/store-error.ts";
 
 /** Which background work this process does: all of it, or, of several nodes on one database, its part. */
 export interface Membership {

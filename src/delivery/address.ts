@@ -1,4 +1,4 @@
-import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/endpoint.ts";
+import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/deliveries/endpoint.ts";
 import { codeOf, SdsError } from "../domain/error.ts";
 import { isShortage } from "../lib/reserved-fetch.ts";
 

@@ -1,4 +1,4 @@
-import { KEPT_ANSWER_BYTES } from "../domain/delivery.ts";
+import { KEPT_ANSWER_BYTES } from "../domain/deliveries/delivery.ts";
 
 /**
  * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and the beginning of

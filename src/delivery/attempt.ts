@@ -1,6 +1,13 @@
 import { connectReason } from "../domain/connect-reason.ts";
-import { addressError, connectError, httpError, keptAnswer, type Outcome, timeoutError } from "../domain/delivery.ts";
-import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/endpoint.ts";
+import {
+  addressError,
+  connectError,
+  httpError,
+  keptAnswer,
+  type Outcome,
+  timeoutError,
+} from "../domain/deliveries/delivery.ts";
+import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/deliveries/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
 import { remembering } from "../lib/remembering.ts";
 import { createTimeLimit, type TimeLimit } from "../lib/time-limit.ts";

@@ -1,6 +1,6 @@
-import type { DeliveryKind, Pace } from "../domain/delivery.ts";
+import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
 import { createRotation, type Rotation } from "../lib/rotation.ts";
-import type { DueShop } from "../store/deliveries.ts";
+import type { DueShop } from "../store/port/deliveries.ts";
 import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
 
 type SlotPace = ReturnType<Paces["of"]>;

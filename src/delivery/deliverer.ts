@@ -1,8 +1,8 @@
+import { importSecret, signBody } from "../domain/deliveries/signature.ts";
+import { signingVersions } from "../domain/deliveries/signing-secret.ts";
 import { SdsError } from "../domain/error.ts";
-import { importSecret, signBody } from "../domain/signature.ts";
-import { signingVersions } from "../domain/signing-secret.ts";
-import type { Claim, DeliveryDetails } from "../store/deliveries.ts";
-import type { WebhookStore } from "../store/webhooks.ts";
+import type { Claim, DeliveryDetails } from "../store/port/deliveries.ts";
+import type { WebhookStore } from "../store/port/webhooks.ts";
 import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from "./attempt.ts";
 import type { Connect } from "./connector.ts";
 import { attemptHeaders, standardKey, webhookHeaders } from "./webhook-headers.ts";

@@ -1,6 +1,6 @@
-import { isLastAttempt } from "../domain/delivery.ts";
-import type { Log } from "../log.ts";
-import type { AttemptResult } from "../store/deliveries.ts";
+import { isLastAttempt } from "../domain/deliveries/delivery.ts";
+import type { Log } from "../lib/log.ts";
+import type { AttemptResult } from "../store/port/deliveries.ts";
 
 /**
  * Returns a function that logs what an operator should know of a recorded attempt: that an endpoint, or a shop's

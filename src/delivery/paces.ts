@@ -1,4 +1,4 @@
-import type { DeliveryKind, Pace } from "../domain/delivery.ts";
+import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 
 /** An attempt that takes less time counts as quick. */

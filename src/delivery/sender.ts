@@ -1,10 +1,10 @@
 import type { Membership } from "../cluster/membership.ts";
+import type { Log } from "../lib/log.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
-import type { Log } from "../log.ts";
-import type { AttemptResult, Claim, DeliveryStore } from "../store/deliveries.ts";
-import { failureFields } from "../store/store-error.ts";
+import type { AttemptResult, Claim, DeliveryStore } from "../store/port/deliveries.ts";
+import { failureFields } from "../store/port/store-error.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createFailureLog } from "./failure-log.ts";

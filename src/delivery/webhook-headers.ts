@@ -1,5 +1,5 @@
 import { CryptoHasher } from "bun";
-import type { Claim } from "../store/deliveries.ts";
+import type { Claim } from "../store/port/deliveries.ts";
 
 /** The headers that all attempts of a webhook have in common, without those that the connection needs. */
 export function webhookHeaders(

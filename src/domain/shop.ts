@@ -1,6 +1,6 @@
 import { SdsError } from "./error.ts";
+import type { TriggerHandle } from "./events/trigger.ts";
 import type { RetryPlan } from "./retry-plan.ts";
-import type { TriggerHandle } from "./trigger.ts";
 
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];

@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import type { Refusal } from "../domain/refusal.ts";
+import type { Refusal } from "../domain/records/refusal.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 
 /** Names the refused record by its index from 0, and its field. */

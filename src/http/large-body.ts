@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import type { IncomingRecord } from "../domain/record-schemas.ts";
+import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import type { Shop } from "../domain/shop.ts";
 import { createByteBudget } from "../lib/byte-budget.ts";
 import type { Slices } from "../lib/slices.ts";
@@ -7,7 +7,7 @@ import { createSlots } from "../lib/slots.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
 import { checkBody } from "../mirror/record-check.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
-import type { MirrorStore } from "../store/mirror.ts";
+import type { MirrorStore } from "../store/port/mirror.ts";
 import { badRecord, requireText, textOf } from "./bad-record.ts";
 import type { Body } from "./body.ts";
 

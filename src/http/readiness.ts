@@ -1,8 +1,8 @@
 import type { Sender } from "../delivery/sender.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
-import type { OutageLog } from "../store/outage-log.ts";
-import type { Store } from "../store/store.ts";
-import { failureFields, StoreError } from "../store/store-error.ts";
+import type { OutageLog } from "../store/engine/outage-log.ts";
+import type { Store } from "../store/port/store.ts";
+import { failureFields, StoreError } from "../store/port/store-error.ts";
 
 /** How long one check of the database is valid, so that frequent requests cost one write a second. */
 const CHECK_VALID_MS = 1_000;

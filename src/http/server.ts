@@ -1,6 +1,6 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
-import type { Log } from "../log.ts";
+import type { Log } from "../lib/log.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import {

@@ -1,12 +1,12 @@
 import { SdsError } from "../domain/error.ts";
 import type { LoadGauge } from "../lib/load-gauge.ts";
+import type { Log } from "../lib/log.ts";
 import { decodeUtf8 } from "../lib/text.ts";
-import type { Log } from "../log.ts";
+import { burstMsOf, isUrgent } from "../shopify/api/topics.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, readWebhook, routeOf } from "../shopify/inbox/payload.ts";
-import { burstMsOf, isUrgent } from "../shopify/inbox/topics.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
-import type { ShopStore } from "../store/shops.ts";
+import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";

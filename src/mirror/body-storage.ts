@@ -1,7 +1,7 @@
 import type { ShopRef } from "../domain/shop.ts";
 import type { Slices } from "../lib/slices.ts";
-import type { IntakeBodyStore } from "../store/intake-bodies.ts";
-import { StoreError } from "../store/store-error.ts";
+import type { IntakeBodyStore } from "../store/port/intake-bodies.ts";
+import { StoreError } from "../store/port/store-error.ts";
 
 /** Characters of the parts that are stored in one commit. */
 const CHARACTERS_PER_ADD = 256 * 1024;

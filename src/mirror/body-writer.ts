@@ -1,13 +1,13 @@
-import { type CommitResult, removedShop } from "../domain/commit.ts";
+import { type CommitResult, removedShop } from "../domain/decide/commit.ts";
 import { messageOf } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
+import type { Log } from "../lib/log.ts";
 import type { Sleep } from "../lib/sleep.ts";
 import type { Slices } from "../lib/slices.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
-import type { Log } from "../log.ts";
-import type { CompleteBody, IntakeBodyStore } from "../store/intake-bodies.ts";
-import type { MirrorStore } from "../store/mirror.ts";
-import { failureFields, StoreError } from "../store/store-error.ts";
+import type { CompleteBody, IntakeBodyStore } from "../store/port/intake-bodies.ts";
+import type { MirrorStore } from "../store/port/mirror.ts";
+import { failureFields, StoreError } from "../store/port/store-error.ts";
 import { createBodyStorage, stopped } from "./body-storage.ts";
 import { createEarlierBodies } from "./earlier-bodies.ts";
 import { createWaitingSenders } from "./waiting-senders.ts";

@@ -1,4 +1,4 @@
-import type { IntakeBody } from "../store/intake-bodies.ts";
+import type { IntakeBody } from "../store/port/intake-bodies.ts";
 
 /** Tells which shops have bodies that an earlier run of the program did not apply to their end. */
 export interface EarlierBodies {

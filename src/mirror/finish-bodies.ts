@@ -1,8 +1,8 @@
 import { SdsError } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import { nextTurn } from "../lib/next-turn.ts";
-import type { IntakeBodyStore } from "../store/intake-bodies.ts";
-import type { MirrorStore } from "../store/mirror.ts";
+import type { IntakeBodyStore } from "../store/port/intake-bodies.ts";
+import type { MirrorStore } from "../store/port/mirror.ts";
 
 /** Limits of a commit. `serve` may run, and must not wait for long. */
 const LIMITS = { parts: 16, characters: 256 * 1024 };

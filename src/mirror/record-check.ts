@@ -1,11 +1,11 @@
-import type { IncomingRecord } from "../domain/record-schemas.ts";
-import { parseRecordText } from "../domain/records.ts";
-import type { Refusal } from "../domain/refusal.ts";
+import { unknownContract } from "../domain/decide/decision.ts";
+import type { IncomingRecord } from "../domain/records/record-schemas.ts";
+import { parseRecordText } from "../domain/records/records.ts";
+import type { Refusal } from "../domain/records/refusal.ts";
 import type { ShopRef } from "../domain/shop.ts";
-import { unknownContract } from "../domain/state.ts";
 import { splitJson } from "../lib/json-split.ts";
 import type { Slices } from "../lib/slices.ts";
-import type { MirrorStore } from "../store/mirror.ts";
+import type { MirrorStore } from "../store/port/mirror.ts";
 
 /** Records of one body that fit into one commit. More are stored as parts first. */
 export const MAX_DIRECT_RECORDS = 250;

@@ -1,8 +1,8 @@
-import type { CommitResult, Submission } from "../domain/commit.ts";
-import type { MirrorRecord } from "../domain/platform-records.ts";
+import type { CommitResult, Submission } from "../domain/decide/commit.ts";
+import type { MirrorRecord } from "../domain/records/platform-records.ts";
 import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../lib/group-commit.ts";
-import type { MirrorStore, TextSearch } from "../store/mirror.ts";
-import { StoreError } from "../store/store-error.ts";
+import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
+import { StoreError } from "../store/port/store-error.ts";
 import { createRedactionSearches } from "./redaction-searches.ts";
 
 /** Records in one commit, each with its line items. They hold up everybody else for some 20 ms. */

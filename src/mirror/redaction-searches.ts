@@ -1,7 +1,7 @@
 import type { ShopRef } from "../domain/shop.ts";
 import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
-import type { MirrorStore, TextSearch } from "../store/mirror.ts";
+import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
 /** Shops that are searched at once. Each takes about a millisecond of a turn of the event loop. */
 const MAX_SEARCHES = 4;

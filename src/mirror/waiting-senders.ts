@@ -1,4 +1,4 @@
-import type { IntakeBody } from "../store/intake-bodies.ts";
+import type { IntakeBody } from "../store/port/intake-bodies.ts";
 
 /** The senders of large bodies, who wait until their bodies are applied. */
 export interface WaitingSenders {

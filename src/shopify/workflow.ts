@@ -1,9 +1,9 @@
-import { keptAnswer, type Outcome } from "../domain/delivery.ts";
+import { keptAnswer, type Outcome } from "../domain/deliveries/delivery.ts";
 import { sentence } from "../lib/text.ts";
 import { createTimeLimit } from "../lib/time-limit.ts";
 import { untilAborted } from "../lib/until-aborted.ts";
-import type { Claim } from "../store/deliveries.ts";
-import type { ShopStore } from "../store/shops.ts";
+import type { Claim } from "../store/port/deliveries.ts";
+import type { ShopStore } from "../store/port/shops.ts";
 import type { AdminGraphqlClient } from "./api/graphql-client.ts";
 import { FLOW_TRIGGER } from "./api/operations/app.ts";
 import { PlatformError } from "./api/platform-error.ts";

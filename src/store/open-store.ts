@@ -1,6 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { type CopyProgress, copyRows } from "./copy/copy.ts";
-import { hasFolder, makeFolder } from "./data-folder.ts";
+import { hasFolder, makeFolder } from "./files/data-folder.ts";
+import type { Store } from "./port/store.ts";
 import { parseServerAddress, type ServerAddress } from "./postgres/address.ts";
 import { openPostgresSource } from "./postgres/copy-source.ts";
 import { openPostgresTarget } from "./postgres/copy-target.ts";
@@ -11,7 +12,6 @@ import { openSqliteTarget } from "./sqlite/copy-target.ts";
 import { noData } from "./sqlite/database.ts";
 import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
-import type { Store } from "./store.ts";
 
 /** A PostgreSQL database, and what its engine needs. */
 interface ServerOptions {

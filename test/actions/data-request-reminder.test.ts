@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createDataRequestReminder } from "../../src/actions/data-request-reminder.ts";
-import { dataRequest } from "../../src/domain/data-request.ts";
-import { createLog } from "../../src/log.ts";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { START, testApp } from "../support/app.ts";
 import { gid } from "../support/records.ts";
 

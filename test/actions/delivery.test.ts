@@ -6,7 +6,7 @@ import {
   retryDelivery,
   retryResultText,
 } from "../../src/actions/delivery.ts";
-import { verify } from "../../src/domain/signature.ts";
+import { verify } from "../../src/domain/deliveries/signature.ts";
 import { apply, START, testApp } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { subscription } from "../support/records.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createShopRemover, removeShop } from "../../src/actions/shop-removal.ts";
-import { createLog } from "../../src/log.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";

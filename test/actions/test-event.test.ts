@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { queueTestEvent } from "../../src/actions/test-event.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { START, testApp } from "../support/app.ts";
 
 async function opened(plan: "pro" | "free" = "pro") {

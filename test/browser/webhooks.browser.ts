@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { markPage, settingsPages } from "../support/settings-page.ts";
 
 const open = settingsPages();

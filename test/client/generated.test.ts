@@ -5,7 +5,7 @@ import { generatedFiles } from "../../scripts/client/generated.ts";
 import { interfaceText } from "../../scripts/client/type-text.ts";
 import type * as client from "../../src/client/resources.ts";
 import type { WebhookData } from "../../src/client/webhook-event.ts";
-import type { EventData } from "../../src/domain/event-schemas.ts";
+import type { EventData } from "../../src/domain/events/event-schemas.ts";
 import type * as server from "../../src/domain/resources.ts";
 
 /** True only for types that are the same. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createMember, LEASE_MS, type Membership, soleMember } from "../../src/cluster/membership.ts";
 import { PARTITIONS, partitionsFor } from "../../src/domain/partition.ts";
-import { createLog } from "../../src/log.ts";
-import type { LeaseChange, NodeStore } from "../../src/store/nodes.ts";
-import type { Store } from "../../src/store/store.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { LeaseChange, NodeStore } from "../../src/store/port/nodes.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { type Engine, engines } from "../conformance/engines.ts";
 
 const log = createLog("error", { write: () => true }, Date.now);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
 import { cleanUp } from "../support/cleanup.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Tokens } from "../../src/domain/connection.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Tokens } from "../../src/domain/platform/connection.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
 import { addShop, failures, removeShop, TOKENS } from "./fixtures.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { dataRequest } from "../../src/domain/data-request.ts";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { START } from "../support/app.ts";
 import { gid, order } from "../support/records.ts";
 import { engines } from "./engines.ts";

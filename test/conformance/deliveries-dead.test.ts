@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { nextTurn } from "../../src/lib/next-turn.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { reward, subscription } from "../support/records.ts";
 import { end, event, fill, shopWithEvents } from "./ended-deliveries.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { AttemptResult } from "../../src/store/deliveries.ts";
+import type { AttemptResult } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
 import { customer } from "../support/records.ts";
 import { engines } from "./engines.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { DeliveryKind, DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
+import type { DeliveryKind, DeliveryStatus } from "../../src/domain/deliveries/delivery.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
 import { end, fill, notFound, shopWithEvents } from "./ended-deliveries.ts";
 import { engines } from "./engines.ts";

@@ -1,7 +1,7 @@
-import type { Event } from "../../src/domain/event.ts";
+import type { Event } from "../../src/domain/events/event.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { subscription } from "../support/records.ts";
 import { addShop, chooseAllEvents, claim, commit, failed, HOUR, record, succeeded } from "./fixtures.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { SQL } from "bun";
+import type { Store } from "../../src/store/port/store.ts";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresStore } from "../../src/store/postgres/postgres-store.ts";
-import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { openStoreIn } from "../support/open-store.ts";

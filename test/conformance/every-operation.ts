@@ -1,12 +1,12 @@
-import { dataRequest } from "../../src/domain/data-request.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
+import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import type { RowFilter } from "../../src/domain/row-filter.ts";
 import { hashToken } from "../../src/domain/session.ts";
 import type { Shop } from "../../src/domain/shop.ts";
-import { NO_COUNTS } from "../../src/domain/sync.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import {

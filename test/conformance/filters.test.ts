@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { customerId } from "../../src/domain/ids.ts";
+import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import type { RowFilter } from "../../src/domain/row-filter.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import { SCANNED_CHANGES, SCANNED_ROWS } from "../../src/store/row-scan.ts";
-import type { Store } from "../../src/store/store.ts";
+import { SCANNED_CHANGES, SCANNED_ROWS } from "../../src/store/engine/row-scan.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { gid, order, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";

@@ -1,16 +1,16 @@
-import type { CommitResult } from "../../src/domain/commit.ts";
-import type { Tokens } from "../../src/domain/connection.ts";
-import type { Position } from "../../src/domain/cursor.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import type { CommitResult } from "../../src/domain/decide/commit.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { Position } from "../../src/domain/pages/cursor.ts";
+import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
+import type { Tokens } from "../../src/domain/platform/connection.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { Resource } from "../../src/domain/resources.ts";
-import type { RowFilter } from "../../src/domain/row-filter.ts";
 import type { Shop, ShopRef } from "../../src/domain/shop.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
-import type { AttemptResult, Claim } from "../../src/store/deliveries.ts";
-import type { Receipt } from "../../src/store/inbox.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
+import type { Receipt } from "../../src/store/port/inbox.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, reward } from "../support/records.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { IntakeBody } from "../../src/store/intake-bodies.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { IntakeBody } from "../../src/store/port/intake-bodies.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hashKey } from "../../src/domain/key.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
 import { addShop, apiKey, failures, removeShop } from "./fixtures.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
-import type { Store } from "../../src/store/store.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Submission } from "../../src/domain/commit.ts";
+import type { Submission } from "../../src/domain/decide/commit.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { mirrorRecord } from "../support/arbitrary-records.ts";
 import { cleanUp } from "../support/cleanup.ts";

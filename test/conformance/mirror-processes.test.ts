@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";

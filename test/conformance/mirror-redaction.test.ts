@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { customerId } from "../../src/domain/ids.ts";
-import type { AttemptResult, Claim } from "../../src/store/deliveries.ts";
+import type { AttemptResult, Claim } from "../../src/store/port/deliveries.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, order, reward, subscription } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Submission } from "../../src/domain/commit.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Submission } from "../../src/domain/decide/commit.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Position } from "../../src/domain/cursor.ts";
+import type { Position } from "../../src/domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import { MAX_PAGE_BYTES } from "../../src/store/pages.ts";
-import type { Store } from "../../src/store/store.ts";
+import { MAX_PAGE_BYTES } from "../../src/store/port/pages.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { customer, gid, line, order, subscription } from "../support/records.ts";

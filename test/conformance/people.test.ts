@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { customerId } from "../../src/domain/ids.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";

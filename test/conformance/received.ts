@@ -1,6 +1,6 @@
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { Receipt } from "../../src/store/inbox.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Receipt } from "../../src/store/port/inbox.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { receipt } from "./fixtures.ts";
 

@@ -1,6 +1,6 @@
-import type { RedactionRecord } from "../../src/domain/platform-records.ts";
+import type { RedactionRecord } from "../../src/domain/records/platform-records.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { customer, gid } from "../support/records.ts";
 import { TABLE_NAMES } from "../support/tables.ts";

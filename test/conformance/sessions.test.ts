@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/domain/session.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
 import { addShop, failures, HOUR, removeShop } from "./fixtures.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { hashToken } from "../../src/domain/session.ts";
-import type { Store } from "../../src/store/store.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Store } from "../../src/store/port/store.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
 import { addShop, failures, HOUR } from "./fixtures.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { dataRequest } from "../../src/domain/data-request.ts";
 import { hashKey } from "../../src/domain/key.ts";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
+import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import { NO_COUNTS } from "../../src/domain/sync.ts";
-import type { Store } from "../../src/store/store.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Store } from "../../src/store/port/store.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 import { SHOP_TABLES } from "../support/tables.ts";

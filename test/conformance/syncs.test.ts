@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { NO_COUNTS, type SyncRun } from "../../src/domain/sync.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { NO_COUNTS, type SyncRun } from "../../src/domain/platform/sync.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";
 import { addShop, failures, removeShop } from "./fixtures.ts";

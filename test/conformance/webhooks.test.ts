@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { START } from "../support/app.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
 import { engines } from "./engines.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Ending } from "../../src/delivery/paces.ts";
-import type { DeliveryKind } from "../../src/domain/delivery.ts";
+import type { DeliveryKind } from "../../src/domain/deliveries/delivery.ts";
 import {
   FAILURE,
   limiterOf,

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { createConnector } from "../../src/delivery/connector.ts";
 import { createDeliverer, signatureOf } from "../../src/delivery/deliverer.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { Receiver } from "../support/receiver.ts";

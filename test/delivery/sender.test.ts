@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { sampleEvent } from "../../src/domain/sample.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { sampleEvent } from "../../src/domain/events/sample.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { START } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,4 +1,4 @@
-import { TOPIC_NAMES, type Topic } from "../../src/domain/event.ts";
+import { TOPIC_NAMES, type Topic } from "../../src/domain/events/event.ts";
 import { START, type TestApp, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { Receiver } from "../support/receiver.ts";

@@ -1,10 +1,10 @@
 import { soleMember } from "../../src/cluster/membership.ts";
 import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { createSender, type SenderSettings } from "../../src/delivery/sender.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import type { Shop } from "../../src/domain/shop.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
-import { createLog } from "../../src/log.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { backupStore, openStore } from "../../src/store/open-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { PROGRAM, Program } from "../support/program.ts";

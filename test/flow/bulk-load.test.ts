@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { SyncRun } from "../../src/domain/sync.ts";
+import type { SyncRun } from "../../src/domain/platform/sync.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verify } from "../../src/client/verify.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { clientProject, type RunningProgram, startIn } from "../support/client-project.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { verify } from "../../src/domain/signature.ts";
+import { verify } from "../../src/domain/deliveries/signature.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { subscription } from "../support/records.ts";

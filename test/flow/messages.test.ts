@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verify } from "../../src/domain/signature.ts";
+import { verify } from "../../src/domain/deliveries/signature.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { type Delivered, Receiver } from "../support/receiver.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";

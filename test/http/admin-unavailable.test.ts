@@ -1,5 +1,5 @@
 import { expect, jest, test } from "bun:test";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { signedIn } from "../support/signed-in.ts";
 
 const BUSY = () => Promise.reject(new StoreError("busy", new Error("database is locked")));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { dataRequest } from "../../src/domain/data-request.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { verify } from "../../src/domain/deliveries/signature.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
-import { verify } from "../../src/domain/signature.ts";
+import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { apply, START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { eventually } from "../support/eventually.ts";

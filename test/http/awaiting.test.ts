@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClients } from "../../src/http/client-network.ts";
 import { respond } from "../../src/http/respond.ts";
 import { createHttpApp } from "../../src/http/server.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { temporaryFolder } from "../support/app.ts";
 
 /** The module as it is in the executable: `scripts/build` makes its text short, and Elysia reads that text. */

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { createBodyReader } from "../../src/http/body.ts";
 import { createIntakeHandler } from "../../src/http/intake.ts";
 import { createPlatformWebhookHandler } from "../../src/http/shopify-webhooks.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { testApp } from "../support/app.ts";
 
 const CONTEXT = { id: "", isSecure: () => false, client: () => "", keepOpen: () => undefined };

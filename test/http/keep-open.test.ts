@@ -3,7 +3,7 @@ import type { Server } from "bun";
 import { createClients } from "../../src/http/client-network.ts";
 import type { RouteHandler } from "../../src/http/route.ts";
 import { createHttpApp } from "../../src/http/server.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 
 test("a connection that was kept open for a long answer may not stay silent for ever after it", async () => {
   const answer: RouteHandler = (_request, { keepOpen }) => {

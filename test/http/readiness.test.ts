@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { SdsError } from "../../src/domain/error.ts";
-import { StoreError, type StoreErrorReason } from "../../src/store/store-error.ts";
+import { StoreError, type StoreErrorReason } from "../../src/store/port/store-error.ts";
 import { answerOf, INTERNAL, refusal } from "../support/answer.ts";
 import { testApp } from "../support/app.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { importSecret } from "../../src/domain/signature.ts";
-import { LONGEST_BURST_MS } from "../../src/shopify/inbox/topics.ts";
+import { importSecret } from "../../src/domain/deliveries/signature.ts";
+import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
 import { answerOf, refusal, success } from "../support/answer.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SESSION_LIFE_MS } from "../../src/domain/session.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { NodeStore } from "../../src/store/nodes.ts";
+import type { NodeStore } from "../../src/store/port/nodes.ts";
 import { temporaryFolder, testApp } from "../support/app.ts";
 import { emptyDatabase } from "../support/postgres-connections.ts";
 import { hasPostgres } from "../support/postgres-server.ts";

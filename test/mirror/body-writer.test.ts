@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { Shop } from "../../src/domain/shop.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
 import { createSlices } from "../../src/lib/slices.ts";
-import { createLog } from "../../src/log.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
-import type { IntakeBodyStore } from "../../src/store/intake-bodies.ts";
-import type { MirrorStore } from "../../src/store/mirror.ts";
-import type { Store } from "../../src/store/store.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { IntakeBodyStore } from "../../src/store/port/intake-bodies.ts";
+import type { MirrorStore } from "../../src/store/port/mirror.ts";
+import type { Store } from "../../src/store/port/store.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { IncomingRecord } from "../../src/domain/record-schemas.ts";
+import type { IncomingRecord } from "../../src/domain/records/record-schemas.ts";
 import { createSlices } from "../../src/lib/slices.ts";
 import { checkBody } from "../../src/mirror/record-check.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";

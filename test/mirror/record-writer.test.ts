@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { CommitResult, Submission } from "../../src/domain/commit.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { CommitResult, Submission } from "../../src/domain/decide/commit.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
-import type { MirrorStore, TextSearch } from "../../src/store/mirror.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { MirrorStore, TextSearch } from "../../src/store/port/mirror.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { START, testApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { customer, gid, line, subscription } from "../support/records.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { createRecordWriter } from "../../src/mirror/record-writer.ts";
 import { openPlatform, type Platform } from "../../src/shopify/open-platform.ts";
 import { START } from "../support/app.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { soleMember } from "../../src/cluster/membership.ts";
 import { SdsError } from "../../src/domain/error.ts";
 import { PlatformError } from "../../src/shopify/api/platform-error.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import { StoreError } from "../../src/store/port/store-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { bySubject, DOWN, MINUTE, numbered, processing, SECOND } from "./slow-processing.ts";
 

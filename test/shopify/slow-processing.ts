@@ -1,9 +1,9 @@
 import { soleMember } from "../../src/cluster/membership.ts";
 import type { Shop } from "../../src/domain/shop.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { PlatformError } from "../../src/shopify/api/platform-error.ts";
 import { createInboxProcessor } from "../../src/shopify/inbox/processor.ts";
-import type { InboxItem } from "../../src/store/inbox.ts";
+import type { InboxItem } from "../../src/store/port/inbox.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 

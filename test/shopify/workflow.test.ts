@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { apiUrls } from "../../src/shopify/api/address.ts";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
-import type { Claim } from "../../src/store/deliveries.ts";
+import type { Claim } from "../../src/store/port/deliveries.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { createContract } from "../support/connected-shop.ts";

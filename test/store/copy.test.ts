@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { SPAN_MS } from "../../src/domain/commit.ts";
+import { SPAN_MS } from "../../src/domain/decide/commit.ts";
 import { BATCH_BYTES, type CopySide, type CopyTarget, copyRows } from "../../src/store/copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, KEPT_BY_TRIGGERS, NOT_COPIED, placeIn } from "../../src/store/copy/tables.ts";
 import type { Row } from "../../src/store/copy/tally.ts";

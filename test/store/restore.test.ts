@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { backupStore, restoreStore } from "../../src/store/open-store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { takeDataFolder } from "../../src/store/sqlite/data-lock.ts";
-import type { Store } from "../../src/store/store.ts";
 import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";

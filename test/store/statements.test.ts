@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
+import type { Store } from "../../src/store/port/store.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import type { Store } from "../../src/store/store.ts";
 import { everyOperation } from "../conformance/every-operation.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { openStoreIn } from "../support/open-store.ts";

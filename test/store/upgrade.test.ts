@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { type App, openApp } from "../../src/app.ts";
+import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { nextTurn } from "../../src/lib/next-turn.ts";
-import { createLog } from "../../src/log.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { askApp } from "../support/described.ts";

@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type App, openApp } from "../../src/app.ts";
+import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Resolve } from "../../src/delivery/address.ts";
+import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
 import { randomId } from "../../src/domain/ids.ts";
 import { fingerprintOf, generateKey, hashKey } from "../../src/domain/key.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import type { Plan, Shop } from "../../src/domain/shop.ts";
-import { importSecret, signBody } from "../../src/domain/signature.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { afterTest } from "./cleanup.ts";
 import { askApp } from "./described.ts";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { START } from "./app.ts";
 import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
 

@@ -1,4 +1,4 @@
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import type { ConnectedShop } from "./connected.ts";
 import type { ContractInput } from "./platform/contract-changes.ts";
 import type { LineInput } from "./platform/lines.ts";

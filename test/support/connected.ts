@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LONGEST_BURST_MS } from "../../src/shopify/inbox/topics.ts";
+import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { eventually } from "./eventually.ts";

@@ -1,5 +1,5 @@
-import type { Topic } from "../../src/domain/event.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Topic } from "../../src/domain/events/event.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { START } from "./app.ts";
 
 interface DeadDelivery {

@@ -1,4 +1,4 @@
-import type { App } from "../../src/app.ts";
+import type { App } from "../../src/compose/app.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
 import {
   headerOf,

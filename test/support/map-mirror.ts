@@ -1,8 +1,9 @@
-import { decide } from "../../src/domain/change.ts";
-import type { Event } from "../../src/domain/event.ts";
+import { decide } from "../../src/domain/decide/change.ts";
+import type { MirrorView } from "../../src/domain/decide/decision.ts";
+import type { Event } from "../../src/domain/events/event.ts";
 import { createShopIds, customerId, orderId, subscriptionId } from "../../src/domain/ids.ts";
-import type { MirrorRecord } from "../../src/domain/platform-records.ts";
-import type { CustomerRow, MirrorView, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
+import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
+import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/rows.ts";
 import { START } from "./app.ts";
 import { gid } from "./records.ts";
 

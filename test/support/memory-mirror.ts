@@ -5,16 +5,16 @@ import {
   type ShopState,
   type Submission,
   type TextChange,
-} from "../../src/domain/commit.ts";
-import { type CommitKeys, keysOf } from "../../src/domain/commit-keys.ts";
-import { TOPIC_NAMES } from "../../src/domain/event.ts";
-import { holdsReward, type NewDelivery } from "../../src/domain/event-queue.ts";
-import type { RewardRecord } from "../../src/domain/record-schemas.ts";
-import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/redaction.ts";
+} from "../../src/domain/decide/commit.ts";
+import { type CommitKeys, keysOf } from "../../src/domain/decide/commit-keys.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/decide/snapshot.ts";
+import { holdsReward, type NewDelivery } from "../../src/domain/deliveries/event-queue.ts";
+import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
+import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/people/redaction.ts";
+import type { RewardRecord } from "../../src/domain/records/record-schemas.ts";
+import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/rows.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
-import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../src/domain/snapshot.ts";
-import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/state.ts";
-import { TRIGGER_HANDLES } from "../../src/domain/trigger.ts";
 import { START } from "./app.ts";
 
 /** The content of one shop's mirror at the end, in a form that can be compared. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes } from "./app.ts";
 
 /** Opens the store of a data folder, whose master key is beside the database. The caller closes it. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import type { Store } from "../../src/store/port/store.ts";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresStore, type PostgresOptions } from "../../src/store/postgres/postgres-store.ts";
-import type { Store } from "../../src/store/store.ts";
 import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { openStore } from "../../src/store/open-store.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { checkAnswersOf } from "./described-fetch.ts";

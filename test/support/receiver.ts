@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { verify } from "../../src/domain/signature.ts";
+import { verify } from "../../src/domain/deliveries/signature.ts";
 import { afterTest } from "./cleanup.ts";
 import { webhookProblems } from "./described.ts";
 

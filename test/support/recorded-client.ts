@@ -1,4 +1,4 @@
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/lib/log.ts";
 import { createGraphqlClient } from "../../src/shopify/api/graphql-client.ts";
 import { createTokenEndpoint } from "../../src/shopify/api/token-endpoint.ts";
 import { createAccessTokens } from "../../src/shopify/api/tokens.ts";

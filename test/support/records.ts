@@ -1,11 +1,11 @@
-import type { BillingCycleRecord } from "../../src/domain/platform-records.ts";
+import type { BillingCycleRecord } from "../../src/domain/records/platform-records.ts";
 import type {
   CancelFlowRecord,
   CustomerRecord,
   OrderRecord,
   RewardRecord,
   SubscriptionRecord,
-} from "../../src/domain/record-schemas.ts";
+} from "../../src/domain/records/record-schemas.ts";
 import type { LineItem } from "../../src/domain/resources.ts";
 
 export const gid = {

@@ -4,7 +4,7 @@ import type {
   OrderRecord,
   RewardRecord,
   SubscriptionRecord,
-} from "../../domain/record-schemas.ts";
+} from "../../domain/records/record-schemas.ts";
 import type { LineItem, Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 

@@ -1,4 +1,4 @@
-import type { OrderRecord, SubscriptionRecord } from "../../domain/record-schemas.ts";
+import type { OrderRecord, SubscriptionRecord } from "../../domain/records/record-schemas.ts";
 import type { Order } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 import {

@@ -15,8 +15,8 @@ import { dirname, resolve } from "node:path";
 import type { CopyState } from "../../client/copy.ts";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import type { Resource } from "../../domain/resources.ts";
-import { syncFolder } from "../../store/data-folder.ts";
-import { draftPath } from "../../store/drafts.ts";
+import { syncFolder } from "../../store/files/data-folder.ts";
+import { draftPath } from "../../store/files/drafts.ts";
 
 /** What is pulled. A state is good for one server and one resource. */
 export interface PullSource {

@@ -1,9 +1,9 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Resolve } from "../../delivery/address.ts";
-import type { EgressAllow } from "../../domain/endpoint.ts";
+import type { EgressAllow } from "../../domain/deliveries/endpoint.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { Log } from "../../log.ts";
-import type { Store } from "../../store/store.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Store } from "../../store/port/store.ts";
 import type { BodyReader } from "../body.ts";
 
 /** What the handlers of the settings page use. */

@@ -8,8 +8,8 @@ import {
   retryResultText,
 } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/webhook-headers.ts";
-import { type DeliveryKind, RETENTION_TEXT } from "../../domain/delivery.ts";
-import type { DeliveryDetails } from "../../store/deliveries.ts";
+import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
+import type { DeliveryDetails } from "../../store/port/deliveries.ts";
 import type { AdminRequest, Handler, Section } from "./admin-request.ts";
 import { Confirm, Empty, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { DeliveryKind, DeliveryStatus } from "../../domain/delivery.ts";
+import type { DeliveryKind, DeliveryStatus } from "../../domain/deliveries/delivery.ts";
 import { counted } from "../../lib/text.ts";
-import type { Delivery } from "../../store/deliveries.ts";
-import type { Store } from "../../store/store.ts";
+import type { Delivery } from "../../store/port/deliveries.ts";
+import type { Store } from "../../store/port/store.ts";
 import type { AdminRequest, Section } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { PLANS_WITH_PRICES } from "../../actions/access.ts";
 import { connectionText, type ShopStatus, shopStatus } from "../../actions/shop.ts";
-import type { ResourceCounts } from "../../domain/commit.ts";
+import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import { RESOURCES } from "../../domain/resources.ts";
 import { hasAccess, type Plan } from "../../domain/shop.ts";
 import type { Handler } from "./admin-request.ts";

@@ -2,7 +2,7 @@
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
 import { hashToken } from "../../domain/session.ts";
 import { sentence } from "../../lib/text.ts";
-import { StoreError } from "../../store/store-error.ts";
+import { StoreError } from "../../store/port/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
 import { pathOf, queryOf, type Route, type RouteContext, type RouteHandler } from "../route.ts";
 import {

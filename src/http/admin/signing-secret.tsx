@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { rotateSigningSecret } from "../../actions/endpoint.ts";
-import { parseOverlap } from "../../domain/signing-secret.ts";
+import { parseOverlap } from "../../domain/deliveries/signing-secret.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
 

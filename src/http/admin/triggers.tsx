@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import { changeShop } from "../../actions/shop.ts";
-import { RETENTION_TEXT } from "../../domain/delivery.ts";
+import { RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
 import { SdsError } from "../../domain/error.ts";
+import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/events/trigger.ts";
 import { hasAccess } from "../../domain/shop.ts";
-import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, type TriggerHandle } from "../../domain/trigger.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { CsrfField, Empty } from "./components.tsx";
 import { liveLog, readLog } from "./delivery-log.tsx";

@@ -2,10 +2,10 @@
 import { clearEndpoint, saveEndpoint, signingSecret } from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
-import { TOPIC_NAMES, TOPICS } from "../../domain/event.ts";
+import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
-import type { WebhookSettings } from "../../store/webhooks.ts";
+import type { WebhookSettings } from "../../store/port/webhooks.ts";
 import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
 import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";

@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { ApiError, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
-import { RECORD_SCHEMAS } from "../../domain/record-schemas.ts";
-import { sampleRows } from "../../domain/sample-rows.ts";
+import { sampleRows } from "../../domain/decide/sample-rows.ts";
+import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
 import { apiError } from "../respond.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";

@@ -1,8 +1,8 @@
+import { DOMAIN } from "../../domain/decide/sample-rows.ts";
 import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
-import { DOMAIN } from "../../domain/sample-rows.ts";
 import { badRecord } from "../bad-record.ts";
 import { MAX_INBOUND_BYTES } from "../body.ts";
-import { checkNoParameters, readListQuery } from "../list-query.ts";
+import { checkNoParameters, readListQuery } from "../read/list-query.ts";
 import { DATABASE_BUSY, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";

@@ -1,6 +1,6 @@
 import type { TObject } from "@sinclair/typebox";
-import { RECORD_SCHEMAS, RECORD_TYPES } from "../../domain/record-schemas.ts";
-import { DOMAIN, SAMPLE_RECORDS } from "../../domain/sample-rows.ts";
+import { DOMAIN, SAMPLE_RECORDS } from "../../domain/decide/sample-rows.ts";
+import { RECORD_SCHEMAS, RECORD_TYPES } from "../../domain/records/record-schemas.ts";
 import { refusalRefs } from "./errors.ts";
 import { COMMON, headerParameter, headerRefs } from "./headers.ts";
 import type { JsonSchema, Operation } from "./parts.ts";

@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/record-schemas.ts";
+import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/records/record-schemas.ts";
 import type { JsonSchema } from "./parts.ts";
 
 /** What other programs know instead of the formats that only this program has. */

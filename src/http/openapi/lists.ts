@@ -1,11 +1,11 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
-import { formatCursor } from "../../domain/cursor.ts";
+import { sampleRows } from "../../domain/decide/sample-rows.ts";
+import { formatCursor } from "../../domain/pages/cursor.ts";
+import { FILTERS, type FilterName, STATUSES } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { FILTERS, type FilterName, STATUSES } from "../../domain/row-filter.ts";
-import { sampleRows } from "../../domain/sample-rows.ts";
-import { MAX_PAGE_ROWS } from "../../store/pages.ts";
-import { DEFAULT_LIMIT } from "../list-query.ts";
+import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
+import { DEFAULT_LIMIT } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
 import type { JsonSchema, Media, OpenApiDocument, Operation, Parameter } from "./parts.ts";

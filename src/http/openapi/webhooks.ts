@@ -1,10 +1,10 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { envelope } from "../../domain/delivery.ts";
-import { TOPIC_NAMES, TOPICS, type Topic } from "../../domain/event.ts";
-import { ENVELOPE, EVENT_DATA } from "../../domain/event-schemas.ts";
+import { DOMAIN } from "../../domain/decide/sample-rows.ts";
+import { envelope } from "../../domain/deliveries/delivery.ts";
+import { TOPIC_NAMES, TOPICS, type Topic } from "../../domain/events/event.ts";
+import { ENVELOPE, EVENT_DATA } from "../../domain/events/event-schemas.ts";
+import { sampleEvent } from "../../domain/events/sample.ts";
 import { idPattern } from "../../domain/resources.ts";
-import { sampleEvent } from "../../domain/sample.ts";
-import { DOMAIN } from "../../domain/sample-rows.ts";
 import { headerParameter } from "./headers.ts";
 import type { Operation, Parameter } from "./parts.ts";
 

@@ -1,5 +1,5 @@
-import type { Log } from "../../log.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopAddress } from "./address.ts";
 import type { DeniedField } from "./graphql-response.ts";
 

@@ -1,6 +1,6 @@
+import type { Log } from "../../lib/log.ts";
 import type { Sleep } from "../../lib/sleep.ts";
-import type { Log } from "../../log.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
 import { createAccessReport } from "./access-report.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";
 import type { Operation } from "./operations/operation.ts";

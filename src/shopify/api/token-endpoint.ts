@@ -1,5 +1,5 @@
-import type { Tokens } from "../../domain/connection.ts";
 import { messageOf } from "../../domain/error.ts";
+import type { Tokens } from "../../domain/platform/connection.ts";
 import { apiUrls } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
 import { type JsonResponse, postJson } from "./post-json.ts";

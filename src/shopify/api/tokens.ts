@@ -1,7 +1,7 @@
-import type { ConnectionKind, Tokens } from "../../domain/connection.ts";
+import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopAddress } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";
 import { TOKEN_TIMEOUT_MS, type TokenEndpoint } from "./token-endpoint.ts";

@@ -1,6 +1,6 @@
 import type { Subscription } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
-import { MAX_GAP } from "../../store/contract-orders.ts";
+import { MAX_GAP } from "../../store/engine/contract-orders.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type AttemptNode, CYCLE_ATTEMPTS } from "../api/operations/attempts.ts";

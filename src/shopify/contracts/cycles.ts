@@ -1,4 +1,4 @@
-import { isCharged } from "../../domain/order.ts";
+import { isCharged } from "../../domain/decide/order.ts";
 import type { Order } from "../../domain/resources.ts";
 import type { RetryPlan } from "../../domain/retry-plan.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";

@@ -1,12 +1,12 @@
-import type { ContractRead } from "../../domain/commit.ts";
+import type { ContractRead } from "../../domain/decide/commit.ts";
+import { isCharged } from "../../domain/decide/order.ts";
 import { SdsError } from "../../domain/error.ts";
-import { isCharged } from "../../domain/order.ts";
-import type { MirrorRecord } from "../../domain/platform-records.ts";
+import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
-import type { MirrorStore } from "../../store/mirror.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { MirrorStore } from "../../store/port/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { PlatformClock } from "../api/platform-clock.ts";

@@ -1,6 +1,6 @@
 import { minorUnits } from "../../domain/money.ts";
-import type { OrderMoney } from "../../domain/platform-records.ts";
-import { parseRecord } from "../../domain/records.ts";
+import type { OrderMoney } from "../../domain/records/platform-records.ts";
+import { parseRecord } from "../../domain/records/records.ts";
 import { type LineItem, MAX_LINES } from "../../domain/resources.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { ContractLineNode } from "../api/operations/contracts.ts";

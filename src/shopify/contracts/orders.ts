@@ -1,5 +1,5 @@
-import { isCharged } from "../../domain/order.ts";
-import type { OrderMoney } from "../../domain/platform-records.ts";
+import { isCharged } from "../../domain/decide/order.ts";
+import type { OrderMoney } from "../../domain/records/platform-records.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";

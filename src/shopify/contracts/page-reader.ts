@@ -1,4 +1,4 @@
-import type { MirrorRecord } from "../../domain/platform-records.ts";
+import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop, ShopSettings } from "../../domain/shop.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";

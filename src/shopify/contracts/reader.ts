@@ -1,6 +1,6 @@
-import type { MirrorRecord } from "../../domain/platform-records.ts";
+import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop, ShopSettings } from "../../domain/shop.ts";
-import type { MirroredContract, MirrorStore } from "../../store/mirror.ts";
+import type { MirroredContract, MirrorStore } from "../../store/port/mirror.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CONTRACT_LINES, type ContractLineNode, type ContractNode } from "../api/operations/contracts.ts";
 import type { CycleNode } from "../api/operations/cycles.ts";

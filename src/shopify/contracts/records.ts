@@ -1,4 +1,4 @@
-import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../../domain/platform-records.ts";
+import type { BillingCycleRecord, MirrorRecord, OrderMoney } from "../../domain/records/platform-records.ts";
 import type { RetryPlan } from "../../domain/retry-plan.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";

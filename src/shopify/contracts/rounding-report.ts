@@ -1,4 +1,4 @@
-import type { Log } from "../../log.ts";
+import type { Log } from "../../lib/log.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { Money } from "../api/operations/operation.ts";
 

@@ -1,6 +1,6 @@
-import type { BillingAttempt, OrderMoney } from "../../domain/platform-records.ts";
-import type { CustomerRecord, SubscriptionRecord } from "../../domain/record-schemas.ts";
-import { parseRecord } from "../../domain/records.ts";
+import type { BillingAttempt, OrderMoney } from "../../domain/records/platform-records.ts";
+import type { CustomerRecord, SubscriptionRecord } from "../../domain/records/record-schemas.ts";
+import { parseRecord } from "../../domain/records/records.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractLineNode, ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";

@@ -1,5 +1,5 @@
 import { SdsError } from "../../domain/error.ts";
-import { MAX_STRING } from "../../domain/record-schemas.ts";
+import { MAX_STRING } from "../../domain/records/record-schemas.ts";
 import { isoUtc } from "../../lib/time.ts";
 
 /** Data that cannot be mirrored. Reading it again does not help. */

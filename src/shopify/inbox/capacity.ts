@@ -1,4 +1,4 @@
-import type { InboxQueue } from "../../store/inbox.ts";
+import type { InboxQueue } from "../../store/port/inbox.ts";
 
 /**
  * The most subjects at once that need the platform: of all shops, and of one shop. The contracts of those of one shop

@@ -1,6 +1,6 @@
 import { createGroupCommit, OVERTAKEN_AFTER_MS } from "../../lib/group-commit.ts";
-import type { InboxStore, Receipt } from "../../store/inbox.ts";
-import { StoreError } from "../../store/store-error.ts";
+import type { InboxStore, Receipt } from "../../store/port/inbox.ts";
+import { StoreError } from "../../store/port/store-error.ts";
 
 /** Characters in one commit. */
 const MAX_SIZE = 8 * 1024 * 1024;

@@ -1,11 +1,11 @@
-import type { AppSubscription } from "../../domain/app-plan.ts";
-import type { MirrorRecord } from "../../domain/platform-records.ts";
-import type { CustomerRecord } from "../../domain/record-schemas.ts";
-import { parseRecord } from "../../domain/records.ts";
+import type { AppSubscription } from "../../domain/platform/app-plan.ts";
+import type { MirrorRecord } from "../../domain/records/platform-records.ts";
+import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
+import { parseRecord } from "../../domain/records/records.ts";
 import { isDomain } from "../../domain/shop.ts";
 import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/exact-json.ts";
+import { type TopicUse, WEBHOOK_TOPICS } from "../api/topics.ts";
 import { clipText } from "../contracts/values.ts";
-import { type TopicUse, WEBHOOK_TOPICS } from "./topics.ts";
 
 /** A verified platform webhook, from its headers and body. */
 export interface PlatformWebhook {

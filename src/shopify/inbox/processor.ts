@@ -1,17 +1,17 @@
 import type { Membership } from "../../cluster/membership.ts";
 import { messageOf } from "../../domain/error.ts";
 import { REMOVAL_TOPIC, type Shop } from "../../domain/shop.ts";
+import type { Log } from "../../lib/log.ts";
 import { createRotation } from "../../lib/rotation.ts";
 import type { Sleep } from "../../lib/sleep.ts";
 import { createTurnLoop } from "../../lib/turn-loop.ts";
-import type { Log } from "../../log.ts";
-import type { InboxItem, InboxQueue, InboxStore } from "../../store/inbox.ts";
-import type { ShopStore } from "../../store/shops.ts";
-import { failureFields } from "../../store/store-error.ts";
+import type { InboxItem, InboxQueue, InboxStore } from "../../store/port/inbox.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
+import { failureFields } from "../../store/port/store-error.ts";
 import { PlatformError } from "../api/platform-error.ts";
+import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { createReadAhead } from "./read-ahead.ts";
-import { LONGEST_BURST_MS } from "./topics.ts";
 
 const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */

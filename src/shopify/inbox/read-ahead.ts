@@ -1,4 +1,4 @@
-import type { InboxQueue, InboxStore } from "../../store/inbox.ts";
+import type { InboxQueue, InboxStore } from "../../store/port/inbox.ts";
 
 /** How many due items of a queue are read at first. */
 const FIRST_LIMIT = 500;

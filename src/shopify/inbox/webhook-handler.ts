@@ -1,21 +1,21 @@
-import { type DataRequest, dataRequest } from "../../domain/data-request.ts";
 import { SdsError } from "../../domain/error.ts";
-import type { MirrorRecord } from "../../domain/platform-records.ts";
+import { type DataRequest, dataRequest } from "../../domain/people/data-request.ts";
+import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
+import type { Log } from "../../lib/log.ts";
 import { isoUtc } from "../../lib/time.ts";
-import type { Log } from "../../log.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
-import type { InboxItem } from "../../store/inbox.ts";
-import type { ShopStore } from "../../store/shops.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { InboxItem } from "../../store/port/inbox.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { PlatformError } from "../api/platform-error.ts";
+import { priorityOf, type WebhookPriority } from "../api/topics.ts";
 import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
-import { priorityOf, type WebhookPriority } from "./topics.ts";
 
 /** Does what platform webhooks ask for. */
 export interface WebhookHandler {

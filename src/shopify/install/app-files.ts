@@ -1,7 +1,7 @@
-import { ASKED_SCOPES } from "../../domain/connection.ts";
-import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/trigger.ts";
+import { TRIGGER_HANDLES, TRIGGERS } from "../../domain/events/trigger.ts";
+import { ASKED_SCOPES } from "../../domain/platform/connection.ts";
 import { API_VERSION } from "../api/address.ts";
-import { COMPLIANCE_TOPICS, topicSubscriptions } from "../inbox/topics.ts";
+import { COMPLIANCE_TOPICS, topicSubscriptions } from "../api/topics.ts";
 
 /** A scope that is of no use without another one. */
 const NEEDED_BY: Record<string, string> = { read_all_orders: "read_orders" };

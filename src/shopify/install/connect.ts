@@ -1,10 +1,10 @@
-import { planOf } from "../../domain/app-plan.ts";
-import { type ConnectionKind, missingScopes, type Tokens } from "../../domain/connection.ts";
 import { SdsError } from "../../domain/error.ts";
+import { planOf } from "../../domain/platform/app-plan.ts";
+import { type ConnectionKind, missingScopes, type Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved, type Shop } from "../../domain/shop.ts";
 import { asObject } from "../../lib/exact-json.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
-import type { ShopStore } from "../../store/shops.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
 import { apiUrls } from "../api/address.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { postJson } from "../api/post-json.ts";

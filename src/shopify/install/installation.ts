@@ -1,9 +1,9 @@
-import { type AppSubscription, givesAccess, planOf, planOfOne } from "../../domain/app-plan.ts";
-import { missingScopes } from "../../domain/connection.ts";
+import { type AppSubscription, givesAccess, planOf, planOfOne } from "../../domain/platform/app-plan.ts";
+import { missingScopes } from "../../domain/platform/connection.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { Log } from "../../log.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
-import type { ShopStore } from "../../store/shops.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { isPlatformError } from "../api/platform-error.ts";

@@ -1,6 +1,6 @@
+import type { BulkPart, SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { BulkPart, SyncRun } from "../../domain/sync.ts";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../lib/log.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { BulkFailure } from "../bulk/bulk-failure.ts";
 import type { ObjectBatch } from "../bulk/file-lines.ts";

@@ -1,7 +1,7 @@
+import type { BulkPart, SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { BulkPart, SyncRun } from "../../domain/sync.ts";
-import type { Log } from "../../log.ts";
-import type { OrderStageStore } from "../../store/order-stages.ts";
+import type { Log } from "../../lib/log.ts";
+import type { OrderStageStore } from "../../store/port/order-stages.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { BulkFailure } from "../bulk/bulk-failure.ts";

@@ -1,5 +1,5 @@
+import type { BulkPart, SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { BulkPart, SyncRun } from "../../domain/sync.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { customersBulkQuery, ordersBulkQuery } from "../api/operations/bulk.ts";

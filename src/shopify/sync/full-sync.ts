@@ -1,8 +1,8 @@
+import { NO_COUNTS, type SyncCounts, type SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { NO_COUNTS, type SyncCounts, type SyncRun } from "../../domain/sync.ts";
-import type { InboxStore } from "../../store/inbox.ts";
-import type { OrderStageStore } from "../../store/order-stages.ts";
-import type { SyncStore } from "../../store/syncs.ts";
+import type { InboxStore } from "../../store/port/inbox.ts";
+import type { OrderStageStore } from "../../store/port/order-stages.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import {
   ALL_CONTRACTS,

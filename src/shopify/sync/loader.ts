@@ -1,9 +1,9 @@
 import { messageOf, SdsError } from "../../domain/error.ts";
-import type { CustomerRecord } from "../../domain/record-schemas.ts";
+import { NO_COUNTS, type SyncCounts } from "../../domain/platform/sync.ts";
+import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { NO_COUNTS, type SyncCounts } from "../../domain/sync.ts";
-import type { Log } from "../../log.ts";
-import type { InboxStore } from "../../store/inbox.ts";
+import type { Log } from "../../lib/log.ts";
+import type { InboxStore } from "../../store/port/inbox.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";

@@ -1,4 +1,4 @@
-import type { SyncCounts, SyncRun } from "../../domain/sync.ts";
+import type { SyncCounts, SyncRun } from "../../domain/platform/sync.ts";
 
 /** How far a sync is. */
 export interface SyncProgress {

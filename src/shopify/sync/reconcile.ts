@@ -1,8 +1,8 @@
 import { SdsError } from "../../domain/error.ts";
+import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import { NO_COUNTS, type SyncCounts, type SyncKind, type SyncRun } from "../../domain/sync.ts";
 import { isoUtc } from "../../lib/time.ts";
-import type { SyncStore } from "../../store/syncs.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { ATTEMPTS, type ContractAttempt } from "../api/operations/attempts.ts";
 import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";

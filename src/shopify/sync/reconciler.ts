@@ -1,9 +1,9 @@
 import type { Membership } from "../../cluster/membership.ts";
-import type { Log } from "../../log.ts";
-import type { ConnectionStore } from "../../store/connections.ts";
-import type { ShopStore } from "../../store/shops.ts";
-import { failureFields } from "../../store/store-error.ts";
-import type { SyncStore } from "../../store/syncs.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ConnectionStore } from "../../store/port/connections.ts";
+import type { ShopStore } from "../../store/port/shops.ts";
+import { failureFields } from "../../store/port/store-error.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
 import type { Synchronizer } from "./synchronizer.ts";
 
 /** Reconciles connected shops every hour. Platform webhooks may be lost, so the mirror can miss changes. */

@@ -1,9 +1,9 @@
+import type { SyncCounts } from "../../domain/platform/sync.ts";
 import type { Shop } from "../../domain/shop.ts";
-import type { SyncCounts } from "../../domain/sync.ts";
-import type { Log } from "../../log.ts";
-import type { InboxStore } from "../../store/inbox.ts";
-import type { OrderStageStore } from "../../store/order-stages.ts";
-import type { SyncStore } from "../../store/syncs.ts";
+import type { Log } from "../../lib/log.ts";
+import type { InboxStore } from "../../store/port/inbox.ts";
+import type { OrderStageStore } from "../../store/port/order-stages.ts";
+import type { SyncStore } from "../../store/port/syncs.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { FileDependencies } from "../bulk/file-bytes.ts";
 import { createBulkOperations } from "../bulk/operations.ts";

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 
 /** Connections of which each is used by one operation at a time. They are made when they are needed. */
 export interface ConnectionPool {

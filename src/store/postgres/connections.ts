@@ -1,6 +1,6 @@
-import type { ConnectionKind, Tokens } from "../../domain/connection.ts";
-import { type ConnectionStore, tokensPurpose } from "../connections.ts";
-import type { Vault } from "../vault.ts";
+import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
+import type { Vault } from "../files/vault.ts";
+import { type ConnectionStore, tokensPurpose } from "../port/connections.ts";
 import type { Database } from "./database.ts";
 
 interface StoredConnection {

@@ -1,5 +1,6 @@
-import type { ContractRead } from "../../domain/commit.ts";
-import { afterRead, type StoredRead } from "../contract-reads.ts";
+import type { ContractRead } from "../../domain/decide/commit.ts";
+import { afterRead } from "../engine/contract-reads.ts";
+import type { StoredRead } from "../port/mirror.ts";
 import type { Queries } from "./database.ts";
 
 interface StoredRow {

@@ -1,4 +1,4 @@
-import type { DataRequest } from "../../domain/data-request.ts";
+import type { DataRequest } from "../../domain/people/data-request.ts";
 import type { Queries } from "./database.ts";
 
 /** Adds requests of a shop in the caller's transaction, except those that are there already. */

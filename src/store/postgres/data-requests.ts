@@ -1,5 +1,5 @@
-import type { DataRequest } from "../../domain/data-request.ts";
-import type { DataRequestStore } from "../data-requests.ts";
+import type { DataRequest } from "../../domain/people/data-request.ts";
+import type { DataRequestStore } from "../port/data-requests.ts";
 import type { Database } from "./database.ts";
 
 const COLUMNS = 'id, customer, requested_at::float8 AS "requestedAt", due_at::float8 AS "dueAt"';

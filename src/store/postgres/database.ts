@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 import { beginText, type ConnectionOptions, connect } from "./connect.ts";
 import { createConnectionPool } from "./connection-pool.ts";
 import { createDeadline } from "./deadline.ts";

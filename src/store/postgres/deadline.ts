@@ -1,4 +1,4 @@
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 
 /** How long one may wait for an answer. */
 export interface Deadline {

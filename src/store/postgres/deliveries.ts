@@ -1,5 +1,5 @@
 import { randomId } from "../../domain/ids.ts";
-import type { DeliveryStore, DueShop, EndpointPace } from "../deliveries.ts";
+import type { DeliveryStore, DueShop, EndpointPace } from "../port/deliveries.ts";
 import { type Database, together } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { deliveryLog } from "./delivery-log.ts";

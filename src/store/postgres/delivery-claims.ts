@@ -1,5 +1,5 @@
-import type { NewestSecret } from "../../domain/signing-secret.ts";
-import type { Claim } from "../deliveries.ts";
+import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
+import type { Claim } from "../port/deliveries.ts";
 import type { Queries } from "./database.ts";
 
 /** What is to be claimed for one shop. */

@@ -1,4 +1,4 @@
-import type { NewDelivery } from "../../domain/event-queue.ts";
+import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 import type { Queries } from "./database.ts";
 import { joinedTexts, splitTexts } from "./text-lists.ts";
 

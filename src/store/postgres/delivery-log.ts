@@ -1,9 +1,9 @@
-import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
+import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
+import { webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { SdsError } from "../../domain/error.ts";
-import { webhookDelivery } from "../../domain/event-queue.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
-import { type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../deliveries.ts";
-import { StoreError } from "../store-error.ts";
+import { type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../port/deliveries.ts";
+import { StoreError } from "../port/store-error.ts";
 import { type Database, together } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
 import { lockServed, shopIds } from "./shop-ids.ts";

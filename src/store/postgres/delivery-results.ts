@@ -1,5 +1,5 @@
-import { afterAttempt } from "../../domain/delivery.ts";
-import { type AttemptResult, changeableBody, type EndpointPace } from "../deliveries.ts";
+import { afterAttempt } from "../../domain/deliveries/delivery.ts";
+import { type AttemptResult, changeableBody, type EndpointPace } from "../port/deliveries.ts";
 import type { Queries } from "./database.ts";
 
 /**

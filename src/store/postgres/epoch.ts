@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import { EPOCH_DATABASE } from "../copy/tables.ts";
-import { EPOCH_BYTES } from "../store.ts";
+import { EPOCH_BYTES } from "../port/store.ts";
 import type { Database, Queries } from "./database.ts";
 import { readMeta } from "./migrate.ts";
 

@@ -1,5 +1,5 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 
 /** The server's code of an error (SQLSTATE), which the driver calls `errno`; "" for an error of another kind. */
 export function sqlState(thrown: unknown): string {

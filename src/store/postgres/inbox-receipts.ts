@@ -1,4 +1,4 @@
-import { dueAtOf, type Receipt } from "../inbox.ts";
+import { dueAtOf, type Receipt } from "../port/inbox.ts";
 import type { Database } from "./database.ts";
 
 /**

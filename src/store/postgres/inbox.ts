@@ -1,5 +1,5 @@
 import { SdsError } from "../../domain/error.ts";
-import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore } from "../inbox.ts";
+import type { DueItem, InboxEntry, InboxItem, InboxQueue, InboxStore } from "../port/inbox.ts";
 import type { Database } from "./database.ts";
 import { receiveWebhooks } from "./inbox-receipts.ts";
 import { shopIds } from "./shop-ids.ts";

@@ -1,5 +1,5 @@
-import type { IntakeBodyStore } from "../intake-bodies.ts";
-import { StoreError } from "../store-error.ts";
+import type { IntakeBodyStore } from "../port/intake-bodies.ts";
+import { StoreError } from "../port/store-error.ts";
 import { type Database, type Queries, together } from "./database.ts";
 import { ALIVE_NODES } from "./nodes.ts";
 import { lockServed } from "./shop-ids.ts";

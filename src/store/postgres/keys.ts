@@ -1,6 +1,6 @@
 import { SdsError } from "../../domain/error.ts";
 import type { ApiKey } from "../../domain/key.ts";
-import type { KeyOwner, KeyStore } from "../keys.ts";
+import type { KeyOwner, KeyStore } from "../port/keys.ts";
 import type { Database } from "./database.ts";
 
 export function keyStore(db: Database): KeyStore {

@@ -1,5 +1,5 @@
-import type { ShopChanges } from "../../domain/commit.ts";
-import type { StoredState } from "../shop-state.ts";
+import type { ShopChanges } from "../../domain/decide/commit.ts";
+import type { StoredState } from "../engine/shop-state.ts";
 import { type Queries, together } from "./database.ts";
 
 type CountNames = "changeCount" | "changeSpan" | "notedCount" | "customers" | "subscriptions" | "orders";

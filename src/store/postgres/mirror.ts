@@ -4,18 +4,17 @@ import {
   planCommit,
   type ShopChanges,
   type Submission,
-} from "../../domain/commit.ts";
-import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
+} from "../../domain/decide/commit.ts";
+import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
-import type { IncomingRecord } from "../../domain/record-schemas.ts";
-import type { StoredText } from "../../domain/redaction.ts";
+import type { StoredText } from "../../domain/people/redaction.ts";
+import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
-import { contractOrders } from "../contract-orders.ts";
-import type { StoredRead } from "../contract-reads.ts";
-import { firstParts } from "../intake-bodies.ts";
-import type { MirrorStore, TextSearch } from "../mirror.ts";
-import { stateOf } from "../shop-state.ts";
-import { withSearches } from "../text-searches.ts";
+import { contractOrders } from "../engine/contract-orders.ts";
+import { stateOf } from "../engine/shop-state.ts";
+import { withSearches } from "../engine/text-searches.ts";
+import { firstParts } from "../port/intake-bodies.ts";
+import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
 import { insertDataRequests } from "./data-request-inserter.ts";
 import { type Database, type Queries, together } from "./database.ts";

@@ -1,6 +1,6 @@
 import { PARTITIONS, partitionOf } from "../../domain/partition.ts";
-import type { NodeDescription, NodeStatus, NodeStore } from "../nodes.ts";
-import { StoreError } from "../store-error.ts";
+import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
+import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
 /** The database's clock: milliseconds since 1970. */

@@ -1,4 +1,4 @@
-import type { OrderStageStore } from "../order-stages.ts";
+import type { OrderStageStore } from "../port/order-stages.ts";
 import type { Database } from "./database.ts";
 
 /** Rows that are removed in one transaction, so that nobody waits for it. */

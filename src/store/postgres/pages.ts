@@ -1,8 +1,8 @@
-import type { Position } from "../../domain/cursor.ts";
+import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
-import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../pages.ts";
-import { changePageOf, firstSpan, pageOf, pathOf } from "../row-scan.ts";
+import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
+import { changePageOf, firstSpan, pageOf, pathOf } from "../engine/row-scan.ts";
+import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
 import type { Database } from "./database.ts";
 import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";

@@ -1,5 +1,5 @@
 import { customerId } from "../../domain/ids.ts";
-import { type PersonStore, personExport } from "../people.ts";
+import { type PersonStore, personExport } from "../port/people.ts";
 import type { Database } from "./database.ts";
 
 type Part = "customer" | "subscription" | "order" | "reward" | "cancel_flow" | "delivery" | "inbox";

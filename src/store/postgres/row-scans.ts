@@ -1,9 +1,9 @@
-import type { Position } from "../../domain/cursor.ts";
+import type { Position } from "../../domain/pages/cursor.ts";
+import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
-import type { RowFilter } from "../../domain/row-filter.ts";
-import { PAGE_SORT } from "../page-cut.ts";
-import { MAX_PAGE_BYTES } from "../pages.ts";
-import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../row-scan.ts";
+import { PAGE_SORT } from "../engine/page-cut.ts";
+import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath, wantedTexts } from "../engine/row-scan.ts";
+import { MAX_PAGE_BYTES } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 

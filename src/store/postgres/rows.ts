@@ -1,6 +1,6 @@
-import type { CommitKeys } from "../../domain/commit-keys.ts";
-import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/snapshot.ts";
-import type { OccurrenceType, Row } from "../../domain/state.ts";
+import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/decide/snapshot.ts";
+import type { OccurrenceType, Row } from "../../domain/rows.ts";
 import {
   customerRow,
   MIRROR_COLUMNS,
@@ -12,7 +12,7 @@ import {
   type StoredSubscription,
   subscriptionRow,
   writtenRow,
-} from "../mirrored-rows.ts";
+} from "../engine/mirrored-rows.ts";
 import { type Queries, together } from "./database.ts";
 import { joinedTexts, splitTexts } from "./text-lists.ts";
 

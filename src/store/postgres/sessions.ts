@@ -1,5 +1,5 @@
 import type { Shop } from "../../domain/shop.ts";
-import type { SessionStore } from "../sessions.ts";
+import type { SessionStore } from "../port/sessions.ts";
 import { type Database, together } from "./database.ts";
 import { readMeta, writeMeta } from "./migrate.ts";
 

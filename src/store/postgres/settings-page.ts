@@ -1,5 +1,10 @@
-import { MAX_WRONG_TOKENS, noticePurpose, type SettingsPageStore, WRONG_TOKENS_WITHIN_MS } from "../settings-page.ts";
-import type { Vault } from "../vault.ts";
+import type { Vault } from "../files/vault.ts";
+import {
+  MAX_WRONG_TOKENS,
+  noticePurpose,
+  type SettingsPageStore,
+  WRONG_TOKENS_WITHIN_MS,
+} from "../port/settings-page.ts";
 import { type Database, together } from "./database.ts";
 
 export function settingsPageStore(db: Database, vault: Vault): SettingsPageStore {

@@ -1,6 +1,6 @@
 import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
-import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../removal-tables.ts";
-import type { ShopStore } from "../shops.ts";
+import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../engine/removal-tables.ts";
+import type { ShopStore } from "../port/shops.ts";
 import type { Database, Queries } from "./database.ts";
 
 /** Tables that can hold millions of rows of a shop. */

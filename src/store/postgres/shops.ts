@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
 import { beingRemoved, type Shop, type ShopSettings } from "../../domain/shop.ts";
-import { intakePurpose, type ShopStore } from "../shops.ts";
-import type { Vault } from "../vault.ts";
+import type { Vault } from "../files/vault.ts";
+import { intakePurpose, type ShopStore } from "../port/shops.ts";
 import type { Database } from "./database.ts";
 import { shopRemoval } from "./shop-removal.ts";
 

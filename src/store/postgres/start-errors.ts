@@ -1,5 +1,5 @@
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { isConnectionLost, isRefused, isTlsRefusal, sqlState } from "./errors.ts";
 

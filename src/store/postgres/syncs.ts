@@ -1,5 +1,5 @@
-import type { SyncRun } from "../../domain/sync.ts";
-import type { SyncStore } from "../syncs.ts";
+import type { SyncRun } from "../../domain/platform/sync.ts";
+import type { SyncStore } from "../port/syncs.ts";
 import type { Database } from "./database.ts";
 
 interface LastSync {

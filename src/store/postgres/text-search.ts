@@ -1,8 +1,8 @@
-import type { CommitKeys } from "../../domain/commit-keys.ts";
+import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
 import { redactedId } from "../../domain/ids.ts";
-import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
+import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import type { TextSearch } from "../mirror.ts";
+import type { TextSearch } from "../port/mirror.ts";
 import { type Database, type Queries, together } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 

@@ -1,5 +1,5 @@
-import type { TextChange } from "../../domain/commit.ts";
-import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
+import type { TextChange } from "../../domain/decide/commit.ts";
+import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { type Parameter, type Queries, together } from "./database.ts";
 

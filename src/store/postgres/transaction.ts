@@ -1,5 +1,5 @@
 import type { ReservedSQL } from "bun";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 import { isConnectionLost, isConsequence, isRepeatable } from "./errors.ts";
 import { type Answer, type Queries, queriesOf, send, sendScript } from "./queries.ts";
 

@@ -1,7 +1,7 @@
 import { SdsError } from "../../domain/error.ts";
-import type { Topic } from "../../domain/event.ts";
-import type { Vault } from "../vault.ts";
-import type { WebhookSettings, WebhookStore } from "../webhooks.ts";
+import type { Topic } from "../../domain/events/event.ts";
+import type { Vault } from "../files/vault.ts";
+import type { WebhookSettings, WebhookStore } from "../port/webhooks.ts";
 import type { Database } from "./database.ts";
 
 export function webhookStore(db: Database, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {

@@ -1,8 +1,8 @@
 import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
-import type { Tokens } from "../../domain/connection.ts";
-import { type ConnectionStore, tokensPurpose } from "../connections.ts";
-import type { Vault } from "../vault.ts";
+import type { Tokens } from "../../domain/platform/connection.ts";
+import type { Vault } from "../files/vault.ts";
+import { type ConnectionStore, tokensPurpose } from "../port/connections.ts";
 import { connections } from "./schema.ts";
 
 export function connectionStore(db: BunSQLiteDatabase, vault: Vault): ConnectionStore {

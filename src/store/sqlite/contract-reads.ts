@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { ContractRead } from "../../domain/commit.ts";
-import { afterRead, type StoredRead } from "../contract-reads.ts";
+import type { ContractRead } from "../../domain/decide/commit.ts";
+import { afterRead } from "../engine/contract-reads.ts";
+import type { StoredRead } from "../port/mirror.ts";
 
 interface StoredRow {
   contract: string;

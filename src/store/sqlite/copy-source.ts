@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { type CopySide, unfinishedCopy } from "../copy/copy.ts";
-import { hasFolder } from "../data-folder.ts";
+import { hasFolder } from "../files/data-folder.ts";
 import { sqliteSide } from "./copy-side.ts";
 import { databasePath, hasDatabase, inUse, takeFolder, unfinishedPath } from "./data-files.ts";
 import { noData, openDatabase } from "./database.ts";

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readlinkSync, realpathSync, renameSync, rmSync, 
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
-import { syncFolder } from "../data-folder.ts";
+import { syncFolder } from "../files/data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
 
 /**

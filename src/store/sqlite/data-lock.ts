@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
-import { makeOwnedFile } from "../file-owner.ts";
+import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
  * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore and a

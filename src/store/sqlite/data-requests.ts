@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { DataRequest } from "../../domain/data-request.ts";
-import type { DataRequestStore } from "../data-requests.ts";
+import type { DataRequest } from "../../domain/people/data-request.ts";
+import type { DataRequestStore } from "../port/data-requests.ts";
 import { shopIds } from "./shop-ids.ts";
 
 /** Few people ask, so a shop's requests are read at once. */

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
-import { makeOwnedFile } from "../file-owner.ts";
+import { makeOwnedFile } from "../files/file-owner.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 

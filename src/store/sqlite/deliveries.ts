@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
-import { afterAttempt } from "../../domain/delivery.ts";
+import { afterAttempt } from "../../domain/deliveries/delivery.ts";
+import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
 import { randomId } from "../../domain/ids.ts";
-import type { NewestSecret } from "../../domain/signing-secret.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import {
   type AttemptResult,
@@ -10,7 +10,7 @@ import {
   type DeliveryStore,
   type DueShop,
   type EndpointPace,
-} from "../deliveries.ts";
+} from "../port/deliveries.ts";
 import { deliveryLog } from "./delivery-log.ts";
 import { removingShopIds } from "./shop-ids.ts";
 

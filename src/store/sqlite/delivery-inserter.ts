@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { NewDelivery } from "../../domain/event-queue.ts";
+import type { NewDelivery } from "../../domain/deliveries/event-queue.ts";
 
 /** Inserts a new delivery, due now, inside the caller's transaction. @param now epoch milliseconds */
 export function deliveryInserter(db: Database): (shopId: number, delivery: NewDelivery, now: number) => void {

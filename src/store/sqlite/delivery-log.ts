@@ -1,11 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/delivery.ts";
+import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
+import { webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { SdsError } from "../../domain/error.ts";
-import { webhookDelivery } from "../../domain/event-queue.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import { type Attempt, type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../deliveries.ts";
-import { StoreError } from "../store-error.ts";
+import { type Attempt, type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../port/deliveries.ts";
+import { StoreError } from "../port/store-error.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { removingShopIds, shopIds } from "./shop-ids.ts";
 

@@ -1,6 +1,6 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
 import type { Awaitable } from "../../lib/awaitable.ts";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../port/store-error.ts";
 import { isBusy, type LockWait } from "./lock-wait.ts";
 
 /** Turns SQLite's errors into errors of the port. */

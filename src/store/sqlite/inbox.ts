@@ -9,7 +9,7 @@ import {
   type InboxQueue,
   type InboxStore,
   type Receipt,
-} from "../inbox.ts";
+} from "../port/inbox.ts";
 import { removingShopIds, shopCheck, shopIds } from "./shop-ids.ts";
 
 /** Ids that are forgotten in one transaction, so that nobody waits long for it. */

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { IntakeBodyStore } from "../intake-bodies.ts";
+import type { IntakeBodyStore } from "../port/intake-bodies.ts";
 import { shopCheck } from "./shop-ids.ts";
 
 /** Parts that are removed in one transaction, so that nobody waits for it. */

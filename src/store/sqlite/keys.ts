@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { and, asc, eq, isNull, or, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
-import type { KeyOwner, KeyStore } from "../keys.ts";
+import type { KeyOwner, KeyStore } from "../port/keys.ts";
 import { apiKeys } from "./schema.ts";
 
 const columns = {

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { PAGE_SORT } from "../page-cut.ts";
+import { PAGE_SORT } from "../engine/page-cut.ts";
 import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
 
 /** "sds1" in PRAGMA application_id marks the databases of this program. */

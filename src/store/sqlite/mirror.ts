@@ -5,15 +5,15 @@ import {
   planCommit,
   type ShopChanges,
   type Submission,
-} from "../../domain/commit.ts";
-import { type CommitKeys, keysOf } from "../../domain/commit-keys.ts";
+} from "../../domain/decide/commit.ts";
+import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
-import type { IncomingRecord } from "../../domain/record-schemas.ts";
-import { contractOrders } from "../contract-orders.ts";
-import { firstParts } from "../intake-bodies.ts";
-import type { MirrorStore, TextSearch } from "../mirror.ts";
-import { type StoredState, stateOf } from "../shop-state.ts";
-import { withSearches } from "../text-searches.ts";
+import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
+import { contractOrders } from "../engine/contract-orders.ts";
+import { type StoredState, stateOf } from "../engine/shop-state.ts";
+import { withSearches } from "../engine/text-searches.ts";
+import { firstParts } from "../port/intake-bodies.ts";
+import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
 import { dataRequestInserter } from "./data-requests.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { OrderStageStore } from "../order-stages.ts";
+import type { OrderStageStore } from "../port/order-stages.ts";
 
 /** Rows that are removed in one transaction, so that nobody waits for it. */
 const ROWS_PER_STEP = 500;

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import type { Position } from "../../domain/cursor.ts";
+import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../page-cut.ts";
-import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../pages.ts";
-import { changePageOf, firstSpan, pageOf, pathOf, wantedTexts } from "../row-scan.ts";
+import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
+import { changePageOf, firstSpan, pageOf, pathOf, wantedTexts } from "../engine/row-scan.ts";
+import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
 import { rowScans } from "./row-scans.ts";
 
 interface Joined {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { customerId } from "../../domain/ids.ts";
-import { type PersonStore, personExport } from "../people.ts";
+import { type PersonStore, personExport } from "../port/people.ts";
 
 type Json = { json: string };
 

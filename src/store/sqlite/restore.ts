@@ -14,10 +14,10 @@ import {
 import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { unfinishedCopy } from "../copy/copy.ts";
-import { makeFolder, syncFolder } from "../data-folder.ts";
-import { draftPath, removeDrafts } from "../drafts.ts";
-import { giveToOwner } from "../file-owner.ts";
-import { readMasterKey } from "../master-key.ts";
+import { makeFolder, syncFolder } from "../files/data-folder.ts";
+import { draftPath, removeDrafts } from "../files/drafts.ts";
+import { giveToOwner } from "../files/file-owner.ts";
+import { readMasterKey } from "../files/master-key.ts";
 import type { CopyRequest } from "./backup.ts";
 import { checkCopy, checkHeader, syncFile } from "./copy-check.ts";
 import {

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { Position } from "../../domain/cursor.ts";
+import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
-import { PAGE_SORT } from "../page-cut.ts";
-import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../row-scan.ts";
+import { PAGE_SORT } from "../engine/page-cut.ts";
+import { SCANNED_CHANGES, SCANNED_ROWS, type ScannedRow, type ScanPath } from "../engine/row-scan.ts";
 
 /** Tables with the rows of a resource by another column; their columns are `shop_id`, that one, the sort date, `id`. */
 const LINKS: Partial<Record<ScanPath, { column: string; tables: Partial<Record<Resource, string>> }>> = {

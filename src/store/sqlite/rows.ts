@@ -1,9 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { CommitKeys } from "../../domain/commit-keys.ts";
+import type { CommitKeys } from "../../domain/decide/commit-keys.ts";
+import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/decide/snapshot.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
-import { type LoadedRows, missingCustomers, noRows, occurrenceKey } from "../../domain/snapshot.ts";
-import type { OccurrenceType, Row } from "../../domain/state.ts";
-import type { MirroredContract } from "../mirror.ts";
+import type { OccurrenceType, Row } from "../../domain/rows.ts";
 import {
   customerRow,
   MIRROR_COLUMNS,
@@ -15,7 +14,8 @@ import {
   type StoredSubscription,
   subscriptionRow,
   writtenRow,
-} from "../mirrored-rows.ts";
+} from "../engine/mirrored-rows.ts";
+import type { MirroredContract } from "../port/mirror.ts";
 
 /** The mirror's tables as rows of the domain, inside the caller's transaction. */
 export interface MirrorRows {

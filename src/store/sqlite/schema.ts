@@ -1,9 +1,9 @@
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Topic } from "../../domain/event.ts";
+import type { Topic } from "../../domain/events/event.ts";
+import type { TriggerHandle } from "../../domain/events/trigger.ts";
+import type { SyncRun } from "../../domain/platform/sync.ts";
 import { DEFAULT_RETRY_DAYS, type RetryPlan } from "../../domain/retry-plan.ts";
 import { DEFAULT_CREDIT_TITLE, PLANS } from "../../domain/shop.ts";
-import type { SyncRun } from "../../domain/sync.ts";
-import type { TriggerHandle } from "../../domain/trigger.ts";
 
 /**
  * The tables that drizzle queries: what operators set. The mirror and the deliveries, where speed counts, have prepared

@@ -1,6 +1,6 @@
 import { and, eq, gt, isNull } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
-import type { SessionStore } from "../sessions.ts";
+import type { SessionStore } from "../port/sessions.ts";
 import { adminLinks, adminSessions, meta, shops } from "./schema.ts";
 
 const ADDRESS = "address";

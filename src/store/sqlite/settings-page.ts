@@ -1,6 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { MAX_WRONG_TOKENS, noticePurpose, type SettingsPageStore, WRONG_TOKENS_WITHIN_MS } from "../settings-page.ts";
-import type { Vault } from "../vault.ts";
+import type { Vault } from "../files/vault.ts";
+import {
+  MAX_WRONG_TOKENS,
+  noticePurpose,
+  type SettingsPageStore,
+  WRONG_TOKENS_WITHIN_MS,
+} from "../port/settings-page.ts";
 
 export function settingsPageStore(db: Database, vault: Vault): SettingsPageStore {
   const useForm = db.prepare("INSERT INTO admin_forms (session, form) VALUES (?, ?) ON CONFLICT DO NOTHING");

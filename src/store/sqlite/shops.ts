@@ -3,8 +3,8 @@ import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { beingRemoved, type Shop } from "../../domain/shop.ts";
-import { intakePurpose, type ShopStore } from "../shops.ts";
-import type { Vault } from "../vault.ts";
+import type { Vault } from "../files/vault.ts";
+import { intakePurpose, type ShopStore } from "../port/shops.ts";
 import { shops } from "./schema.ts";
 import { shopRemoval } from "./shop-removal.ts";
 

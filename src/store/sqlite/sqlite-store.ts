@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
-import { removeDrafts } from "../drafts.ts";
-import { EPOCH_BYTES, type Store } from "../store.ts";
-import { openVault, type Vault } from "../vault.ts";
+import { removeDrafts } from "../files/drafts.ts";
+import { openVault, type Vault } from "../files/vault.ts";
+import { EPOCH_BYTES, type Store } from "../port/store.ts";
 import { connectionStore } from "./connections.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";

@@ -1,7 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
-import type { SyncKind } from "../../domain/sync.ts";
-import type { SyncStore } from "../syncs.ts";
+import type { SyncKind } from "../../domain/platform/sync.ts";
+import type { SyncStore } from "../port/syncs.ts";
 import { syncs } from "./schema.ts";
 
 export function syncStore(db: BunSQLiteDatabase): SyncStore {

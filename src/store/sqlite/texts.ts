@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import type { ShopChanges, TextChange } from "../../domain/commit.ts";
-import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/redaction.ts";
+import type { ShopChanges, TextChange } from "../../domain/decide/commit.ts";
+import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import type { TextSearch } from "../mirror.ts";
+import type { TextSearch } from "../port/mirror.ts";
 
 /** The stored texts that can hold a person's data. */
 export interface MentioningTexts {

@@ -1,8 +1,8 @@
 import { and, desc, eq, isNull } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import { SdsError } from "../../domain/error.ts";
-import type { Vault } from "../vault.ts";
-import type { WebhookSettings, WebhookStore } from "../webhooks.ts";
+import type { Vault } from "../files/vault.ts";
+import type { WebhookSettings, WebhookStore } from "../port/webhooks.ts";
 import { shops, webhookEndpoints, webhookSecrets } from "./schema.ts";
 
 export function webhookStore(db: BunSQLiteDatabase, vault: Vault, random: (bytes: number) => Uint8Array): WebhookStore {

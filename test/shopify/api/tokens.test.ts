@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Tokens } from "../../../src/domain/connection.ts";
+import type { Tokens } from "../../../src/domain/platform/connection.ts";
 import { createTokenEndpoint } from "../../../src/shopify/api/token-endpoint.ts";
 import { type ConnectedShop, connected, DOMAIN, SECRET } from "../../support/connected.ts";
 import { HOUR_MS } from "../../support/connected-shop.ts";

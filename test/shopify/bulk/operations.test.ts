@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLog } from "../../../src/log.ts";
+import { createLog } from "../../../src/lib/log.ts";
 import type { GraphqlClient } from "../../../src/shopify/api/graphql-client.ts";
 import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
 import { createBulkOperations } from "../../../src/shopify/bulk/operations.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { OrderMoney } from "../../../src/domain/platform-records.ts";
+import type { OrderMoney } from "../../../src/domain/records/platform-records.ts";
 import type { AttemptNode } from "../../../src/shopify/api/operations/attempts.ts";
 import type { CustomerNode } from "../../../src/shopify/api/operations/customers.ts";
 import {

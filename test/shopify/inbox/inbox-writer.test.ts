@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createInboxWriter } from "../../../src/shopify/inbox/inbox-writer.ts";
-import type { Receipt } from "../../../src/store/inbox.ts";
+import type { Receipt } from "../../../src/store/port/inbox.ts";
 import { receipt } from "../../conformance/fixtures.ts";
 import { START } from "../../support/app.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { WEBHOOK_TOPICS } from "../../../src/shopify/api/topics.ts";
 import { changeWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
-import { WEBHOOK_TOPICS } from "../../../src/shopify/inbox/topics.ts";
 
 const SENT_AT = Date.UTC(2026, 0, 3);
 const CONTRACT = "gid://shopify/SubscriptionContract/9007199254740993";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ASKED_SCOPES } from "../../../src/domain/connection.ts";
+import { ASKED_SCOPES } from "../../../src/domain/platform/connection.ts";
 import { readWebhook } from "../../../src/shopify/inbox/payload.ts";
 import { appFiles } from "../../../src/shopify/install/app-files.ts";
 

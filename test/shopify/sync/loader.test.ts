@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLog } from "../../../src/log.ts";
+import { createLog } from "../../../src/lib/log.ts";
 import type { ContractMirror, ContractPage } from "../../../src/shopify/contracts/mirror.ts";
 import { createLoader } from "../../../src/shopify/sync/loader.ts";
 import { connected } from "../../support/connected.ts";

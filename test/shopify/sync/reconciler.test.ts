@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { createLog } from "../../../src/log.ts";
+import { createLog } from "../../../src/lib/log.ts";
 import { createReconciler } from "../../../src/shopify/sync/reconciler.ts";
-import { StoreError } from "../../../src/store/store-error.ts";
+import { StoreError } from "../../../src/store/port/store-error.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
 import { createContract, HOUR_MS } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ShopRef } from "../../../src/domain/shop.ts";
-import type { AttemptResult } from "../../../src/store/deliveries.ts";
-import type { Store } from "../../../src/store/store.ts";
+import type { AttemptResult } from "../../../src/store/port/deliveries.ts";
+import type { Store } from "../../../src/store/port/store.ts";
 import { event, shopWithEvents } from "../../conformance/ended-deliveries.ts";
 import { engines } from "../../conformance/engines.ts";
 import { failed, LEASE, record, succeeded, WAITS } from "../../conformance/fixtures.ts";

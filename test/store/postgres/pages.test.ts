@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
-import type { Position } from "../../../src/domain/cursor.ts";
-import { MAX_PAGE_BYTES } from "../../../src/store/pages.ts";
+import type { Position } from "../../../src/domain/pages/cursor.ts";
+import { MAX_PAGE_BYTES } from "../../../src/store/port/pages.ts";
 import { parseServerAddress } from "../../../src/store/postgres/address.ts";
 import { openPostgresStore } from "../../../src/store/postgres/postgres-store.ts";
 import { parsePage } from "../../conformance/fixtures.ts";

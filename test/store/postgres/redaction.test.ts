@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { TOPIC_NAMES } from "../../../src/domain/event.ts";
-import type { MirrorRecord } from "../../../src/domain/platform-records.ts";
+import { TOPIC_NAMES } from "../../../src/domain/events/event.ts";
+import type { MirrorRecord } from "../../../src/domain/records/platform-records.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { recordResults } from "../../../src/store/postgres/delivery-results.ts";
 import { engines } from "../../conformance/engines.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type CommitKeys, keysOf } from "../../../src/domain/commit-keys.ts";
+import { type CommitKeys, keysOf } from "../../../src/domain/decide/commit-keys.ts";
 import type { Database } from "../../../src/store/postgres/database.ts";
 import { textSearches } from "../../../src/store/postgres/text-search.ts";
 import { addShop, commit } from "../../conformance/fixtures.ts";

@@ -1,0 +1,102 @@
+import { Cron } from "croner";
+import type { DataRequestReminder } from "../actions/data-request-reminder.ts";
+import type { ShopRemover } from "../actions/shop-removal.ts";
+import type { Membership } from "../cluster/membership.ts";
+import type { Sender } from "../delivery/sender.ts";
+import { DELIVERED_RETENTION_DAYS } from "../domain/deliveries/delivery.ts";
+import { ANSWERED_RETENTION_DAYS } from "../domain/people/data-request.ts";
+import type { ApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
+import type { WrongKeyLog } from "../http/read/wrong-key-log.ts";
+import type { Readiness } from "../http/readiness.ts";
+import type { Log } from "../lib/log.ts";
+import type { BodyWriter } from "../mirror/body-writer.ts";
+import type { InboxProcessor } from "../shopify/inbox/processor.ts";
+import type { Reconciler } from "../shopify/sync/reconciler.ts";
+import type { Store } from "../store/port/store.ts";
+import { failureFields } from "../store/port/store-error.ts";
+
+/**
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
+ * sends one a day late.
+ */
+const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
+const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * 24 * 3_600_000;
+const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
+
+interface Dependencies {
+  store: Pick<
+    Store,
+    "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "intakeBodies" | "nodes" | "settingsPage"
+  >;
+  sender: Pick<Sender, "wake">;
+  processor: Pick<InboxProcessor, "wake">;
+  remover: Pick<ShopRemover, "wake">;
+  bodyWriter: Pick<BodyWriter, "wake">;
+  reconciler: Pick<Reconciler, "begin">;
+  authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
+  readiness: Pick<Readiness, "reason" | "watch">;
+  wrongKeys: Pick<WrongKeyLog, "report">;
+  dataRequestReminder: DataRequestReminder;
+  membership: Pick<Membership, "beat" | "leads">;
+  now: () => number;
+  /** The time of the counts of wrong sign-in tokens. */
+  steadyTime: () => number;
+  log: Log;
+}
+
+/**
+ * What a running program does by the clock. A job begins when it is resumed, and never runs twice at the same time. Its
+ * errors are logged and do not end the program; the next tick runs it again.
+ */
+export function createJobs(dependencies: Dependencies): Cron[] {
+  const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
+  const { dataRequestReminder, membership, bodyWriter, steadyTime } = dependencies;
+  /** For what one node does for all. */
+  const leading = (run: () => Promise<void>) => async () => {
+    if (membership.leads) await run();
+  };
+  const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
+  const answeredBefore = () => now() - ANSWERED_RETENTION_MS;
+  const jobs: [pattern: string, name: string, run: () => Promise<void>][] = [
+    ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
+    ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
+    ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
+    ["* * * * * *", "see whether the database can be used again", () => readiness.watch()],
+    ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
+    [
+      "35 * * * * *",
+      "remove sessions of the settings page that have ended",
+      leading(() => store.settingsPage.removeExpired(now(), steadyTime())),
+    ],
+    ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
+    ["* * * * * *", "send due deliveries", async () => sender.wake()],
+    ["* * * * * *", "process platform webhooks", async () => processor.wake()],
+    ["*/5 * * * * *", "apply what a node that stopped left of large bodies", async () => bodyWriter.wake()],
+    [
+      "50 */10 * * * *",
+      "drop what a node that stopped did not store whole",
+      leading(async () => {
+        // A process that has the database to itself did so at its start.
+        if (store.nodes !== null) await store.intakeBodies.removeIncomplete();
+      }),
+    ],
+    ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
+    ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
+    ["0 10 * * * *", "remove old deliveries", leading(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
+    [
+      "0 0 * * * *",
+      "forget the ids of old platform webhooks",
+      leading(() => store.inbox.forgetReceipts(receiptsBefore())),
+    ],
+    ["45 */10 * * * *", "warn of customers who wait for their data", leading(() => dataRequestReminder.remind())],
+    [
+      "0 5 * * * *",
+      "forget answered requests for data",
+      leading(() => store.dataRequests.forgetAnswered(answeredBefore())),
+    ],
+  ];
+  return jobs.map(([pattern, name, run]) => {
+    const report = (thrown: unknown) => log.error(`cannot ${name}`, failureFields(thrown));
+    return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
+  });
+}

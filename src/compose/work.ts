@@ -1,0 +1,144 @@
+import { createDataRequestReminder } from "../actions/data-request-reminder.ts";
+import { createShopRemover } from "../actions/shop-removal.ts";
+import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
+import type { Config } from "../config.ts";
+import type { Resolve } from "../delivery/address.ts";
+import { createConnector } from "../delivery/connector.ts";
+import { createDeliverer } from "../delivery/deliverer.ts";
+import { createSender, type Sender } from "../delivery/sender.ts";
+import { createLargeBodies } from "../http/large-body.ts";
+import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
+import { createLoadGauge, type LoadGauge } from "../lib/load-gauge.ts";
+import type { Log } from "../lib/log.ts";
+import type { Sleep } from "../lib/sleep.ts";
+import { createSlices } from "../lib/slices.ts";
+import { createBodyWriter } from "../mirror/body-writer.ts";
+import { createRecordWriter, type RecordWriter } from "../mirror/record-writer.ts";
+import { createInboxWriter } from "../shopify/inbox/inbox-writer.ts";
+import { createInboxProcessor } from "../shopify/inbox/processor.ts";
+import { openPlatform, type Platform } from "../shopify/open-platform.ts";
+import { createReconciler } from "../shopify/sync/reconciler.ts";
+import { createWorkflowStarter } from "../shopify/workflow.ts";
+import type { Claim } from "../store/port/deliveries.ts";
+import type { Store } from "../store/port/store.ts";
+
+/** Clock, randomness, network and log. Tests pass fakes. */
+export interface Dependencies {
+  /** Epoch milliseconds, for what is stored and shown. Somebody can set this clock. */
+  now: () => number;
+  /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
+  clock: () => number;
+  random: (bytes: number) => Uint8Array;
+  fetch: typeof fetch;
+  resolve: Resolve;
+  sleep: Sleep;
+  log: Log;
+}
+
+/** What every part is made of. */
+export interface Opened extends Dependencies {
+  config: Config;
+  store: Store;
+  reserve: DescriptorReserve;
+}
+
+/** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
+export const SPARE_DESCRIPTORS = 32;
+
+/** Everything that writes and sends, without HTTP. */
+export function openWork(opened: Opened & { membership: Membership }) {
+  const { config, store, membership, now, clock, sleep, log } = opened;
+  const { mirror, inbox, shops, connections, syncs } = store;
+  const isShared = store.nodes !== null;
+  const gauge = createLoadGauge(clock);
+  const slices = createSlices();
+  const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake(), isShared);
+  const remover = createShopRemover({ shops, membership, sleep, log });
+  const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
+  const nodeWriter: RecordWriter = {
+    ...recordWriter,
+    submit: (submission) => recordWriter.submit({ ...submission, isNodeWork: true }),
+  };
+  const platform = openPlatform(config, store, nodeWriter, { ...opened, onRemovalBegun: () => remover.wake() });
+  const bodyWriter = createBodyWriter({
+    mirror,
+    bodies: store.intakeBodies,
+    slices,
+    now,
+    sleep,
+    log,
+    isShared,
+    onQueued: () => sender.wake(),
+  });
+  const sender: Sender = openSender(opened, platform, gauge);
+  const { client, handler, synchronizer } = platform;
+  const processor = createInboxProcessor({
+    inbox,
+    shops,
+    handle: (shop, items) => handler.handle(shop, items),
+    isSlow: client.isSlow,
+    membership,
+    now,
+    clock,
+    sleep,
+    log,
+  });
+  const inboxWriter = createInboxWriter(inbox, now, () => processor.wake(), isShared);
+  const reconciler = createReconciler({
+    shops,
+    connections,
+    syncs,
+    synchronizer,
+    membership,
+    now: platform.now,
+    clock,
+    log,
+  });
+  const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
+  return {
+    gauge,
+    membership,
+    recordWriter,
+    remover,
+    dataRequestReminder,
+    platform,
+    bodyWriter,
+    sender,
+    processor,
+    inboxWriter,
+    reconciler,
+    largeBodies,
+    wakeAll() {
+      for (const each of [sender, processor, remover]) each.wake();
+    },
+  };
+}
+
+/** The membership among the nodes of the database. */
+export function openMembership({ store, clock, log }: Opened, onGained: () => void): Membership {
+  return store.nodes === null ? soleMember() : createMember({ nodes: store.nodes, clock, log, onGained });
+}
+
+function openSender(opened: Opened & { membership: Membership }, { client }: Platform, gauge: LoadGauge): Sender {
+  const { config, store, membership, reserve, resolve, now, sleep, log } = opened;
+  const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
+  const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
+  const deliver = createDeliverer(
+    { webhooks: store.webhooks, connect: createConnector({ reserve }), startWorkflow, now },
+    { resolve, allow: config.egressAllow, timeoutMs },
+  );
+  const concurrency = concurrencyWithin(config.deliveryConcurrency, reserve.size);
+  if (concurrency < config.deliveryConcurrency)
+    log.warn("the limit of open files allows few deliveries at once: raise it", { concurrency });
+  const attempt = (claim: Claim) => gauge.during(deliver(claim));
+  const { deliveries } = store;
+  return createSender(
+    { deliveries, attempt, membership, now, sleep, log },
+    { concurrency, perShop, timeoutMs, waitsMs, isShared: store.nodes !== null },
+  );
+}
+
+/** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
+function concurrencyWithin(wanted: number, reserved: number): number {
+  return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
+}

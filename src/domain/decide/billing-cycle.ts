@@ -1,0 +1,234 @@
+import { type Event, orderEvents } from "../events/event.ts";
+import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "../records/platform-records.ts";
+import type { Order, Subscription } from "../resources.ts";
+import { afterDecline } from "../retry-plan.ts";
+import type { OrderRow, SubscriptionRow } from "../rows.ts";
+import { type Decision, differs, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
+import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
+import { isOlder } from "./subscription.ts";
+
+/** Statuses of a contract whose declined orders are not tried again. */
+const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
+
+/**
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
+ * found by counting: those beyond the number that the mirror knows are new, whatever source reported the known ones.
+ */
+export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
+  const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
+  if (contract === undefined) return unknownContract(given.subscription);
+  const isOutdated = isOlder(given.revision, contract.revision);
+  const record = isOutdated ? { ...given, contractEnded: ENDED_STATUSES.has(contract.resource.status) } : given;
+  const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
+  const before = mirror.order(id);
+  // Nothing happened in this cycle yet, so it is no order.
+  if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
+
+  const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
+  const ended = upToCharge(attempts.filter(({ endedAt }) => endedAt !== null).toSorted((a, b) => endOf(a) - endOf(b)));
+  const charge = ended.find(isCharge);
+  const knownAttempts = before?.platformAttempts ?? 0;
+  const charged = before?.charged === true || charge !== undefined;
+  const retryState = retryStateAfter(before, ended, record);
+  const waiting = attempts.at(-1)?.outcome.kind === "waiting";
+  const { shopifyId, ...money } = charge?.outcome.order ??
+    moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
+  const status = charged
+    ? chargedStatus(before, retryState.declined)
+    : openStatus(before, retryState, {
+        waiting,
+        skipped: record.skipped,
+        outdated: ended.length < knownAttempts,
+        abandoned: record.contractEnded && ended.length > 0,
+      });
+  const after: OrderRow = {
+    kind: "order",
+    resource: {
+      id,
+      shopifyId,
+      contractId: contract.resource.id,
+      customerId: contract.resource.customerId,
+      source: record.source,
+      cycleNumber: record.cycleNumber,
+      status,
+      lines: money.lines,
+      subtotalCents: money.subtotalCents,
+      discountCents: money.discountCents,
+      creditsCents: money.creditsCents,
+      totalCents: totalOf(money),
+      billedAt: before?.resource.billedAt ?? attempts[0]?.startedAt ?? record.expectedAt,
+    },
+    attemptCount: retryState.attemptCount,
+    reason: retryState.reason,
+    nextRetryAt: charged ? null : retryState.nextRetryAt,
+    retriesExhausted: charged ? null : plannedExhaustion(before, retryState, status),
+    platformAttempts: Math.max(knownAttempts, ended.length),
+    declined: retryState.declined,
+    charged,
+  };
+  if (!differs(before, after)) return NOTHING;
+
+  const customer = customerGidOf(mirror, contract);
+  const events = eventsOf(contract, { before, after, ended, charge, record }, customer);
+  const contractAfter = withOrder(contract, before?.resource, after.resource);
+  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
+}
+
+interface OrderChange {
+  before: OrderRow | undefined;
+  after: OrderRow;
+  ended: readonly BillingAttempt[];
+  charge: Charge | undefined;
+  record: BillingCycleRecord;
+}
+
+/** One event for each attempt that is new, with the order as it was after that attempt. */
+function eventsOf(
+  contract: SubscriptionRow,
+  { before, after, ended, charge, record }: OrderChange,
+  customer: string,
+): Event[] {
+  const knownCount = Math.max(before?.platformAttempts ?? 0, before?.attemptCount ?? 0);
+  const resource: Order = {
+    ...after.resource,
+    shopifyId: null,
+    status: "FAILED",
+    totalCents: totalOf(record.expected),
+  };
+  const isAbandoned = record.contractEnded && after.resource.status === "UNCOLLECTIBLE";
+  const events: Event[] = [];
+  let declinedPayments = 0;
+  for (const [index, attempt] of ended.entries()) {
+    const attemptCount = index + 1;
+    const at = endOf(attempt);
+    if (attempt === charge && before?.charged !== true) {
+      events.push(...orderEvents(contract, "charged", after, customer).map((event) => ({ ...event, at })));
+    }
+    if (!isDecline(attempt)) continue;
+    if (!attempt.outcome.outOfStock) declinedPayments += 1;
+    // The intake may have reported this attempt already.
+    if (attemptCount <= knownCount) continue;
+    const orderThen: OrderRow = {
+      ...after,
+      resource,
+      ...retryStateOf(attempt, attemptCount, declinedPayments, record),
+      ...(isAbandoned && attemptCount === ended.length && { nextRetryAt: null, retriesExhausted: true }),
+    };
+    events.push(...orderEvents(contract, "declined", orderThen, customer).map((event) => ({ ...event, at })));
+  }
+  return events;
+}
+
+type Charge = BillingAttempt & { outcome: { kind: "charged" } };
+
+type Decline = BillingAttempt & { outcome: { kind: "declined" } };
+
+function isDecline(attempt: BillingAttempt): attempt is Decline {
+  return attempt.outcome.kind === "declined";
+}
+
+function isCharge(attempt: BillingAttempt): attempt is Charge {
+  return attempt.outcome.kind === "charged";
+}
+
+/** What comes after the charge changes nothing: the platform declines to charge an order twice. */
+function upToCharge(ended: readonly BillingAttempt[]): readonly BillingAttempt[] {
+  const index = ended.findIndex(isCharge);
+  return index === -1 ? ended : ended.slice(0, index + 1);
+}
+
+function endOf({ startedAt, endedAt }: BillingAttempt): number {
+  return Date.parse(endedAt ?? startedAt);
+}
+
+type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
+
+/**
+ * The order's state after its attempts. If all of them were known, the stored state stays, because the intake may have
+ * given more details than the platform does; otherwise the retry plan decides.
+ */
+function retryStateAfter(
+  before: OrderRow | undefined,
+  ended: readonly BillingAttempt[],
+  record: BillingCycleRecord,
+): RetryState {
+  if (before !== undefined && before.attemptCount >= ended.length) {
+    const { attemptCount, reason, nextRetryAt, retriesExhausted, declined } = before;
+    return { attemptCount, reason, nextRetryAt, retriesExhausted, declined };
+  }
+  const last = ended.findLast(isDecline);
+  if (last === undefined) {
+    const declined = before?.declined === true;
+    return { attemptCount: ended.length, reason: null, nextRetryAt: null, retriesExhausted: null, declined };
+  }
+  const declinedPayments = ended.filter((attempt) => isDecline(attempt) && !attempt.outcome.outOfStock).length;
+  return retryStateOf(last, ended.length, declinedPayments, record);
+}
+
+/** The state after a declined attempt. @param declinedPayments see `afterDecline` */
+function retryStateOf(
+  decline: Decline,
+  attemptCount: number,
+  declinedPayments: number,
+  { retryPlan }: BillingCycleRecord,
+): RetryState {
+  const { reason } = decline.outcome;
+  return { attemptCount, reason, ...afterDecline(retryPlan, declinedPayments, endOf(decline)), declined: true };
+}
+
+function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["status"] {
+  if (before !== undefined && isCharged(before.resource.status)) return before.resource.status;
+  return declined ? "RECOVERED" : "PAID";
+}
+
+interface CycleState {
+  /** The last attempt has not ended yet. */
+  waiting: boolean;
+  skipped: boolean;
+  /** An earlier record of the cycle had more attempts. */
+  outdated: boolean;
+  /** The contract has ended, so a declined attempt is not tried again. */
+  abandoned: boolean;
+}
+
+function openStatus(
+  before: OrderRow | undefined,
+  retryState: RetryState,
+  { waiting, skipped, outdated, abandoned }: CycleState,
+): Order["status"] {
+  const { attemptCount, declined, retriesExhausted } = retryState;
+  if (outdated && before !== undefined) return before.resource.status;
+  if (waiting) return "PENDING";
+  if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
+  if (abandoned) return "UNCOLLECTIBLE";
+  const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);
+  // An uncollectible order with retries left was abandoned, and its contract goes on again.
+  const isResumed = before?.resource.status === "UNCOLLECTIBLE" && retriesExhausted === false;
+  if (isKnown && !isResumed) return before.resource.status;
+  return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
+}
+
+/**
+ * Whether the retry plan is used up. It stays as it is when the contract ends, so that it counts again if the contract
+ * goes on. If the intake did not give it, it becomes false, so that an abandoned order is told from an uncollectible
+ * one.
+ */
+function plannedExhaustion(
+  before: OrderRow | undefined,
+  { retriesExhausted }: RetryState,
+  status: Order["status"],
+): boolean | null {
+  const becomesUncollectible = status === "UNCOLLECTIBLE" && before?.resource.status !== "UNCOLLECTIBLE";
+  return retriesExhausted ?? (becomesUncollectible ? false : null);
+}
+
+/** The money of an order that was charged already: an older record must not change it. */
+function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
+  if (before?.charged !== true) return undefined;
+  const { shopifyId, lines, subtotalCents, discountCents, creditsCents } = before.resource;
+  return { shopifyId, lines, subtotalCents, discountCents, creditsCents };
+}
+
+function totalOf({ subtotalCents, discountCents, creditsCents }: OrderMoney): number {
+  return subtotalCents - discountCents - creditsCents;
+}

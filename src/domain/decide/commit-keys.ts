@@ -1,0 +1,73 @@
+import { createShopIds, redactedId, type ShopIds } from "../ids.ts";
+import type { MirrorRecord } from "../records/platform-records.ts";
+import type { OccurrenceType } from "../rows.ts";
+import type { ShopRef } from "../shop.ts";
+
+/** What a commit has to load of one shop before its records can be decided, by internal id. */
+export interface CommitKeys {
+  shop: ShopRef;
+  ids: ShopIds;
+  customers: Set<string>;
+  subscriptions: Set<string>;
+  orders: Set<string>;
+  /** Ids that the senders gave, by type. */
+  occurrences: Record<OccurrenceType, Set<string>>;
+  /** Gids of the people whose personal data is removed: stored texts that mention them are loaded too. */
+  redactedPeople: Set<string>;
+}
+
+/**
+ * The keys of all records, one entry for each shop. One thing cannot be known from the records: the customer whom a
+ * stored contract belongs to. So the customers of the loaded contracts have to be loaded after this.
+ */
+export function keysOf(submissions: readonly { shop: ShopRef; records: readonly MirrorRecord[] }[]): CommitKeys[] {
+  const byShop = new Map<number, CommitKeys>();
+  for (const { shop, records } of submissions) {
+    const keys = byShop.get(shop.id) ?? noKeys(shop);
+    byShop.set(shop.id, keys);
+    for (const record of records) addKeys(keys, record);
+  }
+  return [...byShop.values()];
+}
+
+function noKeys(shop: ShopRef): CommitKeys {
+  return {
+    shop,
+    ids: createShopIds(shop.domain),
+    customers: new Set(),
+    subscriptions: new Set(),
+    orders: new Set(),
+    occurrences: { reward: new Set(), cancel_flow: new Set() },
+    redactedPeople: new Set(),
+  };
+}
+
+function addKeys(keys: CommitKeys, record: MirrorRecord): void {
+  const { ids } = keys;
+  switch (record.type) {
+    case "customer":
+      keys.customers.add(ids.customer(record.shopifyId));
+      return;
+    case "subscription":
+      keys.subscriptions.add(ids.subscription(record.shopifyId));
+      keys.customers.add(ids.customer(record.customer));
+      return;
+    case "order":
+    case "billing_cycle":
+      keys.subscriptions.add(ids.subscription(record.subscription));
+      keys.orders.add(ids.order(record.subscription, record.source, record.cycleNumber));
+      return;
+    case "reward":
+      keys.occurrences.reward.add(record.id);
+      keys.occurrences.reward.add(redactedId(record.id));
+      keys.customers.add(ids.customer(record.customer));
+      return;
+    case "cancel_flow":
+      keys.occurrences.cancel_flow.add(record.id);
+      keys.subscriptions.add(ids.subscription(record.subscription));
+      return;
+    case "redaction":
+      keys.customers.add(ids.customer(record.shopifyId));
+      keys.redactedPeople.add(record.shopifyId);
+  }
+}

@@ -1,0 +1,92 @@
+import { isoUtc } from "../../lib/time.ts";
+import type { ShopIds } from "../ids.ts";
+import type { RedactionRecord } from "../records/platform-records.ts";
+import type { CustomerRecord } from "../records/record-schemas.ts";
+import type { CustomerRow } from "../rows.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
+
+/** A customer that only the gid is known of: one that a contract or a reward names before its own record arrives. */
+export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
+  return {
+    kind: "customer",
+    resource: {
+      id: ids.customer(gid),
+      shopifyId: gid,
+      email: null,
+      firstName: null,
+      lastName: null,
+      marketingConsent: false,
+      creditsCents: 0,
+      loyaltyTier: 0,
+      subscriptionCount: 0,
+      createdAt: isoUtc(now),
+    },
+    profileAsOf: null,
+    consentAsOf: null,
+  };
+}
+
+/** Absent fields keep what is stored. Data of the platform that is older than the stored data changes nothing. */
+export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: number): Decision {
+  const before = mirror.customer(mirror.ids.customer(record.shopifyId));
+  const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
+  const asOf = limitAhead(record.asOf, now);
+  const consentAsOf = limitAhead(record.consentAsOf ?? record.asOf, now);
+  const outdated = (given: number | undefined, known: number | null) =>
+    given !== undefined && known !== null && given < known;
+  const hasProfile = record.email !== undefined || record.firstName !== undefined || record.lastName !== undefined;
+  const usesProfile = hasProfile && !outdated(asOf, base.profileAsOf);
+  const usesConsent = record.marketingConsent !== undefined && !outdated(consentAsOf, base.consentAsOf);
+  const { resource } = base;
+  const after: CustomerRow = {
+    kind: "customer",
+    resource: {
+      ...resource,
+      ...(usesProfile && {
+        email: keep(record.email, resource.email),
+        firstName: keep(record.firstName, resource.firstName),
+        lastName: keep(record.lastName, resource.lastName),
+      }),
+      ...(usesConsent && { marketingConsent: record.marketingConsent ?? false }),
+      creditsCents: keep(record.creditsCents, resource.creditsCents) ?? 0,
+      loyaltyTier: keep(record.loyaltyTier, resource.loyaltyTier) ?? 0,
+    },
+    profileAsOf: usesProfile && asOf !== undefined ? asOf : base.profileAsOf,
+    consentAsOf: usesConsent && consentAsOf !== undefined ? consentAsOf : base.consentAsOf,
+  };
+  return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
+}
+
+/** How far the platform's clock may be ahead of ours. Milliseconds. */
+const MAX_AHEAD_MS = 3_600_000;
+/** What is further ahead than this is no time of a change. Milliseconds. */
+const MAX_PLAUSIBLE_MS = 86_400_000;
+
+/**
+ * Limits a time from the future, because otherwise no later data could replace this one. One from the far future counts
+ * as now, so that it does not keep the changes of the next hour away either.
+ */
+function limitAhead(asOf: number | undefined, now: number): number | undefined {
+  if (asOf === undefined) return undefined;
+  return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_AHEAD_MS);
+}
+
+/** The customer with more or fewer contracts. */
+export function withSubscriptions(row: CustomerRow, difference: number): CustomerRow {
+  const subscriptionCount = row.resource.subscriptionCount + difference;
+  return { ...row, resource: { ...row.resource, subscriptionCount } };
+}
+
+/** Empties the customer's own row. `redactionOf` covers the texts that name the customer. */
+export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
+  const before = mirror.customer(mirror.ids.customer(record.shopifyId));
+  // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must not be used.
+  const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
+  const resource = { ...base.resource, email: null, firstName: null, lastName: null };
+  const after: CustomerRow = {
+    ...base,
+    resource,
+    profileAsOf: Math.max(limitAhead(record.asOf, now) ?? 0, base.profileAsOf ?? 0) + 1,
+  };
+  return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
+}

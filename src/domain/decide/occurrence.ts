@@ -1,0 +1,27 @@
+import { cancelFlowEvent, rewardEvent } from "../events/event.ts";
+import { redactedId } from "../ids.ts";
+import type { CancelFlowRecord, RewardRecord } from "../records/record-schemas.ts";
+import type { OccurrenceRow } from "../rows.ts";
+import { emptyCustomer } from "./customer.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
+
+/** A reward is kept once by its sender's id, which a redaction may have replaced by its hash. */
+export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
+  const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
+  if (isKnown) return NOTHING;
+  const stored = mirror.customer(mirror.ids.customer(record.customer));
+  const customer = stored ?? emptyCustomer(mirror.ids, record.customer, now);
+  const occurrence: OccurrenceRow = { kind: "occurrence", record };
+  return {
+    rows: stored === undefined ? [occurrence, customer] : [occurrence],
+    events: [rewardEvent(customer.resource.id, record)],
+  };
+}
+
+/** A finished cancellation flow is kept once by its sender's id. Refused for an unknown contract. */
+export function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
+  if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
+  if (contract === undefined) return unknownContract(record.subscription);
+  return { rows: [{ kind: "occurrence", record }], events: [cancelFlowEvent(contract.resource.customerId, record)] };
+}

@@ -1,0 +1,103 @@
+import { orderEvents } from "../events/event.ts";
+import type { OrderRecord } from "../records/record-schemas.ts";
+import type { Order } from "../resources.ts";
+import type { OrderRow, SubscriptionRow } from "../rows.ts";
+import { type Decision, differs, keep, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
+
+function isRenewal(order: Order | undefined): boolean {
+  return order?.source === "recurring" && isCharged(order.status);
+}
+
+/** Whether the order is paid, at once or after a decline. */
+export function isCharged(status: Order["status"] | undefined): boolean {
+  return status === "PAID" || status === "RECOVERED";
+}
+
+/** Whether the last attempt was declined. */
+export function isDeclined(status: Order["status"] | undefined): boolean {
+  return status === "FAILED" || status === "UNCOLLECTIBLE";
+}
+
+/** An order as the billing system reports it, with its contract's cycles. Refused for an unknown contract. */
+export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
+  if (contract === undefined) return unknownContract(record.subscription);
+  const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
+  const before = mirror.order(id);
+  const outcome = newOutcome(before, record);
+  const after: OrderRow = {
+    kind: "order",
+    resource: {
+      id,
+      shopifyId: record.shopifyId,
+      contractId: contract.resource.id,
+      customerId: contract.resource.customerId,
+      source: record.source,
+      cycleNumber: record.cycleNumber,
+      status: record.status,
+      lines: record.lines,
+      subtotalCents: record.subtotalCents,
+      discountCents: record.discountCents,
+      creditsCents: record.creditsCents,
+      totalCents: record.subtotalCents - record.discountCents - record.creditsCents,
+      billedAt: before?.resource.billedAt ?? record.billedAt,
+    },
+    attemptCount: record.attemptCount ?? countedBefore(before, record) + (outcome === undefined ? 0 : 1),
+    reason: keep(record.reason, before?.reason ?? null),
+    nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
+    retriesExhausted: keep(record.retriesExhausted, before?.retriesExhausted ?? null),
+    platformAttempts: before?.platformAttempts ?? 0,
+    declined: before?.declined === true || isDeclined(record.status) || record.status === "RECOVERED",
+    charged: before?.charged === true || isCharged(record.status),
+  };
+  if (!differs(before, after)) return NOTHING;
+  const contractAfter = withOrder(contract, before?.resource, after.resource);
+  return {
+    rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
+    events: orderEvents(contract, outcome, after, customerGidOf(mirror, contract)),
+  };
+}
+
+/** The gid of a contract's customer. Both rows are written together, so the customer exists. */
+export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow): string {
+  return mirror.customer(resource.customerId)?.resource.shopifyId ?? "";
+}
+
+/**
+ * The outcome of an attempt that the mirror does not know yet; undefined if the record has none. A success counts once.
+ * A decline is new if it is the order's first, or if the source counts more attempts than before. If the source does
+ * not count, a decline is new if it differs from what is stored.
+ */
+function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
+  if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
+  if (!isDeclined(record.status)) return undefined;
+  if (before === undefined) return "declined";
+  const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
+  if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
+  // The platform counts the attempts. A source that does not count only adds details to the last one.
+  if (before.platformAttempts > 0) return undefined;
+  if (!isDeclined(before.resource.status)) return "declined";
+  const given = [
+    record.status,
+    keep(record.reason, before.reason),
+    keep(record.nextRetryAt, before.nextRetryAt),
+    keep(record.retriesExhausted, before.retriesExhausted),
+  ];
+  const stored = [before.resource.status, before.reason, before.nextRetryAt, before.retriesExhausted];
+  return given.some((value, index) => value !== stored[index]) ? "declined" : undefined;
+}
+
+/** Attempts before this record, if the source does not count them. A recovery has at least one failure before it. */
+function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
+  return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
+}
+
+/** The contract after a change of one of its orders: completed cycles, and the status of the last order. */
+export function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
+  const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
+  const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;
+  const billedAt = Date.parse(after.billedAt);
+  const isLast = row.lastOrderAt === null || billedAt >= row.lastOrderAt;
+  const last = isLast ? { lastOrderAt: billedAt, lastOrderStatus: after.status } : {};
+  return { ...row, resource: { ...row.resource, cyclesCompleted }, renewals, ...last };
+}

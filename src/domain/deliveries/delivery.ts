@@ -1,0 +1,120 @@
+import { isoUtc } from "../../lib/time.ts";
+import type { Event } from "../events/event.ts";
+import type { Envelope } from "../events/event-schemas.ts";
+
+/**
+ * The states of a delivery (docs/webhooks.md, "Retries"):
+ *
+ *     pending ── success ──────────────► delivered
+ *        │                                  ▲  │
+ *        └─ failure ─► retrying ─ success ──┘  │ by hand
+ *                       │   ▲                  ▼
+ *                       │   └── failure ◄── pending, a new round
+ *                       └─ last failure ─► dead ─ by hand ─► pending, a new round
+ */
+export const DELIVERY_STATUSES = ["pending", "retrying", "delivered", "dead"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+export const DELIVERY_KINDS = ["webhook", "trigger"] as const;
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
+
+/** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
+export const DELIVERED_RETENTION_DAYS = 30;
+/** The same for people who read the log. */
+export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
+
+/** The state of a delivery. Times in epoch milliseconds. */
+export interface DeliveryState {
+  status: DeliveryStatus;
+  /** Attempts in all. */
+  attempts: number;
+  /** Attempts since the delivery was queued, or since it was last retried by hand after its end. */
+  round: number;
+  /** null once nothing is planned. */
+  nextAttemptAt: number | null;
+}
+
+/** The outcome of an attempt; `error` is null for a success. */
+export interface Outcome {
+  statusCode: number | null;
+  error: string | null;
+  /** Where the attempt went; left out if there was nowhere to go. */
+  url?: string;
+  /** What the attempt keeps of the answer's body, see `keptAnswer`; left out if no whole answer came. */
+  answer?: string;
+}
+
+/** An attempt keeps so many bytes of the answer's body at most. */
+export const KEPT_ANSWER_BYTES = 1024;
+
+/** How soon an endpoint answers. A quick one gets more slots than a slow one. */
+export type Pace = "quick" | "slow";
+
+/** Whether the delivery is dead if the next attempt fails. @param round attempts in this round so far */
+export function isLastAttempt(round: number, waits: readonly number[]): boolean {
+  return round >= waits.length;
+}
+
+/**
+ * The state after an attempt.
+ * @param startedAt start of the attempt. Waits are counted from here, so a slow failure does not delay the next
+ *   attempt.
+ * @param waits milliseconds after each attempt of a round, except the last attempt
+ */
+export function afterAttempt(
+  state: Pick<DeliveryState, "attempts" | "round">,
+  { error }: Outcome,
+  startedAt: number,
+  waits: readonly number[],
+): DeliveryState {
+  const attempts = state.attempts + 1;
+  const round = state.round + 1;
+  if (error === null) return { status: "delivered", attempts, round, nextAttemptAt: null };
+  const wait = waits[round - 1];
+  if (wait === undefined) return { status: "dead", attempts, round, nextAttemptAt: null };
+  return { status: "retrying", attempts, round, nextAttemptAt: startedAt + wait };
+}
+
+/** The state after a retry by hand: an ended delivery begins a new round; a planned attempt is made now. */
+export function afterRetryByHand(state: DeliveryState, now: number): DeliveryState {
+  const ended = state.status === "dead" || state.status === "delivered";
+  return ended ? { ...state, status: "pending", round: 0, nextAttemptAt: now } : { ...state, nextAttemptAt: now };
+}
+
+/**
+ * The body of a webhook, fixed when it is queued: every attempt and resend sends these bytes (docs/webhooks.md,
+ * "Body").
+ */
+export function envelope(id: string, { topic, data }: Event, now: number, shop: string): string {
+  return JSON.stringify({ id, topic, created_at: isoUtc(now), shop, data } satisfies Envelope);
+}
+
+/**
+ * The beginning of an answer's body as text, at most 1,024 bytes of UTF-8. What is no UTF-8 becomes U+FFFD, and so does
+ * U+0000, which PostgreSQL cannot store. A character that the limit would cut is left out.
+ */
+export function keptAnswer(body: Uint8Array): string {
+  const isCut = body.length >= KEPT_ANSWER_BYTES;
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const text = decoder.decode(body.subarray(0, KEPT_ANSWER_BYTES), { stream: isCut }).replaceAll("\0", "\uFFFD");
+  // A replaced byte takes three.
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(KEPT_ANSWER_BYTES));
+  return text.slice(0, read);
+}
+
+export function httpError(status: number): string {
+  return `The endpoint responded with HTTP ${status}.`;
+}
+
+/** @param timeout milliseconds */
+export function timeoutError(timeout: number): string {
+  const seconds = timeout / 1000;
+  return `The endpoint did not answer within ${seconds} ${seconds === 1 ? "second" : "seconds"}.`;
+}
+
+export function connectError(reason: string): string {
+  return `Could not connect to the endpoint: ${reason}.`;
+}
+
+export function addressError(reason: string): string {
+  return `The endpoint's address is not allowed: ${reason}.`;
+}

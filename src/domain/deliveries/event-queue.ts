@@ -1,0 +1,89 @@
+import type { Event, Topic } from "../events/event.ts";
+import { type TriggerHandle, triggerBody } from "../events/trigger.ts";
+import { hasAccess, type Plan, type ShopRef } from "../shop.ts";
+import { type DeliveryKind, envelope } from "./delivery.ts";
+
+/** The only topic whose body can hold personal data. */
+const REWARD_TOPIC: Topic = "loyalty.reward_earned";
+
+/** What decides which events of a shop are queued. */
+export interface EventTargets {
+  plan: Plan;
+  /** null where the shop has no endpoint. */
+  url: string | null;
+  topics: readonly Topic[];
+  /** Version of the newest signing secret; null where none was made. */
+  secretVersion: number | null;
+  triggers: readonly TriggerHandle[];
+  isConnected: boolean;
+}
+
+/** A delivery that is about to be queued. Its body and the secret that signs it stay for every attempt. */
+export interface NewDelivery {
+  id: string;
+  kind: DeliveryKind;
+  topic: string;
+  isTest: boolean;
+  body: string;
+  secretVersion: number;
+}
+
+/**
+ * The deliveries to queue for events: webhooks for the topics that the shop chose, if it has an endpoint, and triggers
+ * that it switched on, if it is connected to the platform. On a plan without access nothing is queued.
+ * @param now epoch milliseconds
+ * @param newId gives a new delivery id
+ */
+export function deliveriesOf(
+  events: readonly Event[],
+  shop: ShopRef,
+  targets: EventTargets,
+  now: number,
+  newId: () => string,
+): NewDelivery[] {
+  if (!hasAccess(targets.plan)) return [];
+  return events.flatMap((event) => {
+    const deliveries: NewDelivery[] = [];
+    const { secretVersion } = targets;
+    if (targets.url !== null && secretVersion !== null && targets.topics.includes(event.topic)) {
+      deliveries.push(webhookDelivery(newId(), event, shop, secretVersion, now));
+    }
+    const { trigger } = event;
+    if (trigger !== undefined && targets.isConnected && targets.triggers.includes(trigger.handle)) {
+      // A trigger is sent with the access token that is valid then, and has no signature.
+      deliveries.push({
+        id: newId(),
+        kind: "trigger",
+        topic: trigger.handle,
+        isTest: false,
+        body: triggerBody(trigger),
+        secretVersion: 0,
+      });
+    }
+    return deliveries;
+  });
+}
+
+/** One event as a webhook to queue, even if the shop did not choose its topic. @param now epoch milliseconds */
+export function webhookDelivery(
+  id: string,
+  event: Event,
+  shop: ShopRef,
+  secretVersion: number,
+  now: number,
+  isTest = false,
+): NewDelivery {
+  return {
+    id,
+    kind: "webhook",
+    topic: event.topic,
+    isTest,
+    body: envelope(id, event, now, shop.domain),
+    secretVersion,
+  };
+}
+
+/** Whether a delivery's body can hold personal data: rewards have any fields that their sender adds. */
+export function holdsReward({ topic }: { topic: string }): boolean {
+  return topic === REWARD_TOPIC;
+}

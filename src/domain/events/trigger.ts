@@ -1,0 +1,87 @@
+import { SdsError } from "../error.ts";
+
+type FieldType = "single_line_text_field" | "number_decimal";
+
+interface TriggerKind {
+  name: string;
+  /** When it starts a workflow. */
+  description: string;
+  /** Fields beside the customer. The platform allows only letters and spaces in their names. */
+  fields: Record<string, FieldType>;
+}
+
+/**
+ * The triggers in the platform's automation tool, by handle (docs/webhooks.md, "Workflow triggers"). The extensions
+ * that declare them to the platform are written from this table. A handle cannot be changed once the platform knows it.
+ */
+export const TRIGGERS = {
+  "subscription-created": {
+    name: "Subscription created",
+    description: "A new subscription contract is created",
+    fields: { "Contract ID": "single_line_text_field", Interval: "single_line_text_field" },
+  },
+  "subscription-cancelled": {
+    name: "Subscription cancelled",
+    description: "A subscription contract is cancelled",
+    fields: {
+      "Contract ID": "single_line_text_field",
+      Interval: "single_line_text_field",
+      "Churn type": "single_line_text_field",
+    },
+  },
+  "billing-attempt-failed": {
+    name: "Billing attempt failed",
+    description: "A renewal charge is declined",
+    fields: {
+      "Contract ID": "single_line_text_field",
+      Interval: "single_line_text_field",
+      "Decline reason": "single_line_text_field",
+      "Attempt count": "number_decimal",
+    },
+  },
+  "streak-milestone-reached": {
+    name: "Streak milestone reached",
+    description: "A subscriber crosses a streak milestone",
+    fields: { Milestone: "number_decimal" },
+  },
+} as const satisfies Record<string, TriggerKind>;
+
+export type TriggerHandle = keyof typeof TRIGGERS;
+export const TRIGGER_HANDLES = Object.keys(TRIGGERS) as TriggerHandle[];
+
+/** A workflow to start. */
+export type Trigger = {
+  [H in TriggerHandle]: {
+    handle: H;
+    /** The customer's gid. */
+    customer: string;
+    fields: {
+      [K in keyof (typeof TRIGGERS)[H]["fields"]]: (typeof TRIGGERS)[H]["fields"][K] extends "number_decimal"
+        ? number
+        : string;
+    };
+  };
+}[TriggerHandle];
+
+/** Reads `a,b`, `all` or `none`. @throws SdsError `invalid` */
+export function parseTriggers(text: string): TriggerHandle[] {
+  if (text === "all") return TRIGGER_HANDLES;
+  if (text === "none") return [];
+  const names = text.split(",").map((part) => part.trim());
+  const unknown = names.find((name) => !TRIGGER_HANDLES.some((handle) => handle === name));
+  if (unknown !== undefined)
+    throw new SdsError(
+      "invalid",
+      `"${unknown}" is not a trigger: choose from ${TRIGGER_HANDLES.join(", ")}, or all or none`,
+    );
+  return TRIGGER_HANDLES.filter((handle) => names.includes(handle));
+}
+
+/**
+ * The variables of the platform's `flowTriggerReceive` as JSON text, fixed when the trigger is queued. The customer's
+ * number is inserted as text, because it can be larger than a float can hold.
+ */
+export function triggerBody({ handle, customer, fields }: Trigger): string {
+  const number = customer.slice(customer.lastIndexOf("/") + 1);
+  return `{"handle":${JSON.stringify(handle)},"payload":{"customer_id":${number},${JSON.stringify(fields).slice(1)}}`;
+}

@@ -1,0 +1,68 @@
+import { CryptoHasher } from "bun";
+import { base32, unbase32 } from "../../lib/base32.ts";
+import { isoUtc } from "../../lib/time.ts";
+import type { Resource } from "../resources.ts";
+
+/** Whose changes a checkpoint counts. */
+interface CheckpointScope {
+  shopId: number;
+  resource: Resource;
+}
+
+/** The number of a change has 48 bits, and the rest of a checkpoint's 15 bytes authenticates it. */
+const NUMBER_BYTES = 6;
+const MAC_BYTES = 9;
+const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]{24})$/;
+
+/**
+ * Writes and reads checkpoints (docs/copies.md): `<ISO date>~chg_` and the number of a change. They hold for one shop
+ * and resource, and for one key. A database that was restored has a new key, because its numbers were turned back.
+ */
+export interface Checkpoints {
+  /** Gives the same text again if the scope's last checkpoint was for the same number. */
+  format(scope: CheckpointScope, number: number): string;
+  /** @returns the number of the change; undefined for anything that `format` did not write */
+  parse(scope: CheckpointScope, text: string): number | undefined;
+}
+
+/**
+ * @param key random bytes that the database keeps to itself
+ * @param now epoch milliseconds. A checkpoint begins with the time when it was given, which is for people only
+ */
+export function createCheckpoints(key: Uint8Array, now: () => number): Checkpoints {
+  /** The last one of each scope. */
+  const given = new Map<string, { number: number; text: string }>();
+
+  function authenticate({ shopId, resource }: CheckpointScope, date: string, number: Uint8Array): Buffer {
+    const mac = new CryptoHasher("sha256", key).update(`${shopId} ${resource} ${date} `).update(number).digest();
+    return Buffer.from(mac.buffer, mac.byteOffset, MAC_BYTES);
+  }
+
+  function encode(scope: CheckpointScope, number: number): string {
+    const date = isoUtc(now());
+    const bytes = Buffer.alloc(NUMBER_BYTES + MAC_BYTES);
+    bytes.writeUIntBE(number, 0, NUMBER_BYTES);
+    bytes.set(authenticate(scope, date, bytes.subarray(0, NUMBER_BYTES)), NUMBER_BYTES);
+    return `${date}~chg_${base32(bytes)}`;
+  }
+
+  return {
+    format(scope, number) {
+      const name = `${scope.shopId} ${scope.resource}`;
+      const last = given.get(name);
+      if (last?.number === number) return last.text;
+      const text = encode(scope, number);
+      given.set(name, { number, text });
+      return text;
+    },
+
+    parse(scope, text) {
+      const [, date, encoded] = CHECKPOINT.exec(text) ?? [];
+      if (date === undefined || encoded === undefined) return undefined;
+      const bytes = unbase32(encoded);
+      const number = bytes.subarray(0, NUMBER_BYTES);
+      const isOurs = authenticate(scope, date, number).equals(bytes.subarray(NUMBER_BYTES));
+      return isOurs ? bytes.readUIntBE(0, NUMBER_BYTES) : undefined;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { customerId, subscriptionId } from "../ids.ts";
+import { gidPattern, ORDER_STATUSES, type Resource, SUBSCRIPTION_STATUSES } from "../resources.ts";
+
+/** What rows of a list must have. Ids are internal; an order has the platform's id as a gid. */
+export interface RowFilter {
+  id?: string;
+  orderGid?: string;
+  customerId?: string;
+  contractId?: string;
+  status?: string;
+}
+
+/** A row that a request names: its id, or the gid of an order, which several rows can have. */
+export type NamedRow = Pick<RowFilter, "id" | "orderGid">;
+
+const INTERNAL_ID = {
+  subscriptions: /^sub_[a-z2-7]{24}$/,
+  customers: /^cus_[a-z2-7]{24}$/,
+  orders: /^ord_[a-z2-7]{24}$/,
+};
+const GID = {
+  subscriptions: new RegExp(gidPattern("SubscriptionContract")),
+  customers: new RegExp(gidPattern("Customer")),
+  orders: new RegExp(gidPattern("Order")),
+};
+/** The values of `status` of each resource. */
+export const STATUSES = {
+  subscriptions: SUBSCRIPTION_STATUSES,
+  orders: ORDER_STATUSES,
+  customers: [],
+} as const satisfies Record<Resource, readonly string[]>;
+
+/** The filters of each resource (docs/api.md, "Filters"). */
+export const FILTERS = {
+  subscriptions: ["shopifyId", "customerId", "status"],
+  customers: ["shopifyId"],
+  orders: ["shopifyId", "customerId", "contractId", "status"],
+} as const;
+export type FilterName = (typeof FILTERS)[Resource][number];
+
+/**
+ * The row of a resource that an internal id or a gid names.
+ * @param domain of the shop
+ * @returns undefined for what is no id of this resource
+ */
+export function namedRow(resource: Resource, text: string, domain: string): NamedRow | undefined {
+  if (INTERNAL_ID[resource].test(text)) return { id: text };
+  if (!GID[resource].test(text)) return undefined;
+  switch (resource) {
+    case "subscriptions":
+      return { id: subscriptionId(domain, text) };
+    case "customers":
+      return { id: customerId(domain, text) };
+    // Its internal id does not depend on its gid, which it gets with the charge.
+    case "orders":
+      return { orderGid: text };
+  }
+}
+
+/** Whether a text is an internal id or a gid of a resource. */
+export function isRowName(resource: Resource, text: string): boolean {
+  return INTERNAL_ID[resource].test(text) || GID[resource].test(text);
+}
+
+/**
+ * Reads the value of a filter.
+ * @returns undefined for a value that no row of this resource can have
+ */
+export function readFilter(resource: Resource, name: FilterName, text: string, domain: string): RowFilter | undefined {
+  switch (name) {
+    case "shopifyId":
+      return namedRow(resource, text, domain);
+    case "customerId":
+      return renamed("customerId", namedRow("customers", text, domain)?.id);
+    case "contractId":
+      return renamed("contractId", namedRow("subscriptions", text, domain)?.id);
+    case "status":
+      return (STATUSES[resource] as readonly string[]).includes(text) ? { status: text } : undefined;
+  }
+}
+
+function renamed(name: "customerId" | "contractId", id: string | undefined): RowFilter | undefined {
+  return id === undefined ? undefined : { [name]: id };
+}

@@ -1,0 +1,63 @@
+import type { Contacts } from "../records/platform-records.ts";
+import type { Customer } from "../resources.ts";
+
+/** Names of fields that hold e-mail addresses, names and places, in our records and in the platform's payloads. */
+const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|longitude|browser_ip|note/i;
+
+/** A telephone number as people write one. */
+const PHONE = /^[-+()./ 0-9]+$/;
+
+/** What is known about a person, to find it under any field name. */
+export interface KnownPerson {
+  /** In lower case. */
+  emails: string[];
+  names: string[];
+  /** Digits only. */
+  phones: string[];
+}
+
+/**
+ * What the customer's row and the request say of the person. They can have different addresses, an older and a newer
+ * one.
+ * @param customer undefined for one that was never seen
+ */
+export function knownPerson(customer: Customer | undefined, { email, phone }: Contacts = {}): KnownPerson {
+  const { firstName, lastName } = customer ?? {};
+  const isGiven = (text: string | null | undefined): text is string => typeof text === "string" && text !== "";
+  const lower = (texts: (string | null | undefined)[]) => texts.filter(isGiven).map((text) => text.toLowerCase());
+  return {
+    emails: lower([customer?.email, email]),
+    names: lower([firstName, lastName, `${firstName} ${lastName}`]),
+    phones: lower([phone]).map(digitsOf).filter(isGiven),
+  };
+}
+
+/**
+ * A JSON value with the personal data of one person replaced by null. A field whose name is the person's address or
+ * name is left out. Everything else stays.
+ */
+export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
+  if (PERSONAL_FIELD.test(field)) return null;
+  if (typeof value === "string") return describes(value.toLowerCase(), person) ? null : value;
+  if (Array.isArray(value)) return value.map((each) => withoutPerson(each, person));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([key]) => !describes(key.toLowerCase(), person));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPerson(inner, person, key)]));
+}
+
+/** Whether a JSON value holds a customer's number or gid anywhere. */
+export function mentions(value: unknown, gid: string): boolean {
+  if (typeof value === "string" || typeof value === "number")
+    return value === gid || String(value) === gid.slice(gid.lastIndexOf("/") + 1);
+  return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
+}
+
+/** An address is found anywhere in a text; a name, a number, or an address that has no @, only as the whole text. */
+function describes(text: string, { emails, names, phones }: KnownPerson): boolean {
+  const hasAddress = emails.some((email) => (email.includes("@") ? text.includes(email) : text === email));
+  return hasAddress || names.includes(text) || (PHONE.test(text) && phones.includes(digitsOf(text)));
+}
+
+function digitsOf(text: string): string {
+  return text.replaceAll(/[^0-9]/g, "");
+}

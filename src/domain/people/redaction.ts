@@ -1,0 +1,142 @@
+import { asObject, type JsonObject, parseExact } from "../../lib/exact-json.ts";
+import { holdsReward } from "../deliveries/event-queue.ts";
+import { customerId, redactedId } from "../ids.ts";
+import type { Contacts } from "../records/platform-records.ts";
+import type { CustomerRecord, IncomingRecord } from "../records/record-schemas.ts";
+import type { Customer } from "../resources.ts";
+import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
+
+/**
+ * Where personal data can be, outside a customer's own row: bodies of queued webhooks, and what their receivers
+ * answered; rewards, platform webhooks in the inbox, and the records of an intake body that are not applied yet.
+ */
+export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
+export type TextPlace = (typeof TEXT_PLACES)[number];
+
+/**
+ * A stored text that may name a person. `key` is the number of a delivery, an inbox item or a part of an intake body,
+ * or the id of a reward.
+ */
+export interface StoredText {
+  place: TextPlace;
+  key: string | number;
+  text: string;
+}
+
+/**
+ * What a text in each place contains if it is about a person: one of these. Others contain them too, because the digits
+ * of an id can be part of another number.
+ */
+export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
+  const quotedGid = `"${gid}"`;
+  return {
+    delivery: [customerId(domain, gid), quotedGid],
+    reward: [quotedGid],
+    inbox: [gid.slice(gid.lastIndexOf("/") + 1)],
+    intake: [quotedGid],
+  };
+}
+
+/** Everything in a text of each place that has the form of one of its `searchTexts`. */
+const NAMES: Record<TextPlace, RegExp> = {
+  delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
+  reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
+  inbox: /[0-9]+/g,
+  intake: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
+};
+
+/**
+ * Creates a search for the texts that may be about one of several people. Engines search with it. It looks at each text
+ * once, however many people they are.
+ */
+export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
+  const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
+  const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
+  const names = {
+    delivery: namesIn("delivery"),
+    reward: namesIn("reward"),
+    inbox: namesIn("inbox"),
+    intake: namesIn("intake"),
+  };
+  return (place, text) => {
+    for (const [name] of text.matchAll(NAMES[place])) if (names[place].has(name)) return true;
+    return false;
+  };
+}
+
+/**
+ * Removes one person's data from a text that names them. Another text is returned as the same object. The key of
+ * a reward can change.
+ */
+export type Redaction = (stored: StoredText) => StoredText;
+
+/**
+ * Rewards have any fields that their sender adds, and the inbox has whole payloads of the platform. So a redaction
+ * looks for fields by their names, and for what is known of the person. A queued body changes, and so does its
+ * signature: the law is more important than equal bytes.
+ * @param before the customer as known until now
+ * @param contacts what the request says of the person
+ */
+export function redactionOf(
+  domain: string,
+  gid: string,
+  before: Customer | undefined,
+  contacts: Contacts = {},
+): Redaction {
+  const person = knownPerson(before, contacts);
+  const id = customerId(domain, gid);
+  const searched = searchTexts(domain, gid);
+  return (stored) => {
+    if (!searched[stored.place].some((text) => stored.text.includes(text))) return stored;
+    if (stored.place === "intake") return { ...stored, text: redactedRecords(stored.text, gid, person) };
+    const value = parseExact(stored.text);
+    const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
+    if (!isAboutPerson) return stored;
+    // Its body has our own fields only. What was answered to it can have others.
+    if (stored.place === "delivery" && !holdsReward({ topic: String(value["topic"]) })) return { ...stored };
+    const redacted = redactedValue(stored.place, value, person);
+    const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
+    return { place: stored.place, key, text: JSON.stringify(redacted) };
+  };
+}
+
+/** Keeps the fields that are ours. They hold no personal data, but a name can be equal to one, such as a first name. */
+function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, person: KnownPerson): JsonObject {
+  switch (place) {
+    case "delivery":
+      return { ...value, data: emptied(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]) };
+    case "reward":
+      return {
+        ...emptied(value, person, ["type", "id", "source", "customer"]),
+        id: redactedRewardId(String(value["id"]), person),
+      };
+    case "inbox":
+      return emptied(value, person, []);
+  }
+}
+
+/** Records that wait are redacted as if they had been applied before. Each has its own type's fields. */
+function redactedRecords(text: string, gid: string, person: KnownPerson): string {
+  const records = (JSON.parse(text) as IncomingRecord[]).map((record) => {
+    if (record.type === "customer" && record.shopifyId === gid) return withoutProfile(record);
+    return record.type === "reward" && mentions(record, gid) ? redactedValue("reward", record, person) : record;
+  });
+  return JSON.stringify(records);
+}
+
+function withoutProfile(record: CustomerRecord): CustomerRecord {
+  const { email: _, firstName: _firstName, lastName: _lastName, ...others } = record;
+  return others;
+}
+
+function emptied(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {
+  const entries = Object.entries(value).flatMap(([field, inner]) =>
+    kept.includes(field) ? [[field, inner]] : Object.entries(withoutPerson({ [field]: inner }, person) as JsonObject),
+  );
+  return Object.fromEntries(entries);
+}
+
+/** A sender's id that holds the person's address or name is replaced by its hash, so that a repeat is still known. */
+function redactedRewardId(id: string, person: KnownPerson): string {
+  return withoutPerson(id, person) === null ? redactedId(id) : id;
+}

@@ -1,0 +1,49 @@
+import type { Plan } from "../shop.ts";
+
+/** The plans that the app sells on the platform, by handle (docs/connecting.md, "Plans"). */
+const PLAN_OF_HANDLE = new Map<string, Plan>([
+  ["pro", "pro"],
+  ["free", "free"],
+  ["free-plan", "free"],
+  ["free-api-and-webhooks", "free+addon"],
+  ["api-and-webhooks", "free+addon"],
+  ["api-and-webhooks-add-on", "free+addon"],
+]);
+
+/** A shop's subscription to the app. */
+export interface AppSubscription {
+  name: string;
+  /** The plan's handle; null if the app sets its prices itself. The platform translates names, but not handles. */
+  handle: string | null;
+  status: string;
+}
+
+/**
+ * The plan that a shop has through its subscriptions to the app.
+ * @param subscriptions none if the shop never had one; then the app is not sold through the platform
+ * @returns undefined where the platform does not decide the plan
+ */
+export function planOf(subscriptions: readonly AppSubscription[]): Plan | undefined {
+  const plans = subscriptions.filter(givesAccess).map(planOfOne);
+  if (plans.length === 0) return subscriptions.length > 0 ? "free" : undefined;
+  const known = plans.filter((plan) => plan !== undefined);
+  return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];
+}
+
+/** A frozen subscription (a missed payment) gives access too, until it ends. */
+export function givesAccess({ status }: Pick<AppSubscription, "status">): boolean {
+  return status === "ACTIVE" || status === "FROZEN";
+}
+
+/** The plan that one subscription stands for, whatever its status. */
+export function planOfOne({ name, handle }: Omit<AppSubscription, "status">): Plan | undefined {
+  return PLAN_OF_HANDLE.get(handle ?? handleLike(name));
+}
+
+/** A name written like a handle: `Free + API and webhooks` becomes `free-api-and-webhooks`. */
+function handleLike(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-|-$/g, "");
+}

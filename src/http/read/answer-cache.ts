@@ -1,0 +1,56 @@
+import type { KeyOwner } from "../../store/port/keys.ts";
+import type { Bytes } from "../encoding.ts";
+
+/** Answers, in each of two generations. */
+const MAX_ANSWERS = 2_048;
+/** Characters. Answers to longer questions are not kept. */
+const LONGEST_QUESTION = 1_024;
+
+/** What was answered to a request of a shop. */
+export interface CachedAnswer {
+  /** The number of the shop's last change. */
+  changeCount: number;
+  tag: string;
+  headers: Record<string, string>;
+  /** `headers` as they are sent, made when the answer is sent again. */
+  sentHeaders?: Headers;
+  /** undefined if it is not kept: then only a client that has it gets an answer without a read (304). */
+  body: Bytes | undefined;
+}
+
+/**
+ * Remembers answers. One stays the same as long as nothing of the shop changes, so it is sent again without a read: to
+ * a client that has it already, as 304, and where it is small, to every client. Most readers of changes ask for the
+ * same small answer again and again, until something changes.
+ */
+export interface AnswerCache {
+  /**
+   * @param shop as it is now
+   * @param question what the answer depends on beside the shop: path and query, for instance
+   * @returns undefined if the answer is not kept, or the shop has changed since
+   */
+  find(shop: Pick<KeyOwner, "shopId" | "changeCount">, question: string): CachedAnswer | undefined;
+  keep(shopId: number, question: string, answer: CachedAnswer): void;
+}
+
+export function createAnswerCache(): AnswerCache {
+  // When the newer one is full, it becomes the older one. Removing the oldest entry of a map takes 10 µs each time.
+  let newer = new Map<string, CachedAnswer>();
+  let older = new Map<string, CachedAnswer>();
+  return {
+    find({ shopId, changeCount }, question) {
+      const name = nameOf(shopId, question);
+      const kept = newer.get(name) ?? older.get(name);
+      return kept?.changeCount === changeCount ? kept : undefined;
+    },
+    keep(shopId, question, answer) {
+      if (question.length > LONGEST_QUESTION) return;
+      if (newer.size >= MAX_ANSWERS) [older, newer] = [newer, new Map()];
+      newer.set(nameOf(shopId, question), answer);
+    },
+  };
+}
+
+function nameOf(shopId: number, question: string): string {
+  return `${shopId} ${question}`;
+}

@@ -1,0 +1,108 @@
+import { hashKey, keyFromHeader } from "../../domain/key.ts";
+import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import type { Log } from "../../lib/log.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
+import type { KeyOwner, KeyStore } from "../../store/port/keys.ts";
+import { failureFields } from "../../store/port/store-error.ts";
+import { refusals } from "../refusals.ts";
+import type { WrongKeyLog } from "./wrong-key-log.ts";
+
+/** The last use of a key is written at most this often, because a read must not cost a write. */
+const WRITE_INTERVAL_MS = 60_000;
+/** A first use is written at once only if nothing was written for so long. Otherwise a job writes it. */
+const ATTEMPT_INTERVAL_MS = 1_000;
+
+interface Dependencies {
+  store: Pick<KeyStore, "find" | "touch">;
+  now: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  log: Log;
+  wrongKeys: Pick<WrongKeyLog, "count">;
+}
+
+/** Finds the shop of an API key, and remembers when the key was last used. */
+export interface ApiKeyAuthenticator {
+  /**
+   * @param client gives the network by which the client is counted
+   * @throws SdsError `unauthorized` unless the header has a valid key; the message never says why
+   */
+  authenticate(header: string | null, client: () => string): Awaitable<KeyOwner>;
+  /**
+   * Writes the uses that are due or, with `all`, all that are not written yet. A failure is logged, and they stay due.
+   */
+  writeUses(options?: { all?: boolean }): Promise<void>;
+}
+
+export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAuthenticator {
+  const { store, now, clock, log, wrongKeys } = dependencies;
+  /** Uses that are not written yet, by key id: epoch milliseconds. */
+  const uses = new Map<string, number>();
+  /** When, by `clock`, the use of a key was last written, by key id. */
+  const writtenAt = new Map<string, number>();
+  let attemptedAt = Number.NEGATIVE_INFINITY;
+  let soon: Promise<void> | undefined;
+
+  /**
+   * The time by `clock` of a use that is stored. A time in the future predates a clock change: it counts as long ago.
+   */
+  function clockAt(storedAt: number): number {
+    const ageMs = now() - storedAt;
+    return ageMs < 0 ? Number.NEGATIVE_INFINITY : clock() - ageMs;
+  }
+
+  /** Writes the first use of a key after the answer, because a write waits for seconds while the database is locked. */
+  function writeSoon(): void {
+    if (soon !== undefined || clock() - attemptedAt < ATTEMPT_INTERVAL_MS) return;
+    soon = nextTurn()
+      .then(() => writeUses())
+      .finally(() => {
+        soon = undefined;
+      });
+  }
+
+  async function writeUses({ all = false } = {}): Promise<void> {
+    const at = clock();
+    const isDue = (id: string) => at - (writtenAt.get(id) ?? Number.NEGATIVE_INFINITY) >= WRITE_INTERVAL_MS;
+    const due = new Map([...uses].filter(([id]) => all || isDue(id)));
+    if (due.size === 0) return;
+    attemptedAt = at;
+    try {
+      await store.touch(due);
+    } catch (thrown) {
+      log.warn("cannot write when keys were last used", failureFields(thrown));
+      return;
+    }
+    for (const [id, usedAt] of due) {
+      writtenAt.set(id, at);
+      // The key may have been used again during the write.
+      if (uses.get(id) === usedAt) uses.delete(id);
+    }
+  }
+
+  function noteUse({ keyId, lastUsedAt }: KeyOwner): void {
+    uses.set(keyId, now());
+    if (lastUsedAt === null) writeSoon();
+    else if (!writtenAt.has(keyId)) writtenAt.set(keyId, clockAt(lastUsedAt));
+  }
+
+  return {
+    authenticate(header, client) {
+      const key = keyFromHeader(header);
+      const found = key === undefined ? undefined : store.find(hashKey(key));
+      return andThen(found, (owner) => {
+        if (owner === undefined) {
+          if (header !== null) wrongKeys.count(client());
+          throw refusals.unknownKey();
+        }
+        noteUse(owner);
+        return owner;
+      });
+    },
+    async writeUses(options) {
+      // At the stop, the store closes next.
+      await soon;
+      await writeUses(options);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import type { RateLimit } from "../../config.ts";
+
+/** Limits how many requests each API key makes (docs/api.md, "Limits"). Every node counts for itself. */
+export interface KeyLimits {
+  /**
+   * Counts a request.
+   * @returns headers that tell the limit (draft-ietf-httpapi-ratelimit-headers), and, for a request that is too many,
+   *   after how many seconds the next one is allowed
+   */
+  count(keyId: string): { headers: Record<string, string>; retryAfterS?: number };
+}
+
+interface Bucket {
+  /** Requests that it allows now. */
+  left: number;
+  /** When `left` was counted, by the clock. */
+  at: number;
+}
+
+/**
+ * @param limit null for none
+ * @param clock milliseconds that only go forward
+ */
+export function createKeyLimits(limit: RateLimit | null, clock: () => number): KeyLimits {
+  if (limit === null) return { count: () => ({ headers: {} }) };
+  const { perSecond, burst } = limit;
+  const windowS = Math.max(1, Math.ceil(burst / perSecond));
+  const policy = `"default";q=${burst};w=${windowS}`;
+  const buckets = new Map<string, Bucket>();
+
+  return {
+    count(keyId) {
+      const now = clock();
+      const { left, at } = buckets.get(keyId) ?? { left: burst, at: now };
+      const filled = Math.min(burst, left + ((now - at) / 1_000) * perSecond);
+      const isAllowed = filled >= 1;
+      const rest = isAllowed ? filled - 1 : filled;
+      buckets.set(keyId, { left: rest, at: now });
+      const fullAfterS = Math.ceil((burst - rest) / perSecond);
+      const headers = {
+        "RateLimit-Policy": policy,
+        RateLimit: `"default";r=${Math.floor(rest)};t=${fullAfterS}`,
+      };
+      return isAllowed ? { headers } : { headers, retryAfterS: Math.max(1, Math.ceil((1 - rest) / perSecond)) };
+    },
+  };
+}

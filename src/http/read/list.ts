@@ -1,0 +1,128 @@
+import type { PageInfo } from "../../domain/answers.ts";
+import type { Checkpoints } from "../../domain/pages/checkpoint.ts";
+import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
+import type { Resource } from "../../domain/resources.ts";
+import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import type { KeyOwner } from "../../store/port/keys.ts";
+import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
+import { refusals } from "../refusals.ts";
+import { pathOf, queryOf, type RouteHandler } from "../route.ts";
+import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
+import type { Content, ReadApi } from "./read-api.ts";
+
+const BEGIN = '{"data":[';
+
+/** GET /api/v1/{resource}: answers with a page of stored rows, newest first or in the order of their changes. */
+export function createListHandler(
+  resource: Resource,
+  pages: PageStore,
+  checkpoints: Checkpoints,
+  api: ReadApi,
+): RouteHandler {
+  /** A page in the order of the list. @param after where it begins; null for the first page */
+  function readList(
+    url: string,
+    { shopId }: KeyOwner,
+    { limit, filter }: ListQuery,
+    after: Position | null,
+  ): Awaitable<Content> {
+    const found =
+      filter === undefined
+        ? pages.list(shopId, resource, limit, after)
+        : pages.listFiltered(shopId, resource, filter, limit, after);
+    return andThen(found, (page) => {
+      if (page === undefined) throw refusals.badCursor();
+      const nextCursor = page.end === null ? null : formatCursor(page.end);
+      return contentOf(url, limit, page, nextCursor, checkpoints.format({ shopId, resource }, page.changeCount));
+    });
+  }
+
+  /** @param after the number of a change */
+  function readChanges(
+    url: string,
+    { shopId }: KeyOwner,
+    { limit, filter = {} }: ListQuery,
+    after: number,
+  ): Awaitable<Content> {
+    return andThen(pages.changes(shopId, resource, filter, limit, after), (page) => {
+      // Only a database that was put back has fewer changes.
+      if (after > page.changeCount) throw refusals.badCheckpoint();
+      const checkpoint = checkpoints.format({ shopId, resource }, page.reached);
+      return contentOf(url, limit, page, page.hasMore ? checkpoint : null, checkpoint);
+    });
+  }
+
+  /**
+   * The number of the change behind which a page of changes begins.
+   * @returns undefined if a time says it
+   */
+  function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
+    const scope = { shopId, resource };
+    const begin = since === undefined ? undefined : checkpoints.parse(scope, since);
+    if (since !== undefined && begin === undefined) throw refusals.badCheckpoint();
+    if (cursor === undefined) return begin;
+    const number = checkpoints.parse(scope, cursor);
+    if (number === undefined || number < (begin ?? 0)) throw refusals.badCursor();
+    return number;
+  }
+
+  return (request, context) =>
+    api.answer(request, context, (admitted) => {
+      const { url } = request;
+      const query = readListQuery(queryOf(url), resource, admitted.domain, isStrict(request));
+      if (query.since !== undefined || query.updatedSince !== undefined) {
+        const named = changeNamed(admitted, query);
+        return (owner) =>
+          andThen(named ?? pages.changeBefore(owner.shopId, query.updatedSince ?? 0), (after) =>
+            readChanges(url, owner, query, after),
+          );
+      }
+      const after = query.cursor === undefined ? null : parseCursor(query.cursor);
+      if (after === undefined) throw refusals.badCursor();
+      return (owner) => readList(url, owner, query, after);
+    });
+}
+
+function contentOf(
+  url: string,
+  limit: number,
+  { rows, changeCount }: RowPage | ChangePage,
+  nextCursor: string | null,
+  checkpoint: string,
+): Content {
+  return {
+    body: enclose(BEGIN, rows, `],"page":${JSON.stringify({ limit, nextCursor } satisfies PageInfo)}}`),
+    changeCount,
+    headers: {
+      "X-Checkpoint": checkpoint,
+      ...(nextCursor !== null && { Link: `<${nextPage(url, nextCursor)}>; rel="next"` }),
+    },
+  };
+}
+
+/**
+ * The address of the next page, without the host (RFC 8288). A `#` in a request belongs to its query, but it would end
+ * that of a link.
+ */
+function nextPage(url: string, cursor: string): string {
+  const parameters = queryOf(url)
+    .replaceAll("#", "%23")
+    .split("&")
+    .filter((parameter) => parameter !== "" && !/^cursor(=|$)/.test(parameter));
+  return `${pathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
+}
+
+/**
+ * Puts ASCII text before and after the rows. If their buffer has space on both sides, it writes there, because copying
+ * a page of many kilobytes takes time. It overwrites what the buffer had there.
+ */
+function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
+  const buffer = Buffer.from(rows.buffer);
+  const first = rows.byteOffset - begin.length;
+  const last = rows.byteOffset + rows.byteLength;
+  if (first < 0 || last + end.length > buffer.length)
+    return Buffer.concat([Buffer.from(begin), rows, Buffer.from(end)]);
+  buffer.write(begin, first);
+  buffer.write(end, last);
+  return buffer.subarray(first, last + end.length);
+}

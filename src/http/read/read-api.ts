@@ -1,0 +1,150 @@
+import { requireAccess } from "../../actions/access.ts";
+import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import type { ReaderQueue } from "../../lib/reader-queue.ts";
+import type { KeyOwner } from "../../store/port/keys.ts";
+import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "../encoding.ts";
+import { type EntityTags, hasTag } from "../entity-tags.ts";
+import { type HeaderFields, lastingHeaders, respond, respondAgain, respondRateLimited } from "../respond.ts";
+import { type RouteContext, targetOf } from "../route.ts";
+import type { AnswerCache } from "./answer-cache.ts";
+import type { ApiKeyAuthenticator } from "./api-key-authenticator.ts";
+import type { KeyLimits } from "./key-limits.ts";
+import { isLarge, type LargePages } from "./large-page.ts";
+import { isStrict } from "./list-query.ts";
+
+/** What was read for an answer. */
+export interface Content {
+  body: Bytes;
+  /** Of the shop, in the snapshot that was read. */
+  changeCount: number;
+  /** What belongs to this content. */
+  headers: HeaderFields;
+}
+
+/** Reads content. @throws SdsError for a request that has no answer */
+type Read = (owner: KeyOwner) => Awaitable<Content>;
+
+interface Dependencies {
+  /** Milliseconds of a clock that only goes forward. */
+  clock: () => number;
+  authenticator: ApiKeyAuthenticator;
+  keyLimits: KeyLimits;
+  entityTags: EntityTags;
+  answers: AnswerCache;
+  readers: ReaderQueue;
+  largePages: LargePages;
+}
+
+/** What the addresses of the read API have in common. */
+export interface ReadApi {
+  /**
+   * Checks the key, the plan and the rate, in this order, and answers with what `prepare` lets it read.
+   * @param prepare checks the request, before it waits for its turn. It is not called for a request whose answer is
+   *   known, and the answer may depend on nothing but the shop, path, query and whether the request is strict
+   */
+  answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
+}
+
+/** A read that takes longer counts as long for others that wait. */
+const LONG_READ_MS = 2;
+const CACHE_CONTROL = { "Cache-Control": "private, no-cache" };
+
+export function createReadApi(dependencies: Dependencies): ReadApi {
+  const { clock, authenticator, keyLimits, entityTags, answers, readers, largePages } = dependencies;
+
+  function admit(request: Request, client: () => string): Awaitable<KeyOwner> {
+    return andThen(authenticator.authenticate(request.headers.get("authorization"), client), (owner) => {
+      requireAccess(owner, "API access");
+      return owner;
+    });
+  }
+
+  /** @param isLate whether the content came in a later turn of the event loop than the request */
+  function send(
+    request: Request,
+    { shopId }: KeyOwner,
+    { body, changeCount, headers }: Content,
+    limits: HeaderFields,
+    isLate: boolean,
+  ): Awaitable<Response> {
+    const tag = entityTags(shopId, targetOf(request.url), changeCount);
+    const lasting = { ...CACHE_CONTROL, ETag: tag, Vary: varyOf(body), ...headers };
+    const isSmall = body.length < SMALLEST_COMPRESSED_BYTES;
+    answers.keep(shopId, questionOf(request), {
+      changeCount,
+      tag,
+      headers: lasting,
+      body: isSmall ? new Uint8Array(body) : undefined,
+    });
+    const all = { ...lasting, ...limits };
+    if (hasTag(request, tag)) return respond(304, null, all);
+    const encoding = encodingFor(request, body);
+    if (isLarge(body))
+      return encoding === undefined
+        ? largePages.respond(request, shopId, body, all)
+        : largePages.respondCompressed(request, shopId, body, encoding, all);
+    const bytes = encoding === undefined ? body : compress[encoding](body);
+    return respond(
+      200,
+      isLate ? streamOf(bytes) : bytes,
+      encoding === undefined ? all : { ...all, "Content-Encoding": encoding },
+    );
+  }
+
+  function readAndSend(
+    request: Request,
+    owner: KeyOwner,
+    read: Read,
+    limits: HeaderFields,
+    isLate: boolean,
+  ): Awaitable<Response> {
+    const began = clock();
+    const content = read(owner);
+    const isLater = content instanceof Promise;
+    return andThen(content, (found) => {
+      // Large rows, and rows that a filter does not let through, take long in a file engine.
+      if (isLarge(found.body) || (!isLater && clock() - began > LONG_READ_MS)) readers.noteLong();
+      return send(request, owner, found, limits, isLate || isLater);
+    });
+  }
+
+  return {
+    answer(request, { client }, prepare) {
+      return andThen(admit(request, client), (admitted) => {
+        const { headers: limits, retryAfterS } = keyLimits.count(admitted.keyId);
+        if (retryAfterS !== undefined) return respondRateLimited(retryAfterS, limits);
+        const known = answers.find(admitted, questionOf(request));
+        if (known !== undefined) {
+          known.sentHeaders ??= lastingHeaders(known.headers);
+          if (hasTag(request, known.tag)) return respondAgain(304, null, known.sentHeaders, limits);
+          if (known.body !== undefined) return respondAgain(200, known.body, known.sentHeaders, limits);
+        }
+        const read = prepare(admitted);
+        const turn = readers.enter();
+        if (turn === undefined) return readAndSend(request, admitted, read, limits, false);
+        // Meanwhile the key may be revoked, or the removal of the shop may begin.
+        const again = turn.then(() => admit(request, client));
+        return again.then((owner) => readAndSend(request, owner, read, limits, true));
+      });
+    },
+  };
+}
+
+/** What the answer depends on: a strict request can be refused where another one has an answer. */
+function questionOf(request: Request): string {
+  const target = targetOf(request.url);
+  return isStrict(request) ? `strict ${target}` : target;
+}
+
+/**
+ * The body of an answer that comes in a later turn of the event loop than its request. Bun sends large bytes in dozens
+ * of system calls then, one for each part of each header, and a stream in two.
+ */
+function streamOf(bytes: Bytes): ReadableStream<Bytes> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}

@@ -1,0 +1,59 @@
+import type { Log } from "../../lib/log.ts";
+
+/** So many wrong keys from one address are worth a warning. Fewer can be a mistake while a key is exchanged. */
+const REPEATED = 3;
+/** An address is named at most this often. */
+const INTERVAL_MS = 60_000;
+/** How many addresses are counted; beyond that, the one that was quiet longest is forgotten. */
+const MAX_ADDRESSES = 1_000;
+
+interface WrongKeys {
+  /** Wrong keys that no warning has counted yet. */
+  count: number;
+  /** By the clock. */
+  warnedAt: number;
+  lastAt: number;
+}
+
+export interface WrongKeyLog {
+  /** Counts a wrong key. @param address the client's, or its network */
+  count(address: string): void;
+  /** Warns about wrong keys that no warning has counted, and forgets addresses that are quiet. */
+  report(): void;
+}
+
+/**
+ * Warns about repeated wrong keys, for each address at once and then at most once a minute. The keys themselves are
+ * never logged.
+ * @param clock milliseconds of a clock that only goes forward
+ */
+export function createWrongKeyLog(clock: () => number, log: Log): WrongKeyLog {
+  /** The address with the latest wrong key is last. */
+  const byAddress = new Map<string, WrongKeys>();
+
+  function warnIfDue(address: string, wrong: WrongKeys): void {
+    if (wrong.count < REPEATED || clock() - wrong.warnedAt < INTERVAL_MS) return;
+    log.warn("an address sent wrong API keys again and again", { address, wrongKeys: wrong.count });
+    wrong.count = 0;
+    wrong.warnedAt = clock();
+  }
+
+  return {
+    count(address) {
+      const wrong = byAddress.get(address) ?? { count: 0, warnedAt: Number.NEGATIVE_INFINITY, lastAt: 0 };
+      wrong.count += 1;
+      wrong.lastAt = clock();
+      byAddress.delete(address);
+      byAddress.set(address, wrong);
+      const [quietest] = byAddress.keys();
+      if (byAddress.size > MAX_ADDRESSES && quietest !== undefined) byAddress.delete(quietest);
+      warnIfDue(address, wrong);
+    },
+    report() {
+      for (const [address, wrong] of byAddress) {
+        warnIfDue(address, wrong);
+        if (clock() - wrong.lastAt >= INTERVAL_MS) byAddress.delete(address);
+      }
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import type { Priority } from "./rate-limits.ts";
+
+/** How urgent readings for platform webhooks are. */
+export type WebhookPriority = Extract<Priority, "attempt" | "contract" | "order">;
+
+/** The kinds of platform webhooks. The kind decides how a payload is read, and what is done for it. */
+export type TopicUse =
+  | "contract"
+  | "attempt"
+  | "cycle"
+  | "customer"
+  | "customer_gone"
+  | "customers_merged"
+  | "consent"
+  | "order"
+  | "uninstalled"
+  | "scopes"
+  | "plan"
+  | "shop";
+
+/**
+ * The platform webhooks that the app subscribes to. `sds platform files` writes this table into the file for the
+ * platform's command-line tool.
+ */
+export const WEBHOOK_TOPICS: Record<string, TopicUse> = {
+  "subscription_contracts/create": "contract",
+  "subscription_contracts/update": "contract",
+  "subscription_contracts/activate": "contract",
+  "subscription_contracts/pause": "contract",
+  "subscription_contracts/cancel": "contract",
+  "subscription_contracts/expire": "contract",
+  "subscription_contracts/fail": "contract",
+  "subscription_billing_attempts/success": "attempt",
+  "subscription_billing_attempts/failure": "attempt",
+  "subscription_billing_attempts/challenged": "attempt",
+  "subscription_billing_cycles/skip": "cycle",
+  "subscription_billing_cycles/unskip": "cycle",
+  "subscription_billing_cycle_edits/create": "cycle",
+  "subscription_billing_cycle_edits/update": "cycle",
+  "subscription_billing_cycle_edits/delete": "cycle",
+  "customers/create": "customer",
+  "customers/update": "customer",
+  "customers/enable": "customer",
+  "customers/disable": "customer",
+  "customers/delete": "customer_gone",
+  "customers/merge": "customers_merged",
+  "customers_email_marketing_consent/update": "consent",
+  "orders/create": "order",
+  "orders/paid": "order",
+  "orders/updated": "order",
+  "orders/cancelled": "order",
+  "app/uninstalled": "uninstalled",
+  "app/scopes_update": "scopes",
+  "app_subscriptions/update": "plan",
+  "shop/update": "shop",
+};
+
+/** The scope that each kind needs. The platform refuses a file with a topic whose scope it does not ask for. */
+const SCOPES: Partial<Record<TopicUse, string>> = {
+  contract: "read_own_subscription_contracts",
+  attempt: "read_own_subscription_contracts",
+  cycle: "read_own_subscription_contracts",
+  customer: "read_customers",
+  customer_gone: "read_customers",
+  customers_merged: "read_customer_merge",
+  consent: "read_customers",
+  order: "read_orders",
+};
+
+/** Topics that the app subscribes to together. */
+interface TopicSubscription {
+  topics: string[];
+  /** The fields of the payload that the platform sends; all of them if it is left out. */
+  fields?: readonly string[];
+}
+
+/** All that `payload.ts` reads of an order. The rest is large, and has names and addresses of people. */
+const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
+
+/** What an app with these scopes may subscribe to. */
+export function topicSubscriptions(scopes: readonly string[]): TopicSubscription[] {
+  const allowed = Object.entries(WEBHOOK_TOPICS).filter(([, use]) => {
+    const scope = SCOPES[use];
+    return scope === undefined || scopes.includes(scope);
+  });
+  const topicsOf = (isOrder: boolean) =>
+    allowed.flatMap(([topic, use]) => ((use === "order") === isOrder ? [topic] : []));
+  const subscriptions = [{ topics: topicsOf(false) }, { topics: topicsOf(true), fields: ORDER_FIELDS }];
+  return subscriptions.filter(({ topics }) => topics.length > 0);
+}
+
+const SECOND_MS = 1_000;
+/**
+ * How long the first platform webhook about a subject waits for others, so that one change, which the platform tells in
+ * up to six webhooks, needs one reading. Orders wait for longer: the reading of their contract shows most of them.
+ * What needs no reading, and a failed payment, is processed at once.
+ */
+const BURSTS_MS: Partial<Record<TopicUse, number>> = {
+  contract: 3 * SECOND_MS,
+  attempt: 3 * SECOND_MS,
+  cycle: 3 * SECOND_MS,
+  order: 30 * SECOND_MS,
+};
+export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
+/** Somebody may wait for the e-mail about a payment that failed. */
+const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_billing_attempts/challenged"];
+
+/** How long a platform webhook waits for others about its subject, milliseconds. */
+export function burstMsOf(topic: string): number {
+  const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
+  return use === undefined || isUrgent(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+}
+
+/** Whether a platform webhook goes before all others of its shop. In a billing night thousands may wait for points. */
+export function isUrgent(topic: string): boolean {
+  return URGENT_TOPICS.includes(topic);
+}
+
+/** How urgent the platform webhooks about a subject are: as the most urgent of them. */
+export function priorityOf(topics: readonly string[]): WebhookPriority {
+  const uses = topics.map((topic) => (Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined));
+  if (uses.includes("attempt")) return "attempt";
+  return uses.every((use) => use === "order") ? "order" : "contract";
+}
+
+/** The topics that every app must accept. The platform lists them separately. */
+export const COMPLIANCE_TOPICS = ["customers/data_request", "customers/redact", "shop/redact"] as const;

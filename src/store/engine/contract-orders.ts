@@ -1,0 +1,51 @@
+import { orderId } from "../../domain/ids.ts";
+import type { Order } from "../../domain/resources.ts";
+
+/** This many cycles in a row without an order mean that no more follow. */
+export const MAX_GAP = 12;
+/** Cycles in the first read: enough for a contract with a few orders. Each one costs a hash and a search. */
+const FIRST_READ = 16;
+
+/** The orders that a contract may have in some cycles, by internal id. */
+interface CycleRange {
+  ids: Map<string, number>;
+  end: number;
+}
+
+/** Internal ids of a contract's orders in the cycles from `start`; cycle 0 is the checkout. */
+function orderIdsOf(
+  domain: string,
+  contractGid: string,
+  start: number,
+  count = start === 0 ? FIRST_READ : start,
+): CycleRange {
+  const ids = new Map<string, number>();
+  for (let cycle = start; cycle < start + count; cycle += 1) {
+    ids.set(orderId(domain, contractGid, cycle === 0 ? "checkout" : "recurring", cycle), cycle);
+  }
+  return { ids, end: start + count };
+}
+
+/** Whether cycles from `end` can have orders, after those found so far. */
+function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean {
+  return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
+}
+
+/**
+ * All orders of a contract, by cycle.
+ * @param load gives those of the orders with these ids that exist
+ */
+export async function contractOrders(
+  domain: string,
+  contractGid: string,
+  load: (ids: string[]) => Order[] | Promise<Order[]>,
+): Promise<Map<number, Order>> {
+  const orders = new Map<number, Order>();
+  let end = 0;
+  do {
+    const range = orderIdsOf(domain, contractGid, end);
+    for (const order of await load([...range.ids.keys()])) orders.set(order.cycleNumber, order);
+    end = range.end;
+  } while (mayHaveOrders(orders, end));
+  return orders;
+}

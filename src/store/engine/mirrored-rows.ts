@@ -1,0 +1,132 @@
+import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/rows.ts";
+import { isoUtc } from "../../lib/time.ts";
+
+/**
+ * The columns of the mirror's tables beside `shop_id` and `change_number`: what names and sorts a row, and what
+ * changes.
+ */
+export const MIRROR_COLUMNS = {
+  customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },
+  subscriptions: {
+    key: ["started_at", "id"],
+    values: ["json", "revision", "churn_type", "cycles_given", "renewals", "last_order_at", "last_order_status"],
+  },
+  orders: {
+    key: ["billed_at", "id"],
+    values: [
+      "json",
+      "attempt_count",
+      "reason",
+      "next_retry_at",
+      "retries_exhausted",
+      "declined",
+      "charged",
+      "platform_attempts",
+    ],
+  },
+  occurrences: { key: ["type", "id"], values: ["json"] },
+} as const;
+
+export type MirrorTable = keyof typeof MIRROR_COLUMNS;
+export type MirrorValue = string | number | boolean | null;
+
+interface WrittenRow {
+  table: MirrorTable;
+  /** The values of the columns in MIRROR_COLUMNS: first the key. */
+  values: MirrorValue[];
+}
+
+/** A row as it is stored. Its sort date is part of its key and never changes. */
+export function writtenRow(row: Row): WrittenRow {
+  switch (row.kind) {
+    case "customer": {
+      const { resource, profileAsOf, consentAsOf } = row;
+      const key = [Date.parse(resource.createdAt), resource.id];
+      return { table: "customers", values: [...key, JSON.stringify(resource), profileAsOf, consentAsOf] };
+    }
+    case "subscription": {
+      const { resource, revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus } = row;
+      const key = [Date.parse(resource.startedAt), resource.id];
+      const own = [revision, churnType, cyclesGiven, renewals, lastOrderAt, lastOrderStatus];
+      return { table: "subscriptions", values: [...key, JSON.stringify(resource), ...own] };
+    }
+    case "order": {
+      const { resource, attemptCount, reason, nextRetryAt, retriesExhausted, declined, charged, platformAttempts } =
+        row;
+      const key = [Date.parse(resource.billedAt), resource.id];
+      const retryAt = nextRetryAt === null ? null : Date.parse(nextRetryAt);
+      const own = [attemptCount, reason, retryAt, retriesExhausted, declined, charged, platformAttempts];
+      return { table: "orders", values: [...key, JSON.stringify(resource), ...own] };
+    }
+    case "occurrence": {
+      const { record } = row;
+      return { table: "occurrences", values: [record.type, record.id, JSON.stringify(record)] };
+    }
+  }
+}
+
+/** An engine without booleans has 0 and 1. */
+type Flag = number | boolean;
+
+export interface StoredCustomer {
+  json: string;
+  profile_as_of: number | null;
+  consent_as_of: number | null;
+}
+
+export interface StoredSubscription {
+  json: string;
+  revision: string | null;
+  churn_type: SubscriptionRow["churnType"];
+  cycles_given: Flag;
+  renewals: number;
+  last_order_at: number | null;
+  last_order_status: SubscriptionRow["lastOrderStatus"];
+}
+
+export interface StoredOrder {
+  json: string;
+  attempt_count: number;
+  reason: string | null;
+  next_retry_at: number | null;
+  retries_exhausted: Flag | null;
+  declined: Flag;
+  charged: Flag;
+  platform_attempts: number;
+}
+
+export function customerRow(stored: StoredCustomer): CustomerRow {
+  return {
+    kind: "customer",
+    resource: JSON.parse(stored.json),
+    profileAsOf: stored.profile_as_of,
+    consentAsOf: stored.consent_as_of,
+  };
+}
+
+export function subscriptionRow(stored: StoredSubscription): SubscriptionRow {
+  return {
+    kind: "subscription",
+    resource: JSON.parse(stored.json),
+    revision: stored.revision,
+    churnType: stored.churn_type,
+    cyclesGiven: Boolean(stored.cycles_given),
+    renewals: stored.renewals,
+    lastOrderAt: stored.last_order_at,
+    lastOrderStatus: stored.last_order_status,
+  };
+}
+
+export function orderRow(stored: StoredOrder): OrderRow {
+  return {
+    kind: "order",
+    resource: JSON.parse(stored.json),
+    attemptCount: stored.attempt_count,
+    reason: stored.reason,
+    nextRetryAt: stored.next_retry_at === null ? null : isoUtc(stored.next_retry_at),
+    retriesExhausted: stored.retries_exhausted === null ? null : Boolean(stored.retries_exhausted),
+    platformAttempts: stored.platform_attempts,
+    declined: Boolean(stored.declined),
+    charged: Boolean(stored.charged),
+  };
+}

@@ -1,0 +1,40 @@
+import type { ShopState } from "../../domain/decide/commit.ts";
+import type { Topic } from "../../domain/events/event.ts";
+import type { TriggerHandle } from "../../domain/events/trigger.ts";
+import type { Plan } from "../../domain/shop.ts";
+
+/** What a commit has to know of a shop, as it is stored. */
+export interface StoredState {
+  plan: Plan;
+  url: string | null;
+  /** JSON; null without an endpoint. */
+  topics: string | null;
+  /** JSON. */
+  triggers: string;
+  secretVersion: number | null;
+  /** An engine without booleans has 0 and 1. */
+  isConnected: number | boolean;
+  changeCount: number;
+  changeSpan: number;
+  notedCount: number;
+  customers: number;
+  subscriptions: number;
+  orders: number;
+}
+
+export function stateOf(stored: StoredState): ShopState {
+  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, changeSpan, notedCount } = stored;
+  const { customers, subscriptions, orders } = stored;
+  return {
+    plan,
+    url,
+    topics: topics === null ? [] : (JSON.parse(topics) as Topic[]),
+    secretVersion,
+    triggers: JSON.parse(triggers) as TriggerHandle[],
+    isConnected: Boolean(isConnected),
+    changeCount,
+    changeSpan,
+    notedCount,
+    counts: { customers, subscriptions, orders },
+  };
+}

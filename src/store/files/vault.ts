@@ -1,0 +1,75 @@
+import { SdsError } from "../../domain/error.ts";
+import { openMasterKey } from "./master-key.ts";
+
+const NONCE_BYTES = 12;
+
+/**
+ * Seals secrets with AES-256-GCM under the master key. A secret's purpose is sealed with it, so it cannot be opened for
+ * another purpose.
+ */
+export interface Vault {
+  /** Identifies the master key, and reveals nothing else about it. */
+  fingerprint: string;
+  seal(secret: string, purpose: string): Promise<Uint8Array>;
+  /** @throws SdsError `failed` if it was sealed with another key, for another purpose, or was changed */
+  open(sealed: Uint8Array, purpose: string): Promise<string>;
+  /**
+   * The same for a secret that is needed often: the last one opened for a purpose is remembered, because decrypting
+   * costs more than comparing.
+   */
+  openOften(sealed: Uint8Array, purpose: string): Promise<string>;
+}
+
+/**
+ * Opens the vault with the master key in a file; makes the key on first use.
+ * @param expected fingerprint of the key that sealed what is stored. If its file is missing, no new key is made,
+ *   because with it every stored secret would be unreadable.
+ * @throws SdsError `failed`
+ */
+export async function openVault(
+  path: string,
+  expected: string | undefined,
+  random: (bytes: number) => Uint8Array,
+): Promise<Vault> {
+  const { bytes, fingerprint } = await openMasterKey(path, expected, random);
+  const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
+  const settings = (nonce: Uint8Array<ArrayBuffer>, purpose: string) => ({
+    name: "AES-GCM",
+    iv: nonce,
+    additionalData: Buffer.from(purpose),
+  });
+  const opened = new Map<string, { sealed: Uint8Array; secret: string }>();
+
+  async function open(sealed: Uint8Array, purpose: string): Promise<string> {
+    const nonce = Uint8Array.from(sealed.subarray(0, NONCE_BYTES));
+    try {
+      const secret = await crypto.subtle.decrypt(
+        settings(nonce, purpose),
+        key,
+        Uint8Array.from(sealed.subarray(NONCE_BYTES)),
+      );
+      return Buffer.from(secret).toString();
+    } catch (thrown) {
+      throw new SdsError("failed", `a stored secret cannot be decrypted with the master key ${path}`, {
+        cause: thrown,
+      });
+    }
+  }
+
+  return {
+    fingerprint,
+    async seal(secret, purpose) {
+      const nonce = Uint8Array.from(random(NONCE_BYTES));
+      const sealed = await crypto.subtle.encrypt(settings(nonce, purpose), key, Buffer.from(secret));
+      return Buffer.concat([nonce, new Uint8Array(sealed)]);
+    },
+    open,
+    async openOften(sealed, purpose) {
+      const last = opened.get(purpose);
+      if (last !== undefined && Buffer.compare(last.sealed, sealed) === 0) return last.secret;
+      const secret = await open(sealed, purpose);
+      opened.set(purpose, { sealed, secret });
+      return secret;
+    },
+  };
+}

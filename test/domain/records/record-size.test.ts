@@ -1,0 +1,119 @@
+import { describe, expect, test } from "bun:test";
+import { planCommit } from "../../../src/domain/decide/commit.ts";
+import { keysOf } from "../../../src/domain/decide/commit-keys.ts";
+import { noRows } from "../../../src/domain/decide/snapshot.ts";
+import { parseRecordText } from "../../../src/domain/records/records.ts";
+import { line, order, reward, subscription } from "../../support/records.ts";
+
+const KIB = 1024;
+const LIMIT = 256 * KIB;
+
+/** Line items whose titles have so many bytes in all. */
+function lines(count: number, titleBytes: number, letter = "a") {
+  const perTitle = Math.floor(titleBytes / Buffer.byteLength(letter) / count);
+  const rest = titleBytes - perTitle * count * Buffer.byteLength(letter);
+  return Array.from({ length: count }, (_, index) => ({
+    ...line,
+    title: letter.repeat(perTitle) + "a".repeat(Math.floor(rest / count) + (index < rest % count ? 1 : 0)),
+  }));
+}
+
+function outcome(record: unknown): string {
+  const parsed = parseRecordText(JSON.stringify(record));
+  return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "accepted";
+}
+
+/** Bytes of the first row that a commit writes for a subscription. */
+function storedBytes(record: ReturnType<typeof subscription>): number {
+  const parsed = parseRecordText(JSON.stringify(record));
+  if ("refused" in parsed) throw new Error(parsed.refused.reason);
+  const submissions = [{ shop: { id: 1, domain: "alpha.myshopify.com" }, records: [parsed.record] }];
+  const keys = keysOf(submissions);
+  const state = {
+    plan: "free" as const,
+    url: null,
+    topics: [],
+    secretVersion: null,
+    triggers: [],
+    isConnected: false,
+    changeCount: 0,
+    changeSpan: 0,
+    notedCount: 0,
+    counts: { customers: 0, subscriptions: 0, orders: 0 },
+  };
+  const rows = noRows();
+  for (const id of keys[0]?.customers ?? []) rows.customers.set(id, null);
+  for (const id of keys[0]?.subscriptions ?? []) rows.subscriptions.set(id, null);
+  const shops = new Map(keys.map((each) => [each.shop.id, { keys: each, state, rows }]));
+  const row = planCommit(submissions, shops, 0, () => "whd_").changes[0]?.rows[0]?.row;
+  if (row?.kind !== "subscription") throw new Error("no subscription was written");
+  return Buffer.byteLength(JSON.stringify(row.resource));
+}
+
+describe("a record may have 256 KiB as stored", () => {
+  test("a subscription, whatever its titles are made of", () => {
+    const withTitles = (titleBytes: number, letter = "a") =>
+      subscription(1, {
+        lines: lines(250, titleBytes, letter),
+        cyclesCompleted: Number.MAX_SAFE_INTEGER,
+        cancelledAt: "2026-01-01T00:00:00.000Z",
+      });
+    const largest = LIMIT - (storedBytes(withTitles(250)) - 250);
+    for (const letter of ["a", "é", "\u{1f600}"]) {
+      expect(storedBytes(withTitles(largest, letter))).toBe(LIMIT);
+      expect([letter, outcome(withTitles(largest + 1, letter))]).toEqual([
+        letter,
+        "lines: makes the record larger than 256 KiB as stored",
+      ]);
+    }
+  });
+
+  test("an order", () => {
+    expect(outcome(order(1, 1, { lines: lines(200, 200 * 1000) }))).toBe("accepted");
+    expect(outcome(order(1, 1, { lines: lines(250, 250 * 1024) }))).toBe(
+      "lines: makes the record larger than 256 KiB as stored",
+    );
+    expect(outcome(order(1, 1, { lines: lines(60, 60 * 1024, "\u0001") }))).toBe(
+      "lines: makes the record larger than 256 KiB as stored",
+    );
+  });
+
+  test("a reward, whose largest field is named", () => {
+    const texts = (count: number) => Array.from({ length: count }, () => "a".repeat(1024));
+    expect(outcome(reward("r", { small: texts(2), notes: texts(250) }))).toBe("accepted");
+    expect(outcome(reward("r", { small: texts(2), notes: texts(255) }))).toBe(
+      "notes: makes the record larger than 256 KiB as stored",
+    );
+  });
+});
+
+describe("a text that no valid record has is refused before it is parsed", () => {
+  test.each([
+    ["brackets", "[".repeat(5 << 20), ": is nested more than 16 levels deep"],
+    ["objects in objects", '{"a":'.repeat(1 << 20), ": is nested more than 16 levels deep"],
+    ["many fields", `{${Array.from({ length: 400_000 }, (_, n) => `"a${n}":1`)}}`, ": is larger than 256 KiB"],
+    ["one long string", `"${"a".repeat(5 << 20)}"`, ": is larger than 256 KiB"],
+    ["one long number", "1".repeat(5 << 20), ": is larger than 256 KiB"],
+  ])("%s", (_name, text, message) => {
+    const began = performance.now();
+    const parsed = parseRecordText(text);
+    expect(performance.now() - began).toBeLessThan(200);
+    expect("refused" in parsed && `${parsed.refused.field}: ${parsed.refused.reason}`).toBe(message);
+  });
+
+  test("but not for its white space or its escapes", () => {
+    const escaped = JSON.stringify(
+      reward("r", { notes: Array.from({ length: 200 }, () => "a".repeat(1024)) }),
+    ).replaceAll("a".repeat(1024), "\\u0061".repeat(1024));
+    expect(escaped.length).toBeGreaterThan(1 << 20);
+    expect(parseRecordText(escaped)).toHaveProperty("record");
+    expect(parseRecordText(`{${" ".repeat(4 << 20)}${JSON.stringify(reward("r")).slice(1)}`)).toHaveProperty("record");
+  });
+
+  test("and a record with many unknown fields is refused without comparing each of them", () => {
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`shopifyIc${n}`, 1]));
+    const began = performance.now();
+    expect(outcome({ type: "customer", ...fields })).toContain("is");
+    expect(performance.now() - began).toBeLessThan(200);
+  });
+});

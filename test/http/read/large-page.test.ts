@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { createConnection } from "node:net";
+import { createLargePages } from "../../../src/http/read/large-page.ts";
+import { afterTest } from "../../support/cleanup.ts";
+
+const PAGE_BYTES = 24 * 1024 * 1024;
+
+test("a client that reads a page too slowly is cut off, and its bytes count no more", async () => {
+  const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 300 });
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {}),
+  });
+  afterTest(() => server.stop(true));
+  const client = createConnection(server.port ?? 0, "127.0.0.1");
+  client.on("error", () => undefined);
+  client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  // It reads the first bytes and then nothing more.
+  const begun = Promise.withResolvers<void>();
+  client.once("readable", () => begun.resolve());
+  await begun.promise;
+  expect((await fetch(server.url)).status).toBe(503);
+  const deadline = performance.now() + 5_000;
+  let status = 503;
+  while (status === 503 && performance.now() < deadline) status = (await fetch(server.url)).status;
+  expect(status).toBe(200);
+  client.destroy();
+});
+
+test.each(["before the answer", "after the answer"])(
+  "a page of a client that went away %s is let go at once",
+  async (when) => {
+    const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES, sendingTimeoutMs: 1 });
+    const away = new AbortController();
+    const request = new Request("http://sds.example.test/", { signal: away.signal });
+    if (when === "before the answer") away.abort();
+    const answer = pages.respond(request, 1, new Uint8Array(PAGE_BYTES), {});
+    away.abort();
+    expect(pages.respond(new Request(request.url), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(200);
+    // A timer that is later has seen the time of the page pass: it would have ended the stream with an error.
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect((await answer.bytes()).length).toBe(PAGE_BYTES);
+  },
+);
+
+test("a page counts while it is compressed, and then as it is sent", async () => {
+  const pages = createLargePages({ maxBytes: PAGE_BYTES, maxBytesOfShop: PAGE_BYTES });
+  const ask = () => new Request("http://sds.example.test/");
+  const compressed = pages.respondCompressed(ask(), 1, new Uint8Array(PAGE_BYTES), "zstd", {});
+  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES), {}).status).toBe(503);
+  const answer = await compressed;
+  expect(answer.headers.get("content-encoding")).toBe("zstd");
+  expect(pages.respond(ask(), 1, new Uint8Array(PAGE_BYTES / 2), {}).status).toBe(200);
+  expect(Bun.zstdDecompressSync(await answer.bytes()).length).toBe(PAGE_BYTES);
+});

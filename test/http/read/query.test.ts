@@ -1,0 +1,186 @@
+import { describe, expect, test } from "bun:test";
+import { customerId, orderId, subscriptionId } from "../../../src/domain/ids.ts";
+import { answerOf, NOT_FOUND, refusal, success, UNAUTHORIZED } from "../../support/answer.ts";
+import { apply, type PageBody, testApp } from "../../support/app.ts";
+import { exchange, parse } from "../../support/raw-http.ts";
+import { customer, gid, order, subscription } from "../../support/records.ts";
+
+const DOMAIN = "alpha.myshopify.com";
+const ids = {
+  customer: customerId(DOMAIN, gid.customer(1)),
+  subscription: subscriptionId(DOMAIN, gid.contract(1)),
+  order: orderId(DOMAIN, gid.contract(1), "recurring", 2),
+};
+
+async function filledShop() {
+  const harness = await testApp();
+  const added = await harness.addShop(DOMAIN);
+  await apply(harness.app, added.shop, [
+    customer(1),
+    subscription(1),
+    subscription(2, { status: "PAUSED" }),
+    order(1, 1),
+    order(1, 2, { status: "FAILED" }),
+    order(2, 1),
+  ]);
+  return { ...harness, ...added };
+}
+
+describe("a filter", () => {
+  test.each([
+    ["customers", `shopifyId=${gid.customer(2)}`, 1],
+    ["customers", `shopifyId=${ids.customer}`, 1],
+    ["customers", `shopifyId=${gid.customer(99)}`, 0],
+    ["subscriptions", `shopifyId=${gid.contract(1)}`, 1],
+    ["subscriptions", `customerId=${gid.customer(1)}`, 1],
+    ["subscriptions", `customerId=${ids.customer}&status=ACTIVE`, 1],
+    ["subscriptions", `customerId=${ids.customer}&status=PAUSED`, 0],
+    ["subscriptions", "status=EXPIRED", 0],
+    ["orders", `contractId=${gid.contract(1)}`, 2],
+    ["orders", `contractId=${ids.subscription}&status=PAID`, 1],
+    ["orders", `customerId=${encodeURIComponent(gid.customer(1))}`, 2],
+    ["orders", `shopifyId=${gid.order(1001)}`, 1],
+    ["orders", `shopifyId=${ids.order}`, 1],
+    ["orders", `shopifyId=${gid.order(1001)}&contractId=${gid.contract(2)}`, 0],
+    ["orders", "status=PAID&status=FAILED", 1],
+  ])("of %s: %s lets through %d", async (resource, query, count) => {
+    const { get } = await filledShop();
+    const response = await get(`/api/v1/${resource}?${query}`);
+    expect([response.status, ((await response.json()) as PageBody).data.length]).toEqual([200, count]);
+  });
+
+  test("is kept in the link to the next page", async () => {
+    const { get } = await filledShop();
+    const first = await get("/api/v1/orders?limit=1&status=PAID");
+    const { data } = (await first.json()) as PageBody;
+    const link = /<(\/api\/v1\/orders\?limit=1&status=PAID&cursor=.*)>; rel="next"/.exec(
+      first.headers.get("link") ?? "",
+    );
+    const second = (await (await get(link?.[1] ?? "")).json()) as PageBody;
+    expect([data.length, second.data.length, second.page.nextCursor]).toEqual([1, 1, null]);
+    expect(second.data[0]?.["id"]).not.toBe(data[0]?.["id"]);
+  });
+
+  test("is kept in the link also behind a #, which would end the link", async () => {
+    const { app, key } = await filledShop();
+    const target = "/api/v1/orders?limit=1&x=#y&status=PAID";
+    const text = `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+    const { headers } = parse(await exchange(await app.start(), text));
+    expect(headers.get("link")).toStartWith("</api/v1/orders?limit=1&x=%23y&status=PAID&cursor=");
+  });
+
+  test("takes the cursors of the whole list, and refuses others", async () => {
+    const { get } = await filledShop();
+    const { page } = (await (await get("/api/v1/orders?limit=1")).json()) as PageBody;
+    const cursor = encodeURIComponent(page.nextCursor ?? "");
+    expect((await get(`/api/v1/orders?status=PAID&cursor=${cursor}`)).status).toBe(200);
+    expect((await get(`/api/v1/orders?status=PAID&cursor=${cursor.replace(/.$/, "x")}`)).status).toBe(400);
+    expect((await get(`/api/v1/subscriptions?status=PAUSED&cursor=${cursor}`)).status).toBe(400);
+  });
+});
+
+describe("a parameter", () => {
+  test.each([
+    [
+      "orders",
+      "status=paid",
+      'The parameter status is "paid": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
+    ],
+    [
+      "orders",
+      "status=",
+      'The parameter status is "": it must be one of PENDING, PAID, RECOVERED, FAILED, UNCOLLECTIBLE, SKIPPED.',
+    ],
+    [
+      "orders",
+      "contractId=cus_a",
+      'The parameter contractId is "cus_a": it must be the id or the gid of a subscription.',
+    ],
+    [
+      "orders",
+      `customerId=${gid.contract(1)}`,
+      `The parameter customerId is "${gid.contract(1)}": it must be the id or the gid of a customer.`,
+    ],
+    ["customers", "shopifyId=7", 'The parameter shopifyId is "7": it must be an id or a gid of customers.'],
+    [
+      "customers",
+      "updatedSince=yesterday",
+      'The parameter updatedSince is "yesterday": it must be an ISO 8601 date in UTC, like 2026-01-31T09:30:00Z.',
+    ],
+    [
+      "customers",
+      "updated_since=2026-01-01T00:00:00Z",
+      'There is no parameter "updated_since": it is spelt updatedSince.',
+    ],
+    ["customers", "UpdatedSince=x", 'There is no parameter "UpdatedSince": it is spelt updatedSince.'],
+    ["customers", "limit[]=3", 'There is no parameter "limit[]": it is spelt limit.'],
+    ["customers", "page_size=3", 'There is no parameter "page_size": it is spelt limit.'],
+    [
+      "customers",
+      "status=ACTIVE",
+      'There is no parameter "status": customers have limit, cursor, since, updatedSince, shopifyId.',
+    ],
+    ["customers", "since=x&updatedSince=2026-01-01T00:00:00Z", "Send since or updatedSince, not both."],
+  ])("of %s that is wrong is refused: %s", async (resource, query, message) => {
+    const { get } = await filledShop();
+    const answer = await answerOf(await get(`/api/v1/${resource}?${query}`));
+    expect(answer).toEqual(refusal(400, "bad_parameter", message));
+  });
+
+  test("that nobody knows is ignored, and refused where the request is strict", async () => {
+    const { get } = await filledShop();
+    const refused = refusal(
+      400,
+      "bad_parameter",
+      'There is no parameter "colour": customers have limit, cursor, since, updatedSince, shopifyId.',
+    );
+    const path = "/api/v1/customers?colour=red";
+    for (const prefer of ["", "handling=lenient", "respond-async", "x-handling=strict"])
+      expect([prefer, (await get(path, { Prefer: prefer })).status]).toEqual([prefer, 200]);
+    for (const prefer of ["handling=strict", 'Handling="strict"', "respond-async, handling=strict; x=1"])
+      expect([prefer, await answerOf(await get(path, { Prefer: prefer }))]).toEqual([prefer, refused]);
+    expect((await get(`/api/v1/customers/${ids.customer}?x=1`, { Prefer: "handling=strict" })).status).toBe(400);
+  });
+});
+
+describe("one row", () => {
+  test.each([
+    ["customers", ids.customer, gid.customer(1)],
+    ["subscriptions", ids.subscription, gid.contract(1)],
+    ["orders", ids.order, gid.order(1002)],
+  ])("of %s is found by its id and by its gid", async (resource, id, shopifyId) => {
+    const { get, all } = await filledShop();
+    const row = (await all(resource)).find((each) => each["id"] === id);
+    const expected = success(200, row, { "cache-control": "private, no-cache", vary: "Authorization" });
+    for (const name of [id, encodeURIComponent(shopifyId), shopifyId.replaceAll("/", "%2F")])
+      expect([name, await answerOf(await get(`/api/v1/${resource}/${name}`))]).toEqual([name, expected]);
+  });
+
+  test("that the shop does not have is not found, and needs a key", async () => {
+    const { get, request, addShop } = await filledShop();
+    const other = await addShop("beta.myshopify.com");
+    const missing = refusal(404, "not_found", "There are no customers with this id.");
+    for (const name of [encodeURIComponent(gid.customer(99)), `cus_${"a".repeat(24)}`])
+      expect(await answerOf(await get(`/api/v1/customers/${name}`))).toEqual(missing);
+    expect(await answerOf(await other.get(`/api/v1/customers/${ids.customer}`))).toEqual(missing);
+    expect(await answerOf(await request(`/api/v1/customers/${ids.customer}`))).toEqual(UNAUTHORIZED);
+  });
+
+  test("by what is no id of its resource is an unknown path, without a key too", async () => {
+    const { request } = await filledShop();
+    const names = [
+      "nonsense",
+      "cus_a",
+      ids.order,
+      gid.customer(1),
+      encodeURIComponent(gid.order(1)),
+      "gid%3A%2F%2Fshopify%2FCustomer%2F01",
+      "%E0%A4%A",
+      `${ids.customer}/`,
+      `${ids.customer}/lines`,
+    ];
+    for (const name of names)
+      expect([name, await answerOf(await request(`/api/v1/customers/${name}`))]).toEqual([name, NOT_FOUND]);
+    expect((await request(`/api/v1/customers/${ids.customer}`, { method: "POST" })).status).toBe(405);
+  });
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { createLog } from "../../src/lib/log.ts";
+import { START } from "../support/app.ts";
+
+function logTo(isTTY: boolean, level: "debug" | "warn" = "debug") {
+  const lines: string[] = [];
+  return { lines, log: createLog(level, { isTTY, write: (text) => lines.push(text) }, () => START) };
+}
+
+test("is one JSON object a line", () => {
+  const { lines, log } = logTo(false);
+  log.info("a\nb", { n: 1, none: null, missing: undefined });
+  expect(lines).toEqual(['{"time":"2026-03-01T12:00:00.000Z","level":"info","message":"a\\nb","n":1,"none":null}\n']);
+});
+
+test("is readable on a terminal", () => {
+  const { lines, log } = logTo(true);
+  log.warn("slow", { ms: 5 });
+  expect(lines).toEqual(["12:00:00.000 warn  slow ms=5\n"]);
+});
+
+test("cannot control the terminal", () => {
+  const { lines, log } = logTo(true);
+  log.warn("topic \u001b[2J\u009b \u202egpj", { stack: "a\n\tb" });
+  expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? ?gpj stack=a\n\tb\n"]);
+});
+
+test("leaves out what is below its level", () => {
+  const { lines, log } = logTo(false, "warn");
+  log.debug("a");
+  log.info("b");
+  log.error("c");
+  expect(lines).toHaveLength(1);
+});
+
+test("never holds a key, secret, token or e-mail address", () => {
+  const { lines, log } = logTo(false);
+  log.error(`cad_pk_${"0a".repeat(24)} whsec_ab+/= intake_xy shpat_123 <bob@example.com>`, {
+    field: "ada@example.com",
+  });
+  log.error('a "bob@example.com" b', { stack: "at x (/a/@scope/b.ts:1)" });
+  expect(JSON.parse(lines[1] ?? "").message).toBe('a "[redacted]" b');
+  expect(lines[0]).toContain(
+    '"message":"[redacted] [redacted] [redacted] [redacted] <[redacted]>","field":"[redacted]"',
+  );
+});

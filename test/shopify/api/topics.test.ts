@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { burstMsOf, priorityOf, WEBHOOK_TOPICS } from "../../../src/shopify/api/topics.ts";
+
+test.each([
+  ["subscription_contracts/update", 3_000],
+  ["subscription_billing_attempts/success", 3_000],
+  ["subscription_billing_cycles/skip", 3_000],
+  ["subscription_billing_attempts/failure", 0],
+  ["subscription_billing_attempts/challenged", 0],
+  ["orders/paid", 30_000],
+  ["constructor", 0],
+])("%s waits %d ms for others", (topic, expected) => {
+  expect(burstMsOf(topic)).toBe(expected);
+});
+
+test("what needs no reading of a contract waits for nothing", () => {
+  const others = Object.keys(WEBHOOK_TOPICS).filter((topic) => !/^(subscription_|orders\/)/.test(topic));
+  expect([...others, "customers/redact", "shop/redact"].map(burstMsOf)).toEqual(Array(others.length + 2).fill(0));
+});
+
+test.each([
+  [["orders/paid", "orders/create"], "order"],
+  [["orders/paid", "subscription_contracts/update"], "contract"],
+  [["subscription_contracts/update", "subscription_billing_attempts/failure"], "attempt"],
+  [["customers/merge"], "contract"],
+  [["constructor"], "contract"],
+] as const)("%j are as urgent as the most urgent of them: %s", (topics, expected) => {
+  expect(priorityOf(topics)).toBe(expected);
+});

@@ -1,0 +1,16 @@
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openMasterKey } from "../../../src/store/files/master-key.ts";
+import { randomBytes, temporaryFolder } from "../../support/app.ts";
+
+test("an empty key file, as an interrupted first start can leave it, is refused with what to do, and stays", async () => {
+  const path = join(temporaryFolder(), "master.key");
+  writeFileSync(path, "");
+  const refused = await openMasterKey(path, undefined, randomBytes).catch((thrown: Error) => thrown.message);
+  expect(refused).toBe(
+    `the master key ${path} is empty: put it back from your backup, or delete the file if the first start of sds in ` +
+      "this folder was interrupted",
+  );
+  expect(readFileSync(path, "utf8")).toBe("");
+});
