@@ -5,7 +5,7 @@ import type { Resolve } from "../delivery/address.ts";
 import type { Sender } from "../delivery/sender.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
-import { adminRoutes } from "../http/admin/routes.tsx";
+import { adminRoutes } from "../http/admin/routes.ts";
 import { createBodyReader } from "../http/body.ts";
 import { createClients } from "../http/client-network.ts";
 import { docsRoutes } from "../http/docs/routes.ts";

@@ -11,18 +11,18 @@ export interface AdminDependencies {
   store: Store;
   bodies: BodyReader;
   now: () => number;
-  /** Epoch milliseconds that nobody can set, for limits. */
+  /** Milliseconds of a clock that only goes forward, for limits. */
   steadyTime: () => number;
   random: (bytes: number) => Uint8Array;
   resolve: Resolve;
   allow: EgressAllow;
   publicUrl: string | null;
-  /** Tells the sender that something is due. */
+  /** Wakes the sender. */
   wake: () => void;
   log: Log;
 }
 
-/** The pages in the navigation, with their names there. */
+/** The pages of the navigation, with their names. */
 export const SECTIONS = {
   "/admin/keys": "API keys",
   "/admin/webhooks": "Webhooks",
@@ -30,34 +30,30 @@ export const SECTIONS = {
   "/admin/triggers": "Workflow triggers",
   "/admin/plan": "Plan & mirror",
 } as const;
-export type Section = keyof typeof SECTIONS;
+export type AdminSection = keyof typeof SECTIONS;
 
-/** A request of somebody who is signed in. The shop comes from the session. A request cannot name another. */
+/** A request with a session. The shop is the session's: a request cannot name one. */
 export interface AdminRequest {
   shop: Shop;
   /** The token that every form must contain. */
   csrf: string;
   /** The part of the path at `:id`. */
   id: string;
-  /** The fields that were posted; empty for a GET. */
+  /** The posted fields; empty for a GET. */
   form: URLSearchParams;
 }
 
-/** A page to show. */
-export interface Page {
+export interface AdminPage {
   title: string;
-  section: Section;
-  /** 200 if it is left out; 422 for a form that was refused. */
+  section: AdminSection;
+  /** Default 200; 422 for a refused form. */
   status?: number;
   content: ComponentChildren;
-  /** The part of the content that the script asks for again every two seconds. */
+  /** The part of the content that the script reloads every two seconds. */
   live?: VNode;
 }
 
-/**
- * A message that is shown once, at the top of the next page. A `secret` is never shown again; a `copy` is only offered
- * for copying.
- */
+/** A message that the next page shows once. A `secret` is never shown again; a `copy` is. */
 export interface Notice {
   text: string;
   tone?: "warning";
@@ -65,10 +61,10 @@ export interface Notice {
   copy?: { name: string; value: string };
 }
 
-/** Where the browser goes after a form was accepted, so that a reload does not post the form again. */
+/** The answer to an accepted form: a redirect, so that a reload does not post the form again. */
 export interface SeeOther {
   to: string;
   notices?: Notice[];
 }
 
-export type Handler = (request: AdminRequest, dependencies: AdminDependencies) => Promise<Page | SeeOther>;
+export type Handler = (request: AdminRequest, dependencies: AdminDependencies) => Promise<AdminPage | SeeOther>;

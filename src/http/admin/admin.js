@@ -1,5 +1,4 @@
-// The parts of the settings page that need a script: times in the viewer's time zone, copying, choosing all, and lists
-// that stay current. Everything else works without it.
+// What needs a script: times in the viewer's time zone, copying, choosing all, and live lists. All else works without.
 
 const POLL_MS = 2000;
 
@@ -50,13 +49,13 @@ function offerChoosingAll() {
   }
 }
 
-/** Tells people who use a screen reader. */
+/** Announces a text to screen readers. */
 function say(text) {
   const status = document.getElementById("said");
   if (status !== null) status.textContent = text;
 }
 
-/** Replaces the live part with its next version, and keeps focus and scroll position. */
+/** Replaces the live part. Focus and scroll position stay. */
 function replace(live, next) {
   const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
   const scrolled = [...live.querySelectorAll(".overflow-auto")].map((each) => each.scrollLeft);
@@ -67,13 +66,13 @@ function replace(live, next) {
   for (const { name, value } of next.attributes) live.setAttribute(name, value);
   offerCopying(live);
   for (const [index, each] of live.querySelectorAll(".overflow-auto").entries()) each.scrollLeft = scrolled[index] ?? 0;
-  // The focused element may be gone, such as the button of a delivery that is not dead any more.
+  // The focused element may be gone, such as the button of a delivery that was dead.
   if (focused !== "") (document.getElementById(focused) ?? live).focus({ preventScroll: true });
   window.scrollTo(scrollX, scrollY);
   if (live.dataset.announce !== announce) say(live.dataset.announce ?? "");
 }
 
-/** Whether somebody is selecting text in the live part. A replacement would take the selection away. */
+/** Whether text in the live part is selected. A replacement would end the selection. */
 function isSelecting(live) {
   const selection = getSelection();
   return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
@@ -109,7 +108,7 @@ function keepCurrent(live) {
   async function tick() {
     if (asking || document.hidden || live.dataset.poll !== "on") return;
     asking = true;
-    // After a failure the next tick asks again.
+    // The next tick retries.
     await ask().catch(() => undefined);
     asking = false;
   }

@@ -12,12 +12,12 @@ const FILES = {
   "/admin/admin.js": { document: createDocument(script), type: JAVASCRIPT },
 };
 
-/** The address of a file with its version. */
+/** The address with a version: browsers keep the file until the version changes. */
 export function assetAddress(path: keyof typeof FILES): string {
   return versionedAddress(path, FILES[path].document);
 }
 
-/** The styles and scripts that all pages share. They hold nothing of a shop and need no session. */
+/** Styles and script of all pages. They contain no data of a shop and need no session. */
 export function assetRoutes(): Route[] {
   return Object.entries(FILES).map(([path, { document, type }]) => ({
     path,

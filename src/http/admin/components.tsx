@@ -30,7 +30,7 @@ export function Copyable({ id, value, name }: { id: string; value: string; name:
   );
 }
 
-/** A new key, which is shown once. */
+/** A new key, with the warning that it is shown only now. */
 export function NewSecret({ name, value }: { name: string; value: string }) {
   return (
     <>
@@ -40,7 +40,7 @@ export function NewSecret({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The message at a field. The field refers to it with aria-describedby. */
+/** The error of a field. The field refers to it with aria-describedby. */
 export function FieldError({ id, error }: { id: string; error: string | undefined }) {
   return error === undefined ? null : (
     <small id={id} class="field-error" role="alert">
@@ -49,7 +49,7 @@ export function FieldError({ id, error }: { id: string; error: string | undefine
   );
 }
 
-/** The attributes of a field that mark it as refused and refer to the texts about it. */
+/** Attributes that mark a field as refused and link it to its error and help. */
 export function fieldAttributes(error: string | undefined, errorId: string, ...helpIds: string[]) {
   const ids = [...(error === undefined ? [] : [errorId]), ...helpIds].join(" ");
   return {
@@ -58,10 +58,10 @@ export function fieldAttributes(error: string | undefined, errorId: string, ...h
   };
 }
 
-/** The heading of the column with buttons and links. That column stays visible when the table scrolls. */
+/** Heading of the column with buttons. The column stays visible when the table scrolls. */
 export const ACTION = "Action";
 
-/** A table that scrolls sideways on a narrow screen. The tabIndex makes it scroll by keyboard too. */
+/** A table that scrolls sideways on a narrow screen. Its tabIndex allows scrolling by keyboard. */
 export function Table({
   id,
   name,
@@ -91,7 +91,7 @@ export function Table({
   );
 }
 
-/** The hidden field of a form that creates something. It makes sure that the form is accepted only once. */
+/** A hidden field with a random value: the server accepts each value once. */
 export function OnceField() {
   return <input type="hidden" name="once" value={crypto.randomUUID()} />;
 }
@@ -100,13 +100,12 @@ interface Confirmation {
   id: string;
   csrf: string;
   action: string;
-  /** The text on the button. */
   button: string;
   back: string;
   children: ComponentChildren;
 }
 
-/** Asks before an action that can't be undone. It is a page of its own, so that it works without scripts. */
+/** Asks before an action that can't be undone. A page of its own works without scripts. */
 export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>
@@ -125,7 +124,7 @@ export function Confirm({ id, csrf, action, button, back, children }: Confirmati
   );
 }
 
-/** Says that there is nothing yet, and what to do. */
+/** The text of an empty list: what to do to fill it. */
 export function Empty({ id, children }: { id: string; children: ComponentChildren }) {
   return (
     <p id={id} class="empty">

@@ -10,11 +10,11 @@ import {
 import { webhookHeaders } from "../../delivery/webhook-headers.ts";
 import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
-import type { AdminRequest, Handler, Section } from "./admin-request.ts";
+import type { AdminRequest, AdminSection, Handler } from "./admin-request.ts";
 import { Confirm, Empty, Table, Time } from "./components.tsx";
 import { Live, liveLog, RetryForm, readLog, STATUS_NAMES, StatusBadge, TestBadge } from "./delivery-log.tsx";
 
-const SECTION_OF: Record<DeliveryKind, Section> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
+const SECTION_OF: Record<DeliveryKind, AdminSection> = { webhook: "/admin/deliveries", trigger: "/admin/triggers" };
 
 export const showDeliveries: Handler = async (request, { store }) => {
   const section = SECTION_OF.webhook;
@@ -68,7 +68,6 @@ export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, w
   return { to, notices: [{ text: `${topic} (${id}) is sent again now.` }] };
 };
 
-/** Asks whether to send all dead deliveries of a kind again, and says how many there are. */
 export function askToRetryDead(kind: DeliveryKind): Handler {
   const section = SECTION_OF[kind];
   return async ({ shop, csrf }, { store }) => {
@@ -107,8 +106,8 @@ export function retryDead(kind: DeliveryKind): Handler {
 }
 
 /**
- * Adds line breaks and spaces, for people to read. A body that JSON.parse would change stays as it is: the number of a
- * trigger's customer can be too large for it.
+ * Indents JSON. A body that JSON.parse would change stays as it is: a trigger's customer number can exceed the safe
+ * integers.
  */
 function readable(body: string): string {
   try {
@@ -155,7 +154,7 @@ function DeliveryLive({ request, delivery }: { request: AdminRequest; delivery: 
   );
 }
 
-/** Disappears when the status changes: on a reload, or when the script replaces the live part of the page. */
+/** It is part of the live content, so it disappears when the status changes. */
 function OnItsWay({ delivery: { kind, test } }: { delivery: DeliveryDetails }) {
   const what = test ? "The test event" : kind === "webhook" ? "The webhook" : "The workflow start";
   return (

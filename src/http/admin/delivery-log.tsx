@@ -4,12 +4,11 @@ import type { DeliveryKind, DeliveryStatus } from "../../domain/deliveries/deliv
 import { counted } from "../../lib/text.ts";
 import type { Delivery } from "../../store/port/deliveries.ts";
 import type { Store } from "../../store/port/store.ts";
-import type { AdminRequest, Section } from "./admin-request.ts";
+import type { AdminRequest, AdminSection } from "./admin-request.ts";
 import { ACTION, CsrfField, Empty, Table, Time } from "./components.tsx";
 
-/** How many of the last deliveries are listed. */
 const LAST_LISTED = 20;
-/** How many dead deliveries are listed; the others are only counted. */
+/** Dead deliveries beyond this number are only counted. */
 const DEAD_LISTED = 100;
 
 export const STATUS_NAMES: Record<DeliveryStatus, string> = {
@@ -21,18 +20,18 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
 
 interface DeliveryLog {
   kind: DeliveryKind;
-  section: Section;
+  section: AdminSection;
   last: Delivery[];
   dead: Delivery[];
   deadCount: number;
 }
 
-/** The last deliveries of a kind, and the dead ones, which stay listed until they are sent again. */
+/** The last deliveries of a kind, and its dead ones, which stay listed until a retry. */
 export async function readLog(
   store: Store,
   shopId: number,
   kind: DeliveryKind,
-  section: Section,
+  section: AdminSection,
 ): Promise<DeliveryLog> {
   const [last, dead, deadCount] = await Promise.all([
     store.deliveries.list(shopId, { limit: LAST_LISTED, kind }),
@@ -42,7 +41,7 @@ export async function readLog(
   return { kind, section, last, dead, deadCount };
 }
 
-/** The log, as the part of a page that the script keeps current. */
+/** The live part of a log page. */
 export function liveLog(request: AdminRequest, log: DeliveryLog, empty: VNode): VNode {
   const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
   return (
@@ -65,7 +64,7 @@ export function liveLog(request: AdminRequest, log: DeliveryLog, empty: VNode): 
   );
 }
 
-/** The part that the script replaces when it changes. @param poll whether it can still change */
+/** The part of a page that the script keeps current. @param poll whether it can still change */
 export function Live({ poll, announce, children }: { poll: boolean; announce: string; children: ComponentChildren }) {
   return (
     <section id="live" data-poll={poll ? "on" : "off"} data-announce={announce} tabIndex={-1}>
@@ -83,7 +82,7 @@ export function StatusBadge({ status }: { status: DeliveryStatus }) {
   return <span class={`badge ${status}`}>{STATUS_NAMES[status]}</span>;
 }
 
-/** Marks a test event. A narrow table can break the line at the space before it. */
+/** The space before the badge lets a narrow table break the line. */
 export function TestBadge() {
   return (
     <>
@@ -93,7 +92,7 @@ export function TestBadge() {
   );
 }
 
-/** Sends a delivery again, and returns to the page with the button. */
+/** @param back the page to return to */
 export function RetryForm({
   request,
   id,

@@ -7,8 +7,8 @@ const MAX_BODY = 64 * 1024;
 const TYPE = "application/x-www-form-urlencoded";
 
 /**
- * Reads a form that somebody who is signed in posted.
- * @returns undefined if the form does not come from a page of this session
+ * Reads a posted form of a session.
+ * @returns undefined if the form is not from a page of this session
  * @throws SdsError `too_large`, `unavailable`, or `invalid` for a body that is not a form
  */
 export async function readForm(
@@ -21,7 +21,7 @@ export async function readForm(
   if (type !== TYPE) throw new SdsError("invalid", `A form must be posted as ${TYPE}.`);
   using body = await bodies.read(request, { maxBytes: MAX_BODY, sender: shop.domain });
   const form = new URLSearchParams(Buffer.from(body.bytes).toString("latin1"));
-  // A value that is not UTF-8 is refused. It would be stored with replacement characters.
+  // Invalid UTF-8 would be stored as replacement characters.
   if ([...form.values()].some((value) => value.includes("\ufffd")))
     throw new SdsError("invalid", "The form is not UTF-8.");
   const given = Buffer.from(form.get("csrf") ?? "");
@@ -30,9 +30,9 @@ export async function readForm(
 }
 
 /**
- * Whether the browser says that the form is on a page of another site. A browser sends Sec-Fetch-Site to https and
- * localhost, and then that decides. To other addresses it sends `Origin: null` for our own forms, because of the pages'
- * Referrer-Policy. Then the token in the form decides, and only an Origin that names another host is refused.
+ * Whether the browser names another site as the form's. Browsers send Sec-Fetch-Site to https and localhost, and there
+ * it decides. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy: only an Origin with another
+ * host is refused, and the token in the form decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

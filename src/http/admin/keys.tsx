@@ -4,7 +4,7 @@ import { SdsError } from "../../domain/error.ts";
 import { type ApiKey, MAX_LABEL } from "../../domain/key.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
-import type { AdminDependencies, AdminRequest, Handler, Page } from "./admin-request.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler } from "./admin-request.ts";
 import {
   ACTION,
   Confirm,
@@ -19,8 +19,8 @@ import {
 
 const KEYS = "/admin/keys";
 
-/** A form that was refused: what was typed, and why. */
-interface Refusal {
+/** A refused form: what was typed, and the reason. */
+interface RefusedLabel {
   label: string;
   error: string;
 }
@@ -64,7 +64,11 @@ export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
   return { to: KEYS, notices: [{ text: `The key ${entry.label} (${entry.fingerprint}…) is revoked.` }] };
 };
 
-async function keysPage(request: AdminRequest, { store }: AdminDependencies, refusal?: Refusal): Promise<Page> {
+async function keysPage(
+  request: AdminRequest,
+  { store }: AdminDependencies,
+  refusal?: RefusedLabel,
+): Promise<AdminPage> {
   const keys = await store.keys.list(request.shop.id);
   const content = (
     <>
@@ -120,7 +124,7 @@ function KeyTable({ keys }: { keys: readonly ApiKey[] }) {
   );
 }
 
-function CreateForm({ request, refusal }: { request: AdminRequest; refusal: Refusal | undefined }) {
+function CreateForm({ request, refusal }: { request: AdminRequest; refusal: RefusedLabel | undefined }) {
   return (
     <form id="create-key" method="post" action={KEYS} aria-labelledby="create-key-heading">
       <h2 id="create-key-heading">Create a key</h2>

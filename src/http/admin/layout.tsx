@@ -5,14 +5,11 @@ import { noAccess } from "../../actions/access.ts";
 import { hasAccess, type Shop } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import { newRequestId } from "../respond.ts";
-import { type Notice, type Page, SECTIONS, type Section } from "./admin-request.ts";
+import { type AdminPage, type AdminSection, type Notice, SECTIONS } from "./admin-request.ts";
 import { assetAddress } from "./assets.ts";
 import { Copyable, CsrfField, NewSecret } from "./components.tsx";
 
-/**
- * Allows no inline script or style, nothing from another host and no frame around the page. Pico's style has pictures
- * as `data:`.
- */
+/** No inline script or style, no other host, no frame around the page. Pico's style has `data:` images. */
 const POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -25,8 +22,8 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** Answers with a whole page for somebody who is signed in. */
-export function respondPage(page: Page, shop: Shop, csrf: string, notices: readonly Notice[]): Response {
+/** Responds with a whole page of a session. */
+export function respondPage(page: AdminPage, shop: Shop, csrf: string, notices: readonly Notice[]): Response {
   const html = (
     <Document title={`${page.title} · ${shop.domain}`}>
       <header class="container">
@@ -57,7 +54,7 @@ export function respondPage(page: Page, shop: Shop, csrf: string, notices: reado
   return respondHtml(page.status ?? 200, html);
 }
 
-/** Answers with a part of a page, for the script that keeps it current. */
+/** Responds with the live part of a page, for the script. */
 export function respondPart(part: VNode): Response {
   return new Response(render(part), { headers: { ...HEADERS, "X-Request-Id": newRequestId() } });
 }
@@ -66,12 +63,12 @@ interface Message {
   status: number;
   title: string;
   children: ComponentChildren;
-  /** The page that the browser opens next, at once. */
+  /** The page that the browser opens at once. */
   next?: string;
   headers?: Record<string, string>;
 }
 
-/** Answers with a page that shows nothing of a shop: for signing in, signing out and refusals. */
+/** Responds with a page without data of a shop: for signing in and out, and for refusals. */
 export function respondMessage({ status, title, children, next, headers = {} }: Message): Response {
   const html = (
     <Document title={title} {...(next !== undefined && { next })}>
@@ -115,7 +112,7 @@ function Document({ title, next, children }: { title: string; next?: string; chi
   );
 }
 
-function Navigation({ current }: { current: Section }) {
+function Navigation({ current }: { current: AdminSection }) {
   return (
     <nav aria-label="Settings">
       <ul>

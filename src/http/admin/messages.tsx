@@ -4,9 +4,8 @@ import { UNAVAILABLE_HEADERS } from "../respond.ts";
 import { respondMessage } from "./layout.tsx";
 
 /**
- * Answers a sign-in with a page that opens the next one, instead of a redirect. The cookie is SameSite=Strict: if the
- * link was opened from another site, such as a web mail, a browser would follow a redirect without the cookie. A
- * refresh of our own page sends it.
+ * Responds to a sign-in with a page that opens the settings, because of the cookie's SameSite=Strict. After a click on
+ * another site, such as web mail, a browser follows a redirect without the cookie. A refresh of our page sends it.
  */
 export function welcome(cookie: string): Response {
   const children = (
@@ -80,7 +79,7 @@ export function signedOut(cookie: string): Response {
   });
 }
 
-/** Refuses a form that was posted before: it would create a second key or secret. */
+/** Refuses a second post of a form: it would create a second key or secret. */
 export function respondRepeatedForm(): Response {
   const children = (
     <p>

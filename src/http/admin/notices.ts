@@ -1,17 +1,17 @@
 import type { AdminDependencies, Notice } from "./admin-request.ts";
 import type { Session } from "./sessions.ts";
 
-/** Notices that are not shown within this time are dropped, and secrets with them. */
+/** Notices not shown within this time are dropped, with their secrets. */
 const LIFE_MS = 5 * 60_000;
 
 export interface Notices {
-  /** Keeps notices for the next page that a session opens at a path. */
+  /** Stores notices for the next page that the session opens at a path. */
   put(session: Session, path: string, notices: readonly Notice[]): Promise<void>;
-  /** The notices for a session at a path. Each is given once. */
+  /** Returns each notice for a session and path once. */
   take(session: Session, path: string): Promise<Notice[]>;
 }
 
-/** Keeps the notices of a form until the page that follows it, which another node may answer. */
+/** Notices are in the database, because another node may serve the next page. */
 export function createNotices({ store, now }: Pick<AdminDependencies, "store" | "now">): Notices {
   return {
     async put({ hash }, path, notices) {

@@ -17,7 +17,6 @@ const PLAN_NAMES: Record<Plan, string> = {
   "free+addon": "Free with the API and webhooks add-on",
 };
 
-/** The plan and what it includes, and the state of the mirror. */
 export const showPlan: Handler = async ({ shop }, { store }) => {
   const [counts, status, lastWebhookAt] = await Promise.all([
     store.shops.rowCounts(shop.id),
@@ -40,7 +39,6 @@ export const showPlan: Handler = async ({ shop }, { store }) => {
   return { title: "Plan & mirror", section: SECTION, content, live };
 };
 
-/** Customers who wait for their data. Nothing is shown if nobody does. */
 function DataRequests({ requests }: { requests: ShopStatus["dataRequests"] }) {
   if (requests.length === 0) return null;
   return (
@@ -123,7 +121,7 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
   );
 }
 
-/** What to do next. */
+/** What the operator can do next. */
 function Remark({
   counts,
   mirror: { hasConnection, loadedAt, inbox, domain },

@@ -6,7 +6,6 @@ import type { AdminDependencies } from "./admin-request.ts";
 const COOKIE = "sds_session";
 const ATTRIBUTES = "HttpOnly; SameSite=Strict; Path=/admin";
 
-/** Somebody who is signed in. */
 export interface Session {
   shop: Shop;
   csrf: string;
@@ -21,32 +20,32 @@ type SignIn =
 
 export interface Sessions {
   signIn(request: Request, token: string, client: Pick<RouteContext, "client" | "isSecure">): Promise<SignIn>;
-  /** The session of the request's cookie, unless it has ended. */
+  /** @returns the session of the request's cookie; undefined after its end */
   find(request: Request): Promise<Session | undefined>;
   /** @returns the cookie that removes the session's cookie */
   signOut(session: Session): Promise<string>;
 }
 
-/** Opens, finds and ends sessions. No other part of the settings page knows tokens. */
+/** Only this part of the settings page knows tokens. */
 export function createSessions({ store, now, steadyTime, random, publicUrl }: AdminDependencies): Sessions {
   const isPublicSecure = publicUrl?.startsWith("https:") === true;
 
   return {
     async signIn(request, token, client) {
       const address = client.client();
-      // Counts before the database knows the token, so that wrong tokens sent at the same time all count. A right token
-      // takes its count back.
+      // Count first, check then: wrong tokens that are sent at the same time all count. A right token takes its count
+      // back.
       const at = steadyTime();
       const waitMs = await store.settingsPage.countToken(address, at);
       if (waitMs !== undefined) return { refused: "limit", wait: Math.ceil(waitMs / 1000), address };
-      // A count that stays is gone within a minute.
+      // This may fail: the count ends within a minute.
       const takeBack = () => store.settingsPage.takeBackToken(address, at).catch(() => undefined);
       const session = newToken(random);
       if (!isToken(token)) return { refused: "wrong", address };
       const began = await store.sessions
         .begin(hashToken(token), hashToken(session), now(), now() + SESSION_LIFE_MS)
         .catch(async (thrown: unknown) => {
-          // Nobody knows whether the token was wrong.
+          // The token may be right.
           await takeBack();
           throw thrown;
         });
@@ -74,7 +73,7 @@ export function createSessions({ store, now, steadyTime, random, publicUrl }: Ad
   };
 }
 
-/** The token in the request's cookie. Several cookies count as none: another site of the domain can add one. */
+/** The token of the cookie; undefined if there are several cookies, because a sibling domain can add one. */
 function tokenOf(request: Request): string | undefined {
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const values = new Set(

@@ -7,7 +7,7 @@ import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
 /** The page that shows the secret. */
 export const WEBHOOKS = "/admin/webhooks";
 
-/** How long the former secret may sign too. The empty value means that it does not. */
+/** How long the former secret signs too. The empty value means not at all. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 
@@ -53,7 +53,7 @@ export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
   };
 };
 
-/** The part of the page about the secret, which is shown on request only. */
+/** @param secret shown only on request */
 export function SecretPart({
   request,
   secret,

@@ -51,7 +51,7 @@ export const saveTriggers: Handler = async ({ shop, form }, { store }) => {
 };
 
 /**
- * A warning if workflows can't be started.
+ * Warns if the platform cannot start workflows.
  * @param trouble undefined if the shop is not connected, null if the connection works
  */
 function Connection({ trouble, domain }: { trouble: string | null | undefined; domain: string }) {

@@ -6,11 +6,11 @@ import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
 import { hasAccess } from "../../domain/shop.ts";
 import { sentence } from "../../lib/text.ts";
 import type { WebhookSettings } from "../../store/port/webhooks.ts";
-import type { AdminDependencies, AdminRequest, Handler, Notice, Page } from "./admin-request.ts";
+import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from "./admin-request.ts";
 import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
-/** What a page shows beside the stored settings: what was typed and why it was refused, or the secret. */
+/** What the page shows beside the stored settings: a refused form, or the secret. */
 interface FormState {
   typed?: { url: string; topics: readonly string[] };
   error?: string;
@@ -61,7 +61,7 @@ export const clearWebhooks: Handler = async ({ shop }, { store }) => {
   return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
 };
 
-/** The delivery's page says that the event is on its way, until it has a result. */
+/** Redirects to the delivery, which shows the result when it arrives. */
 export const sendTestEvent: Handler = async (request, dependencies) => {
   const { store, now, wake } = dependencies;
   try {
@@ -86,7 +86,7 @@ async function webhooksPage(
   request: AdminRequest,
   { store, now }: AdminDependencies,
   shown: FormState = {},
-): Promise<Page> {
+): Promise<AdminPage> {
   const settings = await store.webhooks.settings(request.shop.id);
   const overlapEndsAt = (await store.webhooks.overlapEndsAt(request.shop.id)) ?? 0;
   const refused = shown.error !== undefined || shown.testError !== undefined;

@@ -7,15 +7,12 @@ import { clientPackage } from "./client-package.ts";
 import { PAGES, SITE } from "./site.ts";
 
 const MARKDOWN = "text/markdown; charset=utf-8";
-/** Programs as plain text, so that a browser shows them. */
+/** Browsers show plain text, and download other types. */
 const TEXT = "text/plain; charset=utf-8";
-/** Those of the pages that are whole (docs/api.md, "Ready for your tools"). Each says its name in its first line. */
+/** Complete programs in the guides (docs/api.md, "Ready for your tools"). The first line of each is its name. */
 const PROGRAMS = ["copy.mts", "puller.py", "receiver.mts", "receiver.py"];
 
-/**
- * Files to download without a key: an Airbyte source, the npm package of the client, the programs of the pages, and the
- * pages in Markdown.
- */
+/** Files that need no key: an Airbyte source, the client's npm package, the guides' programs, and pages in Markdown. */
 export function docsFileRoutes(): Route[] {
   const client = clientPackage();
   return [
@@ -27,19 +24,19 @@ export function docsFileRoutes(): Route[] {
   ];
 }
 
-/** @param content is asked for once */
+/** @param content called once */
 function file(path: string, type: string, content: () => Awaitable<string | Uint8Array<ArrayBuffer>>): Route {
   let document: Awaitable<Document> | undefined;
   const handler: RouteHandler = (request) => {
     document ??= andThen(content(), createDocument);
-    // The program may be replaced at any time.
+    // An upgrade of the program may change the file.
     const headers = { "Content-Type": type, "Cache-Control": "no-cache" };
     return andThen(document, (made) => respondDocument(request, made, headers));
   };
   return { path, methods: { GET: handler, HEAD: handler } };
 }
 
-/** The program of a guide whose first line is a comment with that name. */
+/** Finds the program in a guide by its first line, a comment with its name. */
 function programNamed(name: string): string {
   const block = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${RegExp.escape(name)}\\n[\\s\\S]*?)^\`\`\``, "m");
   const guides = GUIDES.flatMap(({ entries }) => entries.filter(isGuide));
@@ -48,7 +45,7 @@ function programNamed(name: string): string {
   return code;
 }
 
-/** The pages in Markdown, in the form of llmstxt.org: a list below a heading for each group. */
+/** The list of Markdown pages in the form of llmstxt.org. */
 function listOfPages(): string {
   const groups = SITE.map(({ name, entries }) => {
     const pages = entries.filter(({ isPage }) => isPage);

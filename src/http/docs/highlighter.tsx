@@ -9,16 +9,16 @@ import ruby from "highlight.js/lib/languages/ruby";
 import typescript from "highlight.js/lib/languages/typescript";
 import type { ComponentChildren } from "preact";
 
-// Import this file only when a page is rendered: it costs the start of the program some milliseconds.
+// Import this file only to render a page: loading it takes some milliseconds.
 
 const LANGUAGES = { sh: bash, ts: typescript, js: typescript, python, ruby, php, go, json };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** What highlight.js writes: a span's begin or end, one of five entities, or text. */
+/** The tokens of highlight.js: a span's start or end, one of five entities, or text. */
 const PART = /<span class="([^"]*)">|(<\/span>)|&(amp|lt|gt|quot|#x27);|([^<&]+)/g;
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 
-/** Colours code. @returns the code itself in a language that is not known */
+/** Colours code. @returns the code itself for an unknown language */
 export function highlight(code: string, language: string | undefined): ComponentChildren {
   if (language === undefined || hljs.getLanguage(language) === undefined) return code;
   const top: ComponentChildren[] = [];

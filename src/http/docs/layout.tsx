@@ -5,20 +5,18 @@ import type { Section } from "../../docs/outline.ts";
 import { styleAddress } from "./assets.ts";
 import { type Entry, PAGES, SITE } from "./site.ts";
 
-/** Everything that a page of the documentation shows. */
-export interface Page {
+export interface DocsPage {
   title: string;
-  /** The topic, for the mark in the list of pages; undefined for a page that is not in it. */
+  /** The page to mark in the list of pages. */
   topic?: string;
-  /** The page's headings, for the list on its side. */
+  /** Headings for the list at the side. */
   sections?: readonly Section[];
-  /** What was searched for. */
   query?: string;
   content: ComponentChildren;
 }
 
-/** A page as HTML. It has no script: everything works without one. */
-export function renderPage({ title, topic, sections = [], query = "", content }: Page): string {
+/** Renders a page as HTML without scripts. */
+export function renderPage({ title, topic, sections = [], query = "", content }: DocsPage): string {
   const inner = sections.filter(({ level }) => level === 2 || level === 3);
   const page = (
     <html lang="en">
@@ -74,7 +72,7 @@ export function renderPage({ title, topic, sections = [], query = "", content }:
   return `<!doctype html>${render(page)}`;
 }
 
-/** A list that a narrow screen shows folded, above the content. A wide one shows it at the side. */
+/** A folded list above the content, for narrow screens. */
 function Folded({ label, title, children }: { label: string; title: string; children: ComponentChildren }) {
   return (
     <nav class="narrow" aria-label={label}>
@@ -119,7 +117,7 @@ function SectionList({ sections }: { sections: readonly Section[] }) {
   );
 }
 
-/** Links to the page before and the page after, as in a book. */
+/** Links to the previous and the next page. */
 function Neighbours({ topic }: { topic: string | undefined }) {
   const at = PAGES.findIndex((page) => page.topic === topic);
   if (at === -1) return null;

@@ -1,20 +1,18 @@
 /** @jsxImportSource preact */
 import { outline } from "../../docs/outline.ts";
-import { type Page, renderPage } from "./layout.tsx";
+import { type DocsPage, renderPage } from "./layout.tsx";
 import { renderMarkdown } from "./markdown.tsx";
 import { search, wordsOf } from "./search.ts";
 import { type Entry, linkTo, SITE, titleOf } from "./site.ts";
 
-/** A page as HTML. */
 export async function renderTopic({ topic, name, text }: Entry): Promise<string> {
-  // The first page that is rendered loads it.
   const { highlight } = await import("./highlighter.tsx");
   const markdown = text();
   const content = renderMarkdown(markdown, { linkTo, titleOf, highlight });
   return renderPage({ title: name, topic, sections: outline(markdown), content });
 }
 
-/** The first page: all others, with what they have. */
+/** The home page: the list of all pages. */
 export function renderHome(): string {
   const content = (
     <>
@@ -47,9 +45,9 @@ export function renderHome(): string {
   return renderPage({ title: "Documentation", content });
 }
 
-/** The page with the results of a search. The query is anything that somebody typed. */
+/** The results of a search. @param query untrusted */
 export function renderSearch(query: string): string {
-  const page: Page = { title: "Search", query, content: <Results query={query} /> };
+  const page: DocsPage = { title: "Search", query, content: <Results query={query} /> };
   return renderPage(page);
 }
 
@@ -79,7 +77,6 @@ function Results({ query }: { query: string }) {
   );
 }
 
-/** A text with the searched words marked. */
 function Marked({ text, words }: { text: string; words: readonly string[] }) {
   const any = new RegExp(`(${words.map((word) => RegExp.escape(word)).join("|")})`, "i");
   return <>{text.split(any).map((part, index) => (index % 2 === 1 ? <mark>{part}</mark> : part))}</>;

@@ -1,17 +1,17 @@
-import type { OpenApiDocument, Operation } from "../openapi/parts.ts";
+import type { OpenApiDocument, OpenApiOperation } from "../openapi/parts.ts";
 
-/** An operation with the place where it is. */
-export interface Located {
+/** An operation with its path and method. */
+export interface SampleWithPath {
   method: string;
   path: string;
-  operation: Operation;
+  operation: OpenApiOperation;
 }
 
-/** The query of a list's sample: the document's example is such a page. */
+/** The document's example of a list has one row. */
 const SAMPLE_LIMIT = "limit=1";
 
-/** The same call in curl, TypeScript and Python, as blocks of Markdown. They take the key from the environment. */
-export function samples(document: OpenApiDocument, located: Located): string {
+/** An operation's call in curl, TypeScript and Python, as Markdown. The programs read the key from the environment. */
+export function samples(document: OpenApiDocument, located: SampleWithPath): string {
   const security = (located.operation.security ?? document.security).flatMap(Object.keys);
   const made = security.includes("intakeSignature")
     ? signedSamples(located)
@@ -34,15 +34,15 @@ interface Samples {
   python: string;
 }
 
-/** The path with example values, and a short page for a list. */
-function samplePath({ path, operation: { parameters = [] } }: Located): string {
+/** The path with example values, and `limit` for a list. */
+function samplePath({ path, operation: { parameters = [] } }: SampleWithPath): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(parameters.find((each) => each.name === name)?.example ?? name)),
   );
   return parameters.some(({ name }) => name === "limit") ? `${filled}?${SAMPLE_LIMIT}` : filled;
 }
 
-function readSamples(located: Located, withKey: boolean): Samples {
+function readSamples(located: SampleWithPath, withKey: boolean): Samples {
   const path = samplePath(located);
   const names = withKey ? "{ API_URL, API_KEY }" : "{ API_URL }";
   const headers = withKey ? `, {\n  headers: { Authorization: \`Bearer \${API_KEY}\` },\n}` : "";
@@ -65,8 +65,8 @@ ${pythonKey}with urllib.request.urlopen(request, timeout=60) as response:
   };
 }
 
-/** A post that is signed with the intake secret. */
-function signedSamples({ path, operation: { requestBody } }: Located): Samples {
+/** A post with a signature of the intake secret. */
+function signedSamples({ path, operation: { requestBody } }: SampleWithPath): Samples {
   const { example, examples = {} } = requestBody?.content["application/json"] ?? {};
   const record = example ?? Object.values(examples)[0]?.value ?? {};
   return {
@@ -104,9 +104,9 @@ with urllib.request.urlopen(request, timeout=60) as response:
   };
 }
 
-/** A value as Python writes it: JSON with other words. */
+/** JSON with Python's words for true, false and null. */
 function pythonText(value: unknown): string {
   const words: Record<string, string> = { true: "True", false: "False", null: "None" };
-  // A text that has such a word inside is one match, which is not changed.
+  // A quoted text matches as a whole, so words inside it stay.
   return JSON.stringify(value, null, 4).replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (part) => words[part] ?? part);
 }

@@ -4,18 +4,18 @@ import {
   type JsonSchema,
   type Media,
   type OpenApiDocument,
-  type Operation,
+  type OpenApiOperation,
   type ResponseObject,
   responseOf,
   schemaOf,
 } from "../openapi/parts.ts";
-import { type Located, samples } from "./reference-samples.ts";
+import { type SampleWithPath, samples } from "./reference-samples.ts";
 import { fieldTable, schemaSections, table, typeText } from "./reference-schemas.ts";
 
-/** The schema of errors. It has no section of its own: docs/api.md, "Errors" describes it. */
+/** It has no section here: docs/api.md, "Errors" describes it. */
 const ERROR_SCHEMA = "ApiError";
 
-/** A page of the reference in Markdown: all operations with a tag, their headers, and the types that they use. */
+/** A page of the reference in Markdown: the operations of a tag, with their headers and types. */
 export function referencePage(document: OpenApiDocument, tag: string): string {
   const operations = operationsOf(document.paths, tag);
   const events = operationsOf(document.webhooks, tag).map(({ operation }) => operation);
@@ -32,7 +32,7 @@ export function referencePage(document: OpenApiDocument, tag: string): string {
     .concat("\n");
 }
 
-function operationsOf(paths: Record<string, Record<string, Operation>>, tag: string): Located[] {
+function operationsOf(paths: Record<string, Record<string, OpenApiOperation>>, tag: string): SampleWithPath[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) =>
       operation.tags.includes(tag) ? [{ path, method: method.toUpperCase(), operation }] : [],
@@ -40,7 +40,7 @@ function operationsOf(paths: Record<string, Record<string, Operation>>, tag: str
   );
 }
 
-function operationSection(document: OpenApiDocument, located: Located): string {
+function operationSection(document: OpenApiDocument, located: SampleWithPath): string {
   const { method, path, operation } = located;
   const parameters = (operation.parameters ?? []).map(({ name, in: place, required, description, schema }) => [
     `\`${name}\``,
@@ -67,8 +67,8 @@ function isSuccess(status: string): boolean {
   return status.startsWith("2");
 }
 
-/** The answer of a success, with an example. */
-function answer(document: OpenApiDocument, { responses }: Operation): string {
+/** The successful response, with its example. */
+function answer(document: OpenApiDocument, { responses }: OpenApiOperation): string {
   const [status, response] = Object.entries(responses).find(([each]) => isSuccess(each)) ?? [];
   if (status === undefined || response === undefined) return "";
   const { description, content } = responseOf(document, response);
@@ -87,8 +87,8 @@ function json(value: unknown): string {
   return `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 }
 
-/** A row for each other answer: its status, its code if it is an error, and when it is given. */
-function refusals(document: OpenApiDocument, { responses }: Operation): string[][] {
+/** A row for each other response: status, code of an error, and condition. */
+function refusals(document: OpenApiDocument, { responses }: OpenApiOperation): string[][] {
   return Object.entries(responses)
     .filter(([status]) => !isSuccess(status))
     .flatMap(([status, response]) => casesOf(responseOf(document, response)).map((row) => [status, ...row]));
@@ -97,15 +97,15 @@ function refusals(document: OpenApiDocument, { responses }: Operation): string[]
 function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
-    // Names of examples have a number where a code has two cases.
+    // Names of examples are not codes: a code with two cases gets a number.
     const { error } = value as ApiError;
     return [`\`${error.code}\``, summary];
   });
   return cases.length === 0 ? [["", description]] : cases;
 }
 
-/** Every header that an answer of the page can have. */
-function headerSection(document: OpenApiDocument, operations: readonly Located[]): string {
+/** All response headers of the page's operations. */
+function headerSection(document: OpenApiDocument, operations: readonly SampleWithPath[]): string {
   const found = operations
     .flatMap(({ operation }) => Object.values(operation.responses))
     .flatMap((response) => Object.entries(responseOf(document, response).headers ?? {}));
@@ -116,7 +116,7 @@ function headerSection(document: OpenApiDocument, operations: readonly Located[]
   return rows.length === 0 ? "" : `## Headers of answers\n\n${table(["header", "meaning", "example"], rows)}`;
 }
 
-function schemasOf(document: OpenApiDocument, operations: readonly Located[]): JsonSchema[] {
+function schemasOf(document: OpenApiDocument, operations: readonly SampleWithPath[]): JsonSchema[] {
   return operations.flatMap(({ operation: { requestBody, responses } }) => {
     const contents = [
       requestBody?.content,
@@ -126,8 +126,8 @@ function schemasOf(document: OpenApiDocument, operations: readonly Located[]): J
   });
 }
 
-/** What every webhook has, and a section for each topic with its data. */
-function eventSections(document: OpenApiDocument, events: readonly Operation[]): string[] {
+/** The common part of all webhooks, and a section for each topic.  */
+function eventSections(document: OpenApiDocument, events: readonly OpenApiOperation[]): string[] {
   const [first] = events;
   if (first === undefined) return [];
   const headers = (first.parameters ?? []).map(({ name, required, description }) => [
@@ -149,11 +149,11 @@ function eventSections(document: OpenApiDocument, events: readonly Operation[]):
   return [intro.join("\n\n"), ...events.map((event) => eventSection(document, event))];
 }
 
-function bodySchema(document: OpenApiDocument, { requestBody }: Operation): JsonSchema {
+function bodySchema(document: OpenApiDocument, { requestBody }: OpenApiOperation): JsonSchema {
   return schemaOf(document, jsonOf(requestBody?.content).schema ?? {});
 }
 
-function eventSection(document: OpenApiDocument, event: Operation): string {
+function eventSection(document: OpenApiDocument, event: OpenApiOperation): string {
   const { example } = jsonOf(event.requestBody?.content);
   const data = schemaOf(document, bodySchema(document, event).properties?.["data"] ?? {});
   return [

@@ -5,7 +5,7 @@ import { renderHome, renderSearch, renderTopic } from "./pages.tsx";
 import { MAX_QUERY_LENGTH } from "./search.ts";
 import { PAGES } from "./site.ts";
 
-/** Allows nothing but our own style, and searches. Pico's style has pictures as `data:`. */
+/** Only our own stylesheet and the search form. Pico's style has `data:` images. */
 const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'";
@@ -13,13 +13,13 @@ const POLICY =
 const PAGE_HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy": POLICY,
-  // The program may be replaced at any time. An ETag makes asking again cheap.
+  // An upgrade of the program may change the page. An ETag makes revalidation cheap.
   "Cache-Control": "no-cache",
   "Referrer-Policy": "no-referrer",
 };
 const STYLE_TYPE = "text/css; charset=utf-8";
 
-/** The documentation. It needs no key. A page is rendered when somebody asks for it first, and kept. */
+/** The documentation, without a key. A page is rendered at its first request. */
 export function docsRoutes(): Route[] {
   return [
     page("/docs", async () => renderHome()),
@@ -33,7 +33,6 @@ export function docsRoutes(): Route[] {
   ];
 }
 
-/** A page that is rendered once. */
 function page(path: string, render: () => Promise<string>): Route {
   let rendered: Promise<Document> | undefined;
   return readOnly(path, async (request) => {

@@ -1,23 +1,22 @@
 import { outline } from "../../docs/outline.ts";
 import { type Entry, PAGES } from "./site.ts";
 
-/** A section that has all words of a search. */
+/** A section with all words of a search. */
 export interface Hit {
   page: string;
   title: string;
   path: string;
-  /** Where the first word is, with some text around it. */
+  /** The first word with some text around it. */
   excerpt: string;
 }
 
 interface Indexed extends Omit<Hit, "excerpt"> {
   text: string;
-  /** The same in lower case, to search in. */
   lowerTitle: string;
   lowerText: string;
 }
 
-/** More of a query is not read, and not shown. Characters. */
+/** In characters; the rest of a query is ignored. */
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
 const MAX_HITS = 20;
@@ -26,12 +25,12 @@ const BEFORE_WORD = 40;
 
 let index: readonly Indexed[] | undefined;
 
-/** The words of a query that count. */
+/** The first words of a query, in lower case. */
 export function wordsOf(query: string): string[] {
   return query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MAX_WORDS);
 }
 
-/** The sections that have all words of a query; those with more of them in their headings come first. */
+/** The sections with all words of a query; most words in the heading first. */
 export function search(query: string): Hit[] {
   const words = wordsOf(query);
   if (words.length === 0) return [];
@@ -57,7 +56,7 @@ function indexPage({ name: page, path: start, text: markdown }: Entry): Indexed[
   });
 }
 
-/** Markdown without its marks, in one line. */
+/** Markdown as plain text in one line. */
 function plain(markdown: string): string {
   return markdown
     .replaceAll(/^(?:```.*|[|: -]+)$/gm, "")

@@ -8,12 +8,11 @@ import { referencePage } from "./reference.ts";
 export interface Entry {
   topic: string;
   name: string;
-  /** What it has, in a few words. */
   summary: string;
   path: string;
-  /** Whether it is a page of its own, and not a section of one. */
+  /** false for a section of another page. */
   isPage: boolean;
-  /** Its Markdown. A page of the reference is made of the OpenAPI document when somebody asks for it first. */
+  /** Its Markdown. The first call for a page of the reference renders it from the OpenAPI document. */
   text: () => string;
 }
 
@@ -36,7 +35,7 @@ const REFERENCE: readonly { tag: string; topic: string; summary: string; name?: 
   { tag: "Intake", topic: "reference-intake", summary: "sending records" },
   { tag: "Service", topic: "reference-service", summary: "health, and the OpenAPI document" },
 ];
-/** The group of pages that the reference comes after. */
+/** The reference follows this group. */
 const BEFORE_REFERENCE = "Send data";
 
 const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
@@ -44,12 +43,12 @@ const guideGroups: readonly Group[] = GUIDES.map(({ name, entries }) => ({
   entries: entries.map((entry) => {
     const { topic, name: title, summary } = entry;
     if (isGuide(entry))
-      return { topic, name: title, summary, path: pathOf(topic), isPage: true, text: () => entry.text };
-    const path = `${pathOf(entry.guide)}#${entry.anchor}`;
+      return { topic, name: title, summary, path: topicPathOf(topic), isPage: true, text: () => entry.text };
+    const path = `${topicPathOf(entry.guide)}#${entry.anchor}`;
     return { topic, name: title, summary, path, isPage: false, text: () => sectionOf(entry.guide, entry.anchor) };
   }),
 }));
-/** It takes milliseconds to make, so all pages of the reference share one. */
+/** Shared by all pages of the reference, because it takes milliseconds to build. */
 let document: OpenApiDocument | undefined;
 const reference: Group = {
   name: "Reference",
@@ -60,18 +59,16 @@ const reference: Group = {
       made ??= referencePage(document, tag);
       return made;
     };
-    return { topic, name, summary, path: pathOf(topic), isPage: true, text };
+    return { topic, name, summary, path: topicPathOf(topic), isPage: true, text };
   }),
 };
 const place = guideGroups.findIndex(({ name }) => name === BEFORE_REFERENCE) + 1;
 
-/** The list of pages, in groups. */
 export const SITE: readonly Group[] = guideGroups.toSpliced(place, 0, reference);
 
-/** Everything that has a topic of its own: pages, and sections that many look for. */
+/** Pages, and sections with a topic of their own. */
 export const TOPICS: readonly Entry[] = SITE.flatMap(({ entries }) => entries);
 
-/** Every page with a text of its own. */
 export const PAGES: readonly Entry[] = TOPICS.filter(({ isPage }) => isPage);
 
 function sectionOf(guide: string, anchor: string): string {
@@ -79,14 +76,13 @@ function sectionOf(guide: string, anchor: string): string {
   return sectionText(page?.text() ?? "", anchor) ?? "";
 }
 
-/** The path of a page. */
-function pathOf(topic: string): string {
+function topicPathOf(topic: string): string {
   return `/docs/${topic}`;
 }
 
 /**
- * Where a link in a page leads on the site. Pages link to each other by file name, such as `api.md#errors`.
- * @returns undefined for a link that is neither to a page, nor to a heading, nor https; so scripts in links are gone
+ * The address of a page's link on the site. Pages link to each other by file name, such as `api.md#errors`.
+ * @returns undefined for anything but a page, a heading or https: this removes scripts in links
  */
 export function linkTo(target: string): string | undefined {
   if (/^#[\w-]+$/.test(target) || /^https:\/\/[\w.-]+(\/|$)/.test(target)) return target;
@@ -94,7 +90,7 @@ export function linkTo(target: string): string | undefined {
   return page === undefined ? undefined : `${page.path}${anchor}`;
 }
 
-/** The name of the page that a link in a page leads to; undefined for a link to something else. */
+/** The name of the linked page; undefined for other targets. */
 export function titleOf(target: string): string | undefined {
   return pageOf(target).page?.name;
 }

@@ -9,7 +9,7 @@ import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
 import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
 import { createSchemaWriter } from "./json-schema.ts";
 import { listPaths, pageSchemas } from "./lists.ts";
-import type { JsonSchema, OpenApiDocument, Operation } from "./parts.ts";
+import type { JsonSchema, OpenApiDocument, OpenApiOperation } from "./parts.ts";
 import { webhookOperations, webhookSchemas } from "./webhooks.ts";
 
 const DESCRIPTION = `A read-only JSON API over a local mirror of a shop's subscription data, signed webhooks, and an
@@ -24,9 +24,9 @@ intake for records.
 `;
 
 /**
- * The description of everything that integrators use (docs/api.md, "OpenAPI"), made of the schemas that check and
+ * The description of everything that integrators use (docs/api.md, "OpenAPI"), built from the schemas that validate and
  * render.
- * @param serverUrl where the API is; "/" is the host that the document was read from
+ * @param serverUrl the address of the API; "/" is the host that serves the document
  */
 export function openApiDocument(serverUrl: string): OpenApiDocument {
   return {
@@ -97,7 +97,7 @@ function schemas(): Record<string, JsonSchema> {
   return { ...Object.fromEntries(written), IntakeRecord: INTAKE_RECORD };
 }
 
-function healthOperation(operationId: string, summary: string, refusals: "Unavailable"[] = []): Operation {
+function healthOperation(operationId: string, summary: string, refusals: "Unavailable"[] = []): OpenApiOperation {
   return {
     operationId,
     tags: ["Service"],
@@ -115,7 +115,7 @@ function healthOperation(operationId: string, summary: string, refusals: "Unavai
   };
 }
 
-function documentOperation(): Operation {
+function documentOperation(): OpenApiOperation {
   return {
     operationId: "getOpenApi",
     tags: ["Service"],

@@ -8,13 +8,13 @@ import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
 import type { Ref, ResponseObject } from "./parts.ts";
 
-/** A refusal as it is answered, and when. */
+/** An error and its condition. */
 interface ErrorCase {
   when: string;
   error: SdsError;
 }
 
-/** An example of every error that the API and the intake answer with. */
+/** An example of every error of the API and the intake. */
 export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
   bad_cursor: { when: "The cursor was not issued here.", error: refusals.badCursor() },
   bad_parameter: {
@@ -54,7 +54,7 @@ const WRONG_SIGNATURE: ErrorCase = {
   error: refusals.wrongSignature(),
 };
 
-/** The refusals that operations share, by the name of the component. */
+/** Error responses shared by operations, by component name. */
 const SHARED = {
   BadPageRequest: { cases: [ERROR_CASES.bad_cursor, BAD_CHECKPOINT, ERROR_CASES.bad_parameter] },
   StrictParameter: { cases: [STRICT_PARAMETER] },
@@ -71,13 +71,12 @@ const SHARED = {
 export type SharedRefusal = keyof typeof SHARED | "HeadersTooLarge";
 
 /**
- * What Bun answers itself, before the program sees the request (docs/api.md, "Answers without a body"). It is only in
- * operations that have no other refusal of a request: because it has no body, typed clients would otherwise say that
- * each error can be undefined.
+ * Bun's own response, before the program sees the request (docs/api.md, "Answers without a body"). Only operations
+ * without another client error list it: it has no body, so typed clients would make every error optional.
  */
 const HEADERS_TOO_LARGE = { description: "Address and headers have more than 16 KB. The answer has no body." };
 
-/** The refusal of a request. */
+/** The error that `run` throws. */
 function thrownBy(run: () => unknown): SdsError {
   try {
     run();
@@ -105,7 +104,7 @@ function statusOf(name: SharedRefusal): string {
   return String(first === undefined ? 500 : STATUS[first.error.code]);
 }
 
-/** The code, with a number for the second case of a code. */
+/** The code, and a number from its second case on. */
 function nameOf(cases: readonly ErrorCase[], index: number): string {
   const code = cases[index]?.error.code ?? "";
   const before = cases.slice(0, index).filter(({ error }) => error.code === code).length;

@@ -2,12 +2,12 @@ import { createDocument, type Document, respondDocument } from "../documents.ts"
 import type { RouteHandler } from "../route.ts";
 import { openApiDocument } from "./document.ts";
 
-/** The document changes with the program only. Clients ask again after so many seconds. */
+/** Only an upgrade of the program changes the document. */
 const MAX_AGE_SECONDS = 300;
 
 /**
- * GET and HEAD /openapi.json. The document is made for the first request, because it takes milliseconds, and then kept.
- * @param serverUrl where the API is, once the program listens
+ * GET and HEAD /openapi.json. The first request builds the document, which takes milliseconds.
+ * @param serverUrl the address of the API, known once the program listens
  */
 export function createOpenApiHandler(serverUrl: () => string): RouteHandler {
   let made: Document | undefined;

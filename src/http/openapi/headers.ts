@@ -1,9 +1,8 @@
-import type { HeaderObject, JsonSchema, Parameter, Ref } from "./parts.ts";
+import type { HeaderObject, JsonSchema, OpenApiParameter, Ref } from "./parts.ts";
 
-/** The example of everything that names a request. */
 const REQUEST_ID = "7b1f5f0e-3c1d-4c8e-9f57-0d3c2b6a1e44";
 
-/** Every header that an answer can have, save those that belong to the connection. */
+/** All response headers but those of the connection. */
 export const HEADERS = {
   "X-Request-Id": header("An id of this request. It is in the log if something failed.", REQUEST_ID, {
     schema: { type: "string", format: "uuid" },
@@ -30,7 +29,7 @@ export const HEADERS = {
 } satisfies Record<string, HeaderObject>;
 export type HeaderName = keyof typeof HEADERS;
 
-/** The headers of every answer in JSON. */
+/** The headers of every JSON response. */
 export const COMMON: readonly HeaderName[] = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"];
 
 function header(
@@ -45,7 +44,11 @@ export function headerRefs(names: readonly HeaderName[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** A header of a request. */
-export function headerParameter(name: string, description: string, schema: JsonSchema, required = true): Parameter {
+export function headerParameter(
+  name: string,
+  description: string,
+  schema: JsonSchema,
+  required = true,
+): OpenApiParameter {
   return { name, in: "header", required, description, schema };
 }

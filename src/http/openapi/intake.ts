@@ -3,7 +3,7 @@ import { DOMAIN, SAMPLE_RECORDS } from "../../domain/decide/sample-rows.ts";
 import { RECORD_SCHEMAS, RECORD_TYPES } from "../../domain/records/record-schemas.ts";
 import { refusalRefs } from "./errors.ts";
 import { COMMON, headerParameter, headerRefs } from "./headers.ts";
-import type { JsonSchema, Operation } from "./parts.ts";
+import type { JsonSchema, OpenApiOperation } from "./parts.ts";
 
 /** The schema of each type of record, with an example, for `components.schemas`. */
 export function recordSchemas(): TObject[] {
@@ -25,7 +25,7 @@ function refOf(type: keyof typeof RECORD_SCHEMAS): string {
 }
 
 /** POST /intake. */
-export function intakeOperation(): Operation {
+export function intakeOperation(): OpenApiOperation {
   const record = { $ref: "#/components/schemas/IntakeRecord" };
   const records = Object.values(SAMPLE_RECORDS);
   return {

@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { MAX_STRING, RECORD_DATE_FORMAT, TEXT_FORMAT } from "../../domain/records/record-schemas.ts";
 import type { JsonSchema } from "./parts.ts";
 
-/** What other programs know instead of the formats that only this program has. */
+/** Standard keywords for the formats that only this program knows. */
 const FORMATS: Record<string, JsonSchema> = {
   // JSON Schema counts code points too.
   [TEXT_FORMAT]: { maxLength: MAX_STRING },
@@ -10,9 +10,9 @@ const FORMATS: Record<string, JsonSchema> = {
 };
 
 /**
- * Writes schemas in the form that people and generators of clients like: `null` as one of two types, constants as an
- * enum, a schema with a title by its name.
- * @param isNamed whether the document has a component of that title
+ * Writes schemas in the form that client generators expect: `null` as one of two types, constants as an enum, and a
+ * reference for a schema with a title.
+ * @param isNamed whether the document has a component with that title
  */
 export function createSchemaWriter(isNamed: (title: string) => boolean): {
   /** The schema itself. */
@@ -62,7 +62,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** The keywords that people read first, and those that they read last. */
+/** The first keywords of a schema, and its last ones, for readers. */
 const FIRST = ["title", "description", "type"];
 const LAST = ["properties", "required", "additionalProperties", "examples"];
 
@@ -71,7 +71,7 @@ function ordered(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(schema).toSorted(([a], [b]) => rank(a) - rank(b)));
 }
 
-/** Without the marks that TypeBox keeps under symbols. */
+/** Drops TypeBox's symbols. */
 function plain(schema: TSchema): Record<string, unknown> {
   return Object.fromEntries(Object.entries(schema));
 }

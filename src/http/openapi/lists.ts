@@ -8,9 +8,9 @@ import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
 import { DEFAULT_LIMIT } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
-import type { JsonSchema, Media, OpenApiDocument, Operation, Parameter } from "./parts.ts";
+import type { JsonSchema, Media, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./parts.ts";
 
-/** How a resource is named in texts and types, and what its rows are sorted by. */
+/** Names of a resource in texts and types, and its sort field. */
 const NAMES = {
   subscriptions: { one: "subscription", type: "Subscription", tag: "Subscriptions", sortField: "startedAt" },
   customers: { one: "customer", type: "Customer", tag: "Customers", sortField: "createdAt" },
@@ -41,7 +41,7 @@ export function listPaths(): OpenApiDocument["paths"] {
   );
 }
 
-function listOperation(resource: Resource): Operation {
+function listOperation(resource: Resource): OpenApiOperation {
   const { type, tag, sortField } = NAMES[resource];
   return {
     operationId: `list${tag}`,
@@ -84,7 +84,7 @@ function listOperation(resource: Resource): Operation {
   };
 }
 
-function rowOperation(resource: Resource): Operation {
+function rowOperation(resource: Resource): OpenApiOperation {
   const { one, type, tag } = NAMES[resource];
   return {
     operationId: `get${type}`,
@@ -130,7 +130,7 @@ const IF_NONE_MATCH = headerParameter(
   false,
 );
 
-function filters(resource: Resource): Parameter[] {
+function filters(resource: Resource): OpenApiParameter[] {
   const id = (whose: string) => ({ of: `of this ${whose}: internal id or gid`, schema: { type: "string" } });
   const filter: Record<FilterName, { of: string; schema: JsonSchema }> = {
     shopifyId: id(NAMES[resource].one),
@@ -141,7 +141,7 @@ function filters(resource: Resource): Parameter[] {
   return FILTERS[resource].map((name) => query(name, `Only rows ${filter[name].of}.`, filter[name].schema));
 }
 
-function query(name: string, description: string, schema: JsonSchema): Parameter {
+function query(name: string, description: string, schema: JsonSchema): OpenApiParameter {
   return { name, in: "query", required: false, description, schema };
 }
 
@@ -149,7 +149,7 @@ function json(component: string, example: unknown): Record<string, Media> {
   return { "application/json": { schema: { $ref: `#/components/schemas/${component}` }, example } };
 }
 
-/** The page of a shop that has more rows like the sample. */
+/** A page with one sample row and a cursor to more. */
 function samplePage(resource: Resource): object {
   const { one, sortField } = NAMES[resource];
   const row: { id: string; startedAt?: string; createdAt?: string; billedAt?: string } = sampleRows()[one];

@@ -1,12 +1,12 @@
-/** An OpenAPI 3.1 document, as far as the program writes it, and the reference and tests read it. */
+/** The parts of OpenAPI 3.1 that the program writes, and that the reference and tests read. */
 export interface OpenApiDocument {
   openapi: string;
   info: Record<string, unknown>;
   servers: readonly { url: string }[];
   security: readonly Security[];
   tags: readonly { name: string; description: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  webhooks: Record<string, { post: Operation }>;
+  paths: Record<string, Record<string, OpenApiOperation>>;
+  webhooks: Record<string, { post: OpenApiOperation }>;
   components: {
     securitySchemes: Record<string, unknown>;
     headers: Record<string, HeaderObject>;
@@ -17,21 +17,20 @@ export interface OpenApiDocument {
 
 type Security = Readonly<Record<string, readonly string[]>>;
 
-/** What a path does with one method. */
-export interface Operation {
+/** One method of a path. */
+export interface OpenApiOperation {
   operationId: string;
   tags: readonly string[];
   summary: string;
   description: string;
-  /** That of the document if it is missing. */
+  /** Default: that of the document. */
   security?: readonly Security[];
-  parameters?: readonly Parameter[];
+  parameters?: readonly OpenApiParameter[];
   requestBody?: { required: boolean; description?: string; content: Record<string, Media> };
   responses: Record<string, ResponseObject | Ref>;
 }
 
-/** A parameter of a query or path, or a header of a request. */
-export interface Parameter {
+export interface OpenApiParameter {
   name: string;
   in: "query" | "path" | "header";
   required: boolean;
@@ -40,14 +39,13 @@ export interface Parameter {
   example?: unknown;
 }
 
-/** An answer. */
 export interface ResponseObject {
   description: string;
   headers?: Record<string, Ref>;
   content?: Record<string, Media>;
 }
 
-/** A header of an answer. */
+/** A response header. */
 export interface HeaderObject {
   description: string;
   required: boolean;
@@ -62,12 +60,12 @@ export interface Media {
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
-/** Stands for a component of the document. */
+/** A reference to a component. */
 export interface Ref {
   $ref: string;
 }
 
-/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has them: the keywords that the reference shows, and all others. */
+/** A JSON Schema (draft 2020-12). Named are the keywords that the reference shows. */
 export interface JsonSchema {
   $ref?: string;
   description?: string;
@@ -85,22 +83,22 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** The component that a reference names, such as `Order`. */
+/** The name of the referenced component, such as `Order`. */
 export function nameOf({ $ref }: Ref): string {
   return $ref.slice($ref.lastIndexOf("/") + 1);
 }
 
-/** An answer, or the component that it refers to. */
+/** Resolves a reference to a response. */
 export function responseOf({ components }: OpenApiDocument, response: ResponseObject | Ref): ResponseObject {
   return "$ref" in response ? componentOf(components.responses, response) : response;
 }
 
-/** The component that a header refers to. */
+/** Resolves a reference to a header. */
 export function headerOf({ components }: OpenApiDocument, header: Ref): HeaderObject {
   return componentOf(components.headers, header);
 }
 
-/** A schema, or the component that it refers to. */
+/** Resolves a reference to a schema. */
 export function schemaOf({ components }: OpenApiDocument, schema: JsonSchema): JsonSchema {
   return schema.$ref === undefined ? schema : componentOf(components.schemas, { $ref: schema.$ref });
 }

@@ -6,12 +6,12 @@ import { ENVELOPE, EVENT_DATA } from "../../domain/events/event-schemas.ts";
 import { sampleEvent } from "../../domain/events/sample.ts";
 import { idPattern } from "../../domain/resources.ts";
 import { headerParameter } from "./headers.ts";
-import type { Operation, Parameter } from "./parts.ts";
+import type { OpenApiOperation, OpenApiParameter } from "./parts.ts";
 
 const SAMPLE_ID = `whd_${"a".repeat(24)}`;
 const QUEUED_AT = Date.parse("2026-02-01T00:00:10.000Z");
 
-/** The name of a topic in types: `SubscriptionCreated`. */
+/** The topic in names of types: `SubscriptionCreated`. */
 function typeName(topic: Topic): string {
   return topic
     .split(/[._]/)
@@ -32,17 +32,17 @@ export function webhookSchemas(): TObject[] {
   });
 }
 
-/** The body of the topic's test event. */
+/** The body of a topic's test event. */
 function sampleBody(topic: Topic): unknown {
   return JSON.parse(envelope(SAMPLE_ID, sampleEvent(topic), QUEUED_AT, DOMAIN));
 }
 
-/** What `sds` sends, by topic: the `webhooks` of the document. */
-export function webhookOperations(): Record<string, { post: Operation }> {
+/** The `webhooks` of the document, by topic. */
+export function webhookOperations(): Record<string, { post: OpenApiOperation }> {
   return Object.fromEntries(TOPIC_NAMES.map((topic) => [topic, { post: webhookOperation(topic) }]));
 }
 
-function webhookOperation(topic: Topic): Operation {
+function webhookOperation(topic: Topic): OpenApiOperation {
   const title = typeName(topic);
   return {
     operationId: `on${title}`,
@@ -69,8 +69,8 @@ function webhookOperation(topic: Topic): Operation {
   };
 }
 
-/** The headers of a webhook, save those that the connection needs. */
-function webhookParameters(topic: Topic): Parameter[] {
+/** The headers of a webhook, but those of the connection. */
+function webhookParameters(topic: Topic): OpenApiParameter[] {
   return [
     headerParameter("X-Service-Topic", "The topic.", { type: "string", const: topic }),
     headerParameter(

@@ -1,0 +1,50 @@
+import type { Route } from "../route.ts";
+import type { AdminDependencies, Handler } from "./admin-request.ts";
+import { assetRoutes } from "./assets.ts";
+import { askToRetryDead, retryDead, retryDelivery, showDeliveries, showDelivery } from "./deliveries.tsx";
+import { askToRevoke, createKey, revokeKey, showKeys } from "./keys.tsx";
+import { showPlan } from "./plan.tsx";
+import { askToRotate, rotateSecret } from "./signing-secret.tsx";
+import { saveTriggers, showTriggers } from "./triggers.tsx";
+import { createSite, orTryAgain, pageRoute, sectionRoute, signIn, signOutRoute } from "./visits.tsx";
+import { askToClear, clearWebhooks, saveWebhooks, sendTestEvent, showSecret, showWebhooks } from "./webhook.tsx";
+
+/** Every page and form. A GET of a path with only a form redirects to its section. */
+const PAGES: Record<string, { get?: Handler; post?: Handler }> = {
+  "/admin/keys": { get: showKeys, post: createKey },
+  "/admin/keys/:id/revoke": { get: askToRevoke, post: revokeKey },
+  "/admin/webhooks": { get: showWebhooks, post: saveWebhooks },
+  "/admin/webhooks/secret": { post: showSecret },
+  "/admin/webhooks/rotate": { get: askToRotate, post: rotateSecret },
+  "/admin/webhooks/clear": { get: askToClear, post: clearWebhooks },
+  "/admin/webhooks/test": { post: sendTestEvent },
+  "/admin/deliveries": { get: showDeliveries },
+  "/admin/deliveries/retry-dead": { get: askToRetryDead("webhook"), post: retryDead("webhook") },
+  "/admin/deliveries/:id": { get: showDelivery },
+  "/admin/deliveries/:id/retry": { post: retryDelivery },
+  "/admin/triggers": { get: showTriggers, post: saveTriggers },
+  "/admin/triggers/retry-dead": { get: askToRetryDead("trigger"), post: retryDead("trigger") },
+  "/admin/plan": { get: showPlan },
+};
+
+/** The settings page. Each session is for one shop. It uses the same actions as the command line. */
+export function adminRoutes(dependencies: AdminDependencies): Route[] {
+  const site = createSite(dependencies);
+  const toSection = sectionRoute(site);
+  const routes: Route[] = [
+    { path: "/admin", methods: { GET: toSection } },
+    { path: "/admin/sign-in", methods: { GET: (request, context) => signIn(site, request, context) } },
+    { path: "/admin/sign-out", methods: { GET: toSection, POST: signOutRoute(site) } },
+    ...Object.entries(PAGES).map(([path, { get, post }]): Route => {
+      const methods = { GET: get === undefined ? toSection : pageRoute(site, get) };
+      return { path, methods: post === undefined ? methods : { ...methods, POST: pageRoute(site, post) } };
+    }),
+  ];
+  const guarded = routes.map(({ path, methods }) => ({
+    path,
+    methods: Object.fromEntries(
+      Object.entries(methods).map(([method, handler]) => [method, orTryAgain(site, handler)]),
+    ),
+  }));
+  return [...assetRoutes(), ...guarded];
+}
