@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import {
@@ -34,6 +33,33 @@ const SCOPE: Record<string, string> = {
 const COUNTED: Record<string, string> = { customersCount: "Customer", ordersCount: "Order" };
 const ERROR_TYPES = ["Payment", "General", "Inventory"].map((sort) => `SubscriptionBillingAttempt${sort}Error`);
 
+/** The npm package that has the platform's schema. It is not installed, because its dependencies take 320 MB. */
+const TARBALL = "@shopify/dev-mcp/-/dev-mcp-1.16.0.tgz";
+const TARBALL_SHA512 = "tqgRnK7sQhjew+htxtleTH23nXB5fZcsrhWgEkomsorGXvLOB2mh2upwZm8uzuTDNTZnqtLMe64yIwh6s2awtw==";
+const SCHEMA_FILE = `admin_${API_VERSION}.json.gz`;
+const CACHED_SCHEMA = join(import.meta.dir, "../../../node_modules/.cache/dev-mcp-1.16.0", SCHEMA_FILE);
+
+// At import, because the time limit of a test does not count here.
+if (!existsSync(CACHED_SCHEMA)) await fetchSchema();
+
+async function fetchSchema(): Promise<void> {
+  const registry = process.env["npm_config_registry"] ?? "https://registry.npmjs.org";
+  const url = `${registry.replace(/\/$/, "")}/${TARBALL}`;
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url} gave ${answer.status}`);
+  const tarball = await answer.bytes();
+  const found = new Bun.CryptoHasher("sha512").update(tarball).digest("base64");
+  if (found !== TARBALL_SHA512) throw new Error(`${url} is not the expected file: its sha512 is ${found}`);
+  const files = await new Bun.Archive(tarball).files(`package/dist/data/${SCHEMA_FILE}`);
+  const [schema] = files.values();
+  if (schema === undefined) throw new Error(`${url} has no ${SCHEMA_FILE}`);
+  mkdirSync(dirname(CACHED_SCHEMA), { recursive: true });
+  // Renamed, because another test process may read the file now.
+  const draft = `${CACHED_SCHEMA}.${process.pid}`;
+  await Bun.write(draft, schema);
+  renameSync(draft, CACHED_SCHEMA);
+}
+
 let loaded: GraphQLSchema | undefined;
 
 /** The platform's own schema. Its fields read the rows of the stand-in. */
@@ -43,8 +69,7 @@ export function adminSchema(): GraphQLSchema {
 }
 
 function load(): GraphQLSchema {
-  const tool = dirname(createRequire(import.meta.url).resolve("@shopify/dev-mcp/package.json"));
-  const text = gunzipSync(readFileSync(join(tool, "dist/data", `admin_${API_VERSION}.json.gz`))).toString();
+  const text = gunzipSync(readFileSync(CACHED_SCHEMA)).toString();
   const read = JSON.parse(text) as IntrospectionQuery | { data: IntrospectionQuery };
   const schema = buildClientSchema("data" in read ? read.data : read, { assumeValid: true });
   const tables: Record<string, Fields<never>> = {
