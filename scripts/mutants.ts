@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -21,6 +21,7 @@ const { values } = parseArgs({
   options: {
     count: { type: "string", default: "120" },
     seed: { type: "string", default: "1" },
+    minutes: { type: "string", default: "Infinity" },
     only: { type: "string", multiple: true, default: ["src"] },
     list: { type: "boolean", default: false },
   },
@@ -52,38 +53,45 @@ else process.exitCode = await judge();
 async function judge(): Promise<number> {
   const folder = await copyTree();
   try {
-    const all = await measureTests(folder, join(root, "node_modules/.cache/mutants"), (done, count) => {
+    const tests = await measureTests(folder, join(root, "node_modules/.cache/mutants"), (done, count) => {
       if (done % 10 === 0) say(`running the tests without a change: ${done} of ${count} files`);
     });
-    const red = all.filter(({ passed }) => !passed).map(({ path }) => path);
-    if (red.length > 0) say(`LEFT OUT, because they fail without a change: ${red.join(", ")}`);
-    const survivors: Mutant[] = [];
-    for (const [index, mutant] of chosen.entries()) {
-      const by = await killerOf(
-        folder,
-        mutant,
-        all.filter(({ passed }) => passed),
-      );
-      say(
-        `${String(index + 1).padStart(3)}  ${by === undefined ? "SURVIVED" : "killed  "}  ${describe(mutant)}${by === undefined ? "" : `  (${by})`}`,
-      );
-      if (by === undefined) survivors.push(mutant);
-    }
-    const killed = chosen.length - survivors.length;
-    const percent = (killed / chosen.length) * 100;
-    say(
-      `\n${killed} of ${chosen.length} changes were found, ${percent.toFixed(1)} %${survivors.length === 0 ? "" : ". These were not:"}`,
-    );
-    for (const mutant of survivors) say(describe(mutant));
-    return percent >= WANTED_PERCENT ? 0 : 1;
+    const failed = tests.filter(({ passed }) => !passed).map(({ path }) => path);
+    if (failed.length === 0) return await tryAll(folder, tests);
+    say(`No change was tried, because these files fail without a change: ${failed.join(", ")}`);
+    return 2;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+/** @returns the exit status */
+async function tryAll(folder: string, tests: readonly TestFile[]): Promise<number> {
+  const survivors: Mutant[] = [];
+  let tried = 0;
+  for (const mutant of chosen) {
+    if (performance.now() > Number(values.minutes) * 60_000) break;
+    tried += 1;
+    const killer = await killerOf(folder, mutant, tests);
+    const number = String(tried).padStart(3);
+    if (killer !== undefined) say(`${number}  killed    ${describe(mutant)}  (${killer})`);
+    else {
+      say(`${number}  SURVIVED  ${describe(mutant)}`);
+      survivors.push(mutant);
+    }
+  }
+  if (tried < chosen.length) say(`The time is over: ${chosen.length - tried} changes were not tried.`);
+  const percent = ((tried - survivors.length) / tried) * 100;
+  say(`\n${tried - survivors.length} of ${tried} changes were found, ${percent.toFixed(1)} %.`);
+  if (survivors.length > 0) say(`These were not:\n${survivors.map(describe).join("\n")}`);
+  return percent >= WANTED_PERCENT ? 0 : 1;
+}
+
 /** The working tree without what git ignores; the tests run there. */
 async function copyTree(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "sds-mutants-"));
+  // If root runs this, PostgreSQL runs as another user, and its programs are found through this folder.
+  chmodSync(folder, 0o755);
   const listed = (await $`git ls-files -z --cached --others --exclude-standard`.quiet().text()).split("\0");
   for (const path of listed.filter((path) => path !== "")) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
