@@ -13,26 +13,26 @@ import { noData } from "./sqlite/database.ts";
 import { checkRestorable, type Restore, restoreDatabase } from "./sqlite/restore.ts";
 import { openSqliteStore, type SqliteOptions } from "./sqlite/sqlite-store.ts";
 
-/** A PostgreSQL database, and what its engine needs. */
+/** Options of the PostgreSQL engine. */
 interface ServerOptions {
   /** May hold a password. */
   url: string;
-  /** Where the password is if the address has none: a file in the form of libpq's .pgpass, or null. */
+  /** A file in the form of libpq's .pgpass, for an address without a password; or null. */
   passwordFile: string | null;
   now: () => number;
   sleep: (ms: number) => Promise<void>;
 }
 
 export interface StoreOptions extends SqliteOptions {
-  /** Without it, the database is SQLite in the data folder. */
+  /** Default: SQLite in the data folder. */
   server?: ServerOptions | null;
 }
 
 /**
  * Opens the store: a PostgreSQL database if one is named, else SQLite in the data folder.
- * @throws SdsError `failed` with what is wrong with the folder, the database or the master key; `invalid` for an
- *   address that cannot be used; `not_found` if there must be data and there is none. Otherwise a missing folder, and
- *   missing tables, are made.
+ * Makes a missing folder and missing tables, unless data must exist.
+ * @throws SdsError `failed` for an unusable folder, database or master key; `invalid` for a bad address; `not_found`
+ *   for missing data
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { folder, server = null, mustExist = false } = options;
@@ -46,7 +46,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * Copies the SQLite database into a new file, while others use it. The master key is not in it.
+ * Copies the SQLite database into a new file while it is in use. The master key is not part of it.
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
 export async function backupStore(request: CopyRequest): Promise<{ bytes: number }> {
@@ -55,7 +55,7 @@ export async function backupStore(request: CopyRequest): Promise<{ bytes: number
 }
 
 /**
- * What refuses a restore at once, before the user is asked.
+ * Checks a restore before the user is asked.
  * @throws SdsError `not_found`, `invalid`, `failed`
  */
 export function checkBackup(request: Pick<CopyRequest, "folder" | "file">): void {
@@ -70,23 +70,23 @@ export async function restoreStore(request: CopyRequest): Promise<Restore> {
   return restoreDatabase(request);
 }
 
-type Place = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
+type StoreLocation = { folder: string } | Pick<ServerOptions, "url" | "passwordFile">;
 
-/** What `sds copy` works on. Each place is a data folder or a PostgreSQL database. */
+/** The two databases of `sds copy`: each is a data folder or a PostgreSQL database. */
 export interface StoreCopy {
-  from: Place;
-  to: Place;
+  from: StoreLocation;
+  to: StoreLocation;
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   onProgress: (progress: CopyProgress) => void;
 }
 
 /**
- * Copies a whole database into an empty one of the other engine. Nobody can use the two meanwhile. An interrupted copy
- * leaves a target that nobody can open, and that the next copy begins anew.
- * @returns how many rows were copied, and where to
+ * Copies a whole database into an empty one of the other engine. Both are locked meanwhile. No program opens the target
+ * of an interrupted copy; the next copy starts again.
+ * @returns the number of copied rows, and the target
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
- *   rows, `failed` for a database that is in use, or a copy that is not the same
+ *   rows, `failed` for a database in use or a copy that differs
  */
 export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): Promise<{ rows: number; to: string }> {
   const isToFolder = "folder" in to;
@@ -97,16 +97,16 @@ export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): 
         ? "both databases are SQLite: use sds backup and sds restore"
         : "both databases are PostgreSQL: use its own tools, such as pg_dump",
     );
-  const [fromPlace, toPlace] = [placeOf(from), placeOf(to)];
+  const [sourceLocation, targetLocation] = [locationOf(from), locationOf(to)];
   const source =
-    "folder" in fromPlace
-      ? await openSqliteSource(fromPlace.folder)
-      : await openPostgresSource({ address: fromPlace, ...clock });
+    "folder" in sourceLocation
+      ? await openSqliteSource(sourceLocation.folder)
+      : await openPostgresSource({ address: sourceLocation, ...clock });
   try {
     const target =
-      "folder" in toPlace
-        ? await openSqliteTarget(toPlace.folder, await source.sealedWith())
-        : await openPostgresTarget({ address: toPlace, ...clock });
+      "folder" in targetLocation
+        ? await openSqliteTarget(targetLocation.folder, await source.sealedWith())
+        : await openPostgresTarget({ address: targetLocation, ...clock });
     try {
       const { rows } = await copyRows(source, target, onProgress);
       return { rows, to: target.name };
@@ -118,6 +118,6 @@ export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): 
   }
 }
 
-function placeOf(place: Place): { folder: string } | ServerAddress {
-  return "folder" in place ? place : parseServerAddress(place.url, place.passwordFile);
+function locationOf(location: StoreLocation): { folder: string } | ServerAddress {
+  return "folder" in location ? location : parseServerAddress(location.url, location.passwordFile);
 }

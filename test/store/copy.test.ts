@@ -6,7 +6,7 @@ import { SQL } from "bun";
 import { SPAN_MS } from "../../src/domain/decide/commit.ts";
 import { BATCH_BYTES, type CopySide, type CopyTarget, copyRows } from "../../src/store/copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, KEPT_BY_TRIGGERS, NOT_COPIED, placeIn } from "../../src/store/copy/tables.ts";
-import type { Row } from "../../src/store/copy/tally.ts";
+import type { CopiedRow } from "../../src/store/copy/tally.ts";
 import { copyStore } from "../../src/store/open-store.ts";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresSource } from "../../src/store/postgres/copy-source.ts";
@@ -287,7 +287,7 @@ describe.skipIf(!hasPostgres())("a copy", () => {
 });
 
 /** A side in memory that has rows in one table. */
-function memorySide(table: string, rows: Row[]): CopySide {
+function memorySide(table: string, rows: CopiedRow[]): CopySide {
   return {
     name: "memory",
     count: async ({ name }) => (name === table ? rows.length : 0),
@@ -318,7 +318,7 @@ test.each([
       ["c", "3"],
     ],
   ],
-] as [string, Row[]][])("a copy whose table %s is refused", async (how, stored) => {
+] as [string, CopiedRow[]][])("a copy whose table %s is refused", async (how, stored) => {
   let isFinished = false;
   const target: CopyTarget = {
     ...memorySide("meta", stored),

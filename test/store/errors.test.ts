@@ -147,7 +147,7 @@ test.each<[code: string, reason: string | undefined]>([
       },
       setting: 5,
     },
-    { lockWait: createLockWait(connect(":memory:"), 0), emptyLog: () => false },
+    { lockWait: createLockWait(connect(":memory:"), 0), truncateLog: () => false },
   );
   expect(part.setting).toBe(5);
   const [failure] = await failures([part.call(1)]);

@@ -1,44 +1,43 @@
 import { SdsError } from "../../domain/error.ts";
 import { counted } from "../../lib/text.ts";
 import { COPIED_TABLES, type CopiedTable } from "./tables.ts";
-import { createTally, type Row, type Tally } from "./tally.ts";
+import { type CopiedRow, createTally, type Tally } from "./tally.ts";
 
-/** A batch ends with so many rows, or with the row that brings it to so many bytes. */
+/** A batch ends at this many rows, or with the row that reaches this many bytes. */
 export const BATCH_ROWS = 2_000;
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** One side of a copy, which nobody else writes to meanwhile. */
+/** One side of a copy. Nobody else writes to it meanwhile. */
 export interface CopySide {
   /** For messages: without a password. */
   name: string;
   count(table: CopiedTable): Promise<number>;
-  batches(table: CopiedTable): AsyncIterator<Row[], undefined, undefined>;
-  /** The highest number that was ever given in a table with numbers; 0 if none was. */
+  batches(table: CopiedTable): AsyncIterator<CopiedRow[], undefined, undefined>;
+  /** The highest number ever given in a numbered table; 0 for a new one. */
   lastNumber(table: CopiedTable): Promise<number>;
-  /** The fingerprint of the master key that its secrets are sealed with; undefined if it names none. */
+  /** Fingerprint of the master key of its secrets; undefined without secrets. */
   sealedWith(): Promise<string | undefined>;
-  /** What is not finished then is not there; nobody opens a target that is not finished. */
+  /** Before `finish`, no program opens the target. */
   close(): Promise<void>;
 }
 
 export interface CopyTarget extends CopySide {
   /** @throws SdsError `failed` naming the table and the row that cannot be stored */
-  write(table: CopiedTable, rows: readonly Row[]): Promise<void>;
+  write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>;
   setLastNumber(table: CopiedTable, last: number): Promise<void>;
-  /** Keeps all that was written: from now on everybody can open it. */
+  /** Completes the target: programs can open it from now on. */
   finish(): Promise<void>;
 }
 
 export interface CopyProgress {
-  /** From 0 to 1. Each row is copied and then compared. */
+  /** 0 to 1; copying and comparing each count half. */
   done: number;
-  /** How many rows were copied. */
   rows: number;
 }
 
 /**
- * Copies all rows, and compares what the target then has with what was read.
- * @returns how many rows of SQLite's tables were copied
+ * Copies all rows, and compares counts and hashes of both sides.
+ * @returns copied rows, counted in SQLite's tables
  * @throws SdsError `failed` naming the table that differs, or the row that cannot be stored
  */
 export async function copyRows(
@@ -72,12 +71,12 @@ export async function copyRows(
   return { rows: [...tallies].reduce((sum, [table, { count }]) => sum + (isWhole(table) ? count : 0), 0) };
 }
 
-/** While one side writes a batch, the other reads the next one. */
+/** Reads the next batch while the target writes this one. */
 async function copyTable(
   source: CopySide,
   target: CopyTarget,
   table: CopiedTable,
-  onBatch: (rows: Row[]) => void,
+  onBatch: (rows: CopiedRow[]) => void,
 ): Promise<void> {
   const batches = source.batches(table);
   try {
@@ -118,7 +117,7 @@ async function compare(
 }
 
 /** A row's table and key, for messages. */
-export function describeRow({ name, columns, key }: CopiedTable, row: Row): string {
+export function describeRow({ name, columns, key }: CopiedTable, row: CopiedRow): string {
   const names = Object.keys(columns);
   const values = key.map((column) => {
     const value = row[names.indexOf(column)];
@@ -127,7 +126,7 @@ export function describeRow({ name, columns, key }: CopiedTable, row: Row): stri
   return `the row ${values.join(", ")} of the table ${name}`;
 }
 
-/** What opens a database that is an unfinished copy gets this. */
+/** The error for opening an unfinished copy. */
 export function unfinishedCopy(name: string): SdsError {
   return new SdsError(
     "failed",

@@ -1,48 +1,48 @@
-/** A number is below 2^53; a flag is 0 or 1 in SQLite and a boolean in PostgreSQL. */
+/** Numbers are below 2^53. A flag is 0 or 1 in SQLite, a boolean in PostgreSQL. */
 export type ColumnKind = "number" | "text" | "flag" | "bytes";
 
-/** Where an engine keeps a table in another way. */
+/** How an engine's table differs from the common form. */
 interface EnginePlace {
-  /** Its rows are some columns of this table, whose rows are copied before. The key tells the row. */
+  /** Its columns are part of this table, which is copied before. The key names the row. */
   partOf?: string;
-  /** Columns that this engine reads from an expression and does not write. */
+  /** Columns read from an expression, and never written. */
   computed?: Readonly<Record<string, string>>;
-  /** Columns that this engine reads from an expression and writes as they are. */
+  /** Columns read from an expression, and written as they are. */
   read?: Readonly<Record<string, string>>;
-  /** Columns that only this engine has, and what SQL gives them. */
+  /** This engine's own columns, with the SQL of their value. */
   filled?: Readonly<Record<string, string>>;
-  /** The order in which this engine reads fast. */
+  /** The order of fast reads. */
   order?: readonly string[];
 }
 
-/** A table as `sds copy` sees it, the same for both engines. */
+/** A table in the common form of both engines. */
 export interface CopiedTable {
   name: string;
   columns: Readonly<Record<string, ColumnKind>>;
-  /** Tells a row from the others, in messages too. Rows are read in its order, where an engine has no other one. */
+  /** Identifies a row, in messages too. It is the order of reads unless the engine has another. */
   key: readonly string[];
-  /** Which rows are copied; without it, all. */
+  /** Condition of the copied rows. Default: all. */
   where?: string;
-  /** Its column of numbers that are never given twice. */
+  /** Its column with numbers that are never reused. */
   numbered?: string;
   sqlite?: EnginePlace;
   postgres?: EnginePlace;
 }
 
-/** The row of `meta` that marks a PostgreSQL database as an unfinished copy. */
+/** Row of `meta` that marks a PostgreSQL database as an unfinished copy. */
 export const UNFINISHED_COPY = "unfinished_copy";
-/** The row of `meta` with the number of the PostgreSQL database in which the epoch was made. */
+/** Row of `meta` with the oid of the PostgreSQL database that made the epoch. */
 export const EPOCH_DATABASE = "epoch_database";
-/** Rows of `meta` that the PostgreSQL engine has for itself. */
+/** Rows of `meta` of the PostgreSQL engine alone. */
 const OWN_META = ["application", "schema", UNFINISHED_COPY, EPOCH_DATABASE];
 
-/** Tables that stay behind: what counts for a few minutes, and who works for which shops now. */
+/** Tables that are not copied: counters of a few minutes, and the work of nodes. */
 export const NOT_COPIED = ["admin_notices", "admin_wrong_tokens", "nodes", "work_leases"];
-/** Tables that triggers fill when the mirror's rows are written. Some are SQLite's alone. */
+/** Tables that triggers fill from the mirror's rows. Some are SQLite's alone. */
 export const KEPT_BY_TRIGGERS = ["changes", "customer_subscriptions", "customer_orders", "contract_orders"];
 
 /**
- * Everything that is copied, in its order: what a row refers to comes before it. A test compares the list with the real
+ * All copied tables. A referenced table comes before the tables that refer to it. A test compares the list with the
  * tables of both engines.
  */
 export const COPIED_TABLES: readonly CopiedTable[] = [
@@ -64,8 +64,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     { number: "shop_id change_count change_span customer_count subscription_count order_count" },
     {
       sqlite: { partOf: "shops", computed: { shop_id: "id" } },
-      // A node of an older version has changed a shop last whose two counts differ. As SQLite has no second count, the
-      // shop is copied as one that was never changed by this program: all changes count as not noted.
+      // If the two counts differ, an older version made the last change. SQLite has no second count, so the copy treats
+      // all changes as not noted.
       postgres: {
         read: { change_span: "CASE WHEN noted_count = change_count THEN change_span ELSE 0 END" },
         filled: { noted_count: "CASE WHEN change_span = 0 THEN 0 ELSE change_count END" },
@@ -150,7 +150,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     {
       numbered: "number",
       sqlite: { order: ["number"] },
-      // Of a node that is gone, so that a body that is not complete is dropped.
+      // The id of a node that is gone: it drops incomplete bodies.
       postgres: { filled: { node: "''" } },
     },
   ),
@@ -169,7 +169,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   ),
   table("staged_orders", "shop_id stage gid", { number: "shop_id stage", text: "gid json" }),
   table("staged_order_lines", "shop_id stage order_gid gid", { number: "shop_id stage", text: "order_gid gid json" }),
-  // Last: a shop that is being removed gets no new row in most tables.
+  // Removals come last: most tables refuse rows of a shop in removal.
   table(
     "shop_removals",
     "id",
@@ -194,22 +194,21 @@ function table(
   };
 }
 
-/** Where an engine keeps a table. */
+/** A table of one engine. */
 export function placeIn(engine: "sqlite" | "postgres", { name, columns, key, [engine]: place = {} }: CopiedTable) {
   const { partOf, computed = {}, read = {}, filled = {}, order = key } = place;
   return {
-    /** The name of the engine's own table. */
     stored: partOf ?? name,
     isPart: partOf !== undefined,
     order,
     filled: Object.entries(filled).map(([column, value]) => ({ column, value })),
     expression: (column: string) => computed[column] ?? read[column] ?? column,
-    /** What is written, by its place in a row. */
+    /** Written columns, with their index in a row. */
     written: Object.keys(columns).flatMap((column, index) => (column in computed ? [] : [{ column, index }])),
   };
 }
 
-/** A query for the names of those tables of an engine that have rows, except `meta`. */
+/** A query for the names of an engine's tables that have rows, except `meta`. */
 export function filledTablesText(engine: "sqlite" | "postgres"): string {
   const tables = COPIED_TABLES.map((each) => placeIn(engine, each)).filter(
     ({ isPart, stored }) => !isPart && stored !== "meta",

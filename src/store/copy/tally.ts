@@ -2,17 +2,17 @@
 export type Value = number | string | boolean | Uint8Array | null;
 
 /** A row's values in the order of its table's columns. */
-export type Row = readonly Value[];
+export type CopiedRow = readonly Value[];
 
-/** How many rows there are, and a hash of them that does not depend on their order. */
+/** A count of rows, and a hash that does not depend on their order. */
 export interface Tally {
   readonly count: number;
-  add(rows: readonly Row[]): void;
+  add(rows: readonly CopiedRow[]): void;
   /** 256 bits as hexadecimal digits. */
   hash(): string;
 }
 
-/** The hash is the sum of the rows' SHA-256: the engines read in different orders, and no row is there twice. */
+/** The hash is the sum of the rows' SHA-256, because engines read in different orders. No row occurs twice. */
 export function createTally(): Tally {
   const digest = new Uint8Array(32);
   const words = new Uint32Array(digest.buffer);
@@ -26,7 +26,7 @@ export function createTally(): Tally {
       count += rows.length;
       for (const row of rows) {
         Bun.SHA256.hash(textOf(row), digest);
-        // With an iterator this loop would take longer than the hash.
+        // An iterator would take longer than the hash.
         for (let index = 0; index < sums.length; index += 1) sums[index] = (sums[index] ?? 0) + (words[index] ?? 0);
       }
     },
@@ -34,14 +34,14 @@ export function createTally(): Tally {
   };
 }
 
-/** Few rows have bytes, and making an array for each of the others would take most of the time. */
-function textOf(row: Row): string {
+/** Few rows have bytes. Copying all other rows would take most of the time. */
+function textOf(row: CopiedRow): string {
   const isPlain = !row.some((value) => value instanceof Uint8Array);
   return JSON.stringify(isPlain ? row : row.map((value) => (value instanceof Uint8Array ? value.toHex() : value)));
 }
 
-/** Bytes of a row in memory, about. */
-export function sizeOf(row: Row): number {
+/** Approximate bytes of a row in memory. */
+export function sizeOf(row: CopiedRow): number {
   return row.reduce<number>(
     (sum, value) => sum + (typeof value === "string" || value instanceof Uint8Array ? value.length : 0) + 16,
     0,

@@ -1,12 +1,12 @@
 import { orderId } from "../../domain/ids.ts";
 import type { Order } from "../../domain/resources.ts";
 
-/** This many cycles in a row without an order mean that no more follow. */
+/** After this many cycles in a row without an order, none follows. */
 export const MAX_GAP = 12;
-/** Cycles in the first read: enough for a contract with a few orders. Each one costs a hash and a search. */
+/** Cycles in the first read: enough for most contracts. Each costs a hash and a search. */
 const FIRST_READ = 16;
 
-/** The orders that a contract may have in some cycles, by internal id. */
+/** Possible orders of a contract in a range of cycles: internal id → cycle. */
 interface CycleRange {
   ids: Map<string, number>;
   end: number;
@@ -26,14 +26,13 @@ function orderIdsOf(
   return { ids, end: start + count };
 }
 
-/** Whether cycles from `end` can have orders, after those found so far. */
 function mayHaveOrders(orders: ReadonlyMap<number, Order>, end: number): boolean {
   return Math.max(0, ...orders.keys()) + MAX_GAP >= end;
 }
 
 /**
  * All orders of a contract, by cycle.
- * @param load gives those of the orders with these ids that exist
+ * @param load loads the orders that exist among these ids
  */
 export async function contractOrders(
   domain: string,

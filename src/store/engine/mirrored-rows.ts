@@ -2,8 +2,7 @@ import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../domain/r
 import { isoUtc } from "../../lib/time.ts";
 
 /**
- * The columns of the mirror's tables beside `shop_id` and `change_number`: what names and sorts a row, and what
- * changes.
+ * Columns of the mirror's tables beside `shop_id` and `change_number`: keys and sort dates, and columns that change.
  */
 export const MIRROR_COLUMNS = {
   customers: { key: ["created_at", "id"], values: ["json", "profile_as_of", "consent_as_of"] },
@@ -32,11 +31,11 @@ export type MirrorValue = string | number | boolean | null;
 
 interface WrittenRow {
   table: MirrorTable;
-  /** The values of the columns in MIRROR_COLUMNS: first the key. */
+  /** Values of MIRROR_COLUMNS, the key first. */
   values: MirrorValue[];
 }
 
-/** A row as it is stored. Its sort date is part of its key and never changes. */
+/** A stored row. Its sort date is part of its key and never changes. */
 export function writtenRow(row: Row): WrittenRow {
   switch (row.kind) {
     case "customer": {
@@ -65,7 +64,7 @@ export function writtenRow(row: Row): WrittenRow {
   }
 }
 
-/** An engine without booleans has 0 and 1. */
+/** SQLite has 0 and 1 for booleans. */
 type Flag = number | boolean;
 
 export interface StoredCustomer {

@@ -1,22 +1,22 @@
 import type { Log } from "../../lib/log.ts";
 
-/** How often the log says that the database still cannot be used. */
+/** Interval of the lines during an outage. */
 const REPEAT_MS = 60_000;
-/** What waits for a silent database fails ten seconds late at most. An outage ends after so long without a failure. */
+/** An outage ends after this time without a failure: callers of a silent database fail within it. */
 const QUIET_MS = 10_000;
 
-/** The log of a program whose database can fail for a while. */
+/** A log that summarizes outages of the database. */
 export interface OutageLog extends Log {
-  /** Whether the database failed, and no end of that was noted. */
+  /** Whether an outage began and has not ended. */
   readonly isOut: boolean;
-  /** Call it when the database did what was asked. */
+  /** Call it after each success of the database. */
   noteAnswer(): void;
 }
 
 /**
- * While the database cannot be used, everything that needs it fails, each second or more often. This log says it when
- * it begins, once a minute while it lasts, and when it is over. It knows the failures by their field `reason`
- * (failureFields); the lines of the level `debug` have each of them.
+ * During an outage each use of the database fails, every second or more often. This log has one line at the beginning,
+ * one a minute, and one at the end. It recognizes failures by their field `reason` (failureFields). The level `debug`
+ * has every failure.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createOutageLog(log: Log, clock: () => number): OutageLog {
@@ -24,7 +24,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
 
   const secondsSince = (at: number) => Math.round((clock() - at) / 1_000);
 
-  /** @param failed the beginning of the line that the level `debug` has: it can be one part that fails */
+  /** @param failed the start of the `debug` line, such as the part of the program that failed */
   function noteFailure(failed: string, error: string | number | boolean | null | undefined): void {
     const at = clock();
     if (outage === undefined) {
@@ -43,7 +43,7 @@ export function createOutageLog(log: Log, clock: () => number): OutageLog {
   const writer = (level: "warn" | "error"): Log["warn"] => {
     return (message, fields = {}) => {
       const isLost = fields["reason"] === "lost";
-      // With many connections that wait for a server, there is none for the rest.
+      // `busy` here: all connections wait for the server, so none is free.
       const isOfOutage = isLost || (fields["reason"] === "busy" && outage !== undefined);
       log[isOfOutage ? "debug" : level](message, fields);
       if (isLost) noteFailure(message.split(";", 1)[0] ?? message, fields["error"]);

@@ -2,22 +2,22 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import type { Resource } from "../../domain/resources.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, type RowPage } from "../port/pages.ts";
 
-/** Sort column of each resource, and the field of the JSON that holds the same date. */
+/** Sort column of each resource, and the JSON field with the same date. */
 export const PAGE_SORT = {
   subscriptions: { sort: "started_at", field: "startedAt" },
   customers: { sort: "created_at", field: "createdAt" },
   orders: { sort: "billed_at", field: "billedAt" },
 } as const;
 
-/** Every row is behind this position, so the first page needs no query of its own. */
+/** The position before all rows: with it the first page needs no query of its own. */
 export const BEFORE_ALL: Position = { at: Number.MAX_SAFE_INTEGER, id: "" };
 
-/** A page of rows of this size, with the two more that are read, is within the bound whatever the limit. */
+/** With rows of this size, a page of any limit stays within the bound, its two extra rows included. */
 export const SMALL_ROW_BYTES = Math.floor(MAX_PAGE_BYTES / (MAX_PAGE_ROWS + 2)) - 1;
 
 /**
- * A row's JSON begins with this, after the comma that joins it to the row before. It occurs nowhere inside a row:
- * quotes inside strings are escaped, and a line item begins with another key.
+ * The start of a row's JSON, with the comma before it. It never occurs inside a row: quotes in strings are escaped, and
+ * line items begin with another key.
  */
 const ROW_START = ',{"id":"';
 const ID_START = '{"id":"'.length;
@@ -25,25 +25,25 @@ const ID_START = '{"id":"'.length;
 const ID_LENGTH = 28;
 const DATE_LENGTH = "2026-01-31T00:00:00.000Z".length;
 
-/** What an engine read for a page. */
+/** An engine's result for a page. */
 export interface JoinedRows {
-  /** The rows' JSON joined by commas; null for no rows. */
+  /** The rows' JSON joined by commas; null without rows. */
   bytes: Uint8Array<ArrayBuffer> | null;
-  /** How many rows that are, and how many there would be if more followed. */
+  /** Rows in `json`, and rows that a page with a next page would have. */
   count: number;
   wanted: number;
-  /** The number of the shop's last change, read with the rows. */
+  /** Number of the shop's last change, from the rows' snapshot. */
   changeCount: number;
 }
 
-/** How many rows are read that do not belong to the page: the row of the cursor in front, and one behind. */
+/** Extra rows of a query: the cursor's row before the page, and one row after it. */
 export function rowsAround(after: Position | null): number {
   return after === null ? 1 : 2;
 }
 
 /**
- * Cuts off what an engine read beside a page: the row that the cursor names, which shows that the cursor is valid, and
- * the row behind the page, which shows that more follow.
+ * Cuts off the extra rows. The cursor's row proves that the cursor is valid; the row after the page proves that more
+ * follow.
  * @returns undefined if the first row is not the cursor's
  */
 export function cutPage(
@@ -63,14 +63,14 @@ export function cutPage(
   }
   if (count < wanted) return { rows: bytes.subarray(start), end: null, changeCount };
   const end = bytes.lastIndexOf(ROW_START);
-  // The first row has no comma before it: lastIndexOf gives -1, and -1 + 1 is where it begins.
+  // The first row has no comma before it: lastIndexOf gives -1, so it begins at -1 + 1.
   const last = bytes.subarray(bytes.lastIndexOf(ROW_START, end - 1) + 1, end);
   return { rows: bytes.subarray(start, end), end: positionOf(last, dateStart), changeCount };
 }
 
 /**
- * The position of a row, without parsing it. The id is its first field. What begins the date occurs only once, because
- * quotes inside strings are escaped.
+ * The position of a row, without parsing. The id is the first field. The sort field's name occurs once, because quotes
+ * in strings are escaped.
  */
 function positionOf(row: Buffer, dateStart: string): Position {
   const date = row.lastIndexOf(dateStart) + dateStart.length;

@@ -1,4 +1,4 @@
-/** Small tables that are emptied with the mark, so that from then on no key, session, token or endpoint works. */
+/** Small tables, emptied in the transaction of the mark: keys, sessions, tokens and endpoint end at once. */
 export const EMPTIED_AT_ONCE = [
   "admin_links",
   "admin_sessions",
@@ -10,19 +10,18 @@ export const EMPTIED_AT_ONCE = [
   "data_requests",
 ];
 
-/** A table that can hold millions of rows of a shop. */
+/** A table with up to millions of rows of a shop. */
 export interface LargeTable {
   name: string;
   /** The primary key beside `shop_id`. */
   key: string;
-  /** The longest column. */
+  /** The largest column. */
   text: string;
-  /** The rows that stay until the shop's own row goes: they are the request for the removal. None if it is left out. */
+  /** Rows of the removal's own request. They go last, with the shop's row. */
   keptRows?: string;
 }
 
-/** A condition that no row meets. */
 export const NO_ROWS = "false";
-/** One step of a removal stops at the first of these limits, because writers wait for it. */
+/** A step of a removal ends at the first of these limits, because writers wait for it. */
 export const ROWS_PER_STEP = 100;
 export const BYTES_PER_STEP = 512 * 1024;

@@ -3,31 +3,30 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import type { RowFilter } from "../../domain/pages/row-filter.ts";
 import { type ChangePage, MAX_PAGE_BYTES } from "../port/pages.ts";
 
-/** The first span of changes that a reader may have missed who has read everything at a time, epoch milliseconds. */
+/** @returns the earliest span that a reader may have missed. @param at the time when it last read everything */
 export function firstSpan(at: number): number {
   return Math.floor(at / SPAN_MS) - 1;
 }
 
-/** Rows that are looked at for one page. They take some milliseconds, in which a file engine does nothing else. */
+/** Rows scanned for one page. This takes milliseconds, and SQLite does nothing else meanwhile. */
 export const SCANNED_ROWS = 5_000;
-/** The same for changes, whose rows are found one by one. */
+/** Changes scanned for one page. Each needs a look-up of its row. */
 export const SCANNED_CHANGES = 1_000;
 
 /**
- * Where an engine reads the rows that a filter may let through: all rows, few rows by their name, or those of a
- * contract or a customer.
+ * Where an engine reads candidates for a filter: all rows, single rows by id or gid, or rows of a contract or customer.
  */
 export type ScanPath = "all" | "id" | "orderGid" | "contractId" | "customerId";
 
-/** The path with the fewest rows, and what they are found by. */
-export function pathOf(filter: RowFilter): { path: ScanPath; value: string } {
+/** The path with the fewest rows, and its key. */
+export function scanOf(filter: RowFilter): { path: ScanPath; value: string } {
   const path = (["id", "orderGid", "contractId", "customerId"] as const).find((name) => filter[name] !== undefined);
   return path === undefined ? { path: "all", value: "" } : { path, value: filter[path] ?? "" };
 }
 
 /**
- * What the JSON of a row contains if the filter lets it through: always four texts, empty where there is no filter.
- * They occur nowhere else in it, because quotes inside strings are escaped and line items have other fields.
+ * Texts that the JSON of a matching row contains: always four, empty without a filter. They occur only in their own
+ * field, because quotes in strings are escaped and line items have other fields.
  */
 export function wantedTexts({ id, orderGid, customerId, contractId, status }: RowFilter): string[] {
   const field = (name: string, value: string | undefined) => (value === undefined ? "" : `"${name}":"${value}"`);
@@ -39,9 +38,9 @@ export function wantedTexts({ id, orderGid, customerId, contractId, status }: Ro
   ];
 }
 
-/** A row that was looked at. */
+/** A scanned row. */
 export interface ScannedRow extends Position {
-  /** Null for the last row that was looked at, where more may follow. It can be there a second time. */
+  /** Null for the end of the scan, if more may follow. The same row can be listed before with its JSON. */
   json: string | null;
 }
 
@@ -50,11 +49,11 @@ interface ScannedPage {
   rows: Uint8Array<ArrayBuffer>;
   /** Its last row; null without rows. */
   last: Position | null;
-  /** The row behind which the next page begins; null if nothing follows. */
+  /** The next page begins after this row; null on the last page. */
   end: Position | null;
 }
 
-/** The first rows that fit into a page. */
+/** The rows that fit into a page. */
 export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPage {
   const texts: string[] = [];
   let bytes = 0;
@@ -70,7 +69,7 @@ export function pageOf(scanned: Iterable<ScannedRow>, limit: number): ScannedPag
   return page(null);
 }
 
-/** A page of rows in the order of their last changes. @param changeCount in the snapshot of the scan */
+/** A page in the order of last changes. @param changeCount from the scan's snapshot */
 export function changePageOf(scanned: Iterable<ScannedRow>, limit: number, changeCount: number): ChangePage {
   const { rows, last, end } = pageOf(scanned, limit);
   return { rows, changeCount, reached: (end ?? last)?.at ?? changeCount, hasMore: end !== null };

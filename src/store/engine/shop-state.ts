@@ -3,7 +3,7 @@ import type { Topic } from "../../domain/events/event.ts";
 import type { TriggerHandle } from "../../domain/events/trigger.ts";
 import type { Plan } from "../../domain/shop.ts";
 
-/** What a commit has to know of a shop, as it is stored. */
+/** The stored state of a shop that a commit needs. */
 export interface StoredState {
   plan: Plan;
   url: string | null;
@@ -12,7 +12,7 @@ export interface StoredState {
   /** JSON. */
   triggers: string;
   secretVersion: number | null;
-  /** An engine without booleans has 0 and 1. */
+  /** SQLite has 0 and 1 for booleans. */
   isConnected: number | boolean;
   changeCount: number;
   changeSpan: number;

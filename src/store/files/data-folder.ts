@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 
 /**
- * Makes a folder and the missing ones above it. Each is synced in its parent before anything is written into it, so a
- * power cut cannot take a folder away from what was acknowledged in it.
+ * Makes a folder and its missing parents. Each is synced in its parent before anything is written into it: otherwise a
+ * power cut could remove the folder with acknowledged data.
  * @throws SdsError `failed`
  */
 export function makeFolder(folder: string): void {
@@ -12,10 +12,10 @@ export function makeFolder(folder: string): void {
     const missing: string[] = [];
     let existing = folder;
     for (; !existsSync(existing); existing = dirname(existing)) missing.unshift(existing);
-    // A start that was ended between making this folder and syncing it left that to us.
+    // An earlier start may have crashed before it synced this folder.
     syncFolder(dirname(existing));
     for (const each of missing) {
-      // Another process may make the same folders now. With `recursive` a folder that exists is no error.
+      // `recursive` accepts a folder that another process makes at the same time.
       mkdirSync(each, { recursive: true, mode: 0o700 });
       syncFolder(dirname(each));
     }
@@ -27,7 +27,7 @@ export function makeFolder(folder: string): void {
 
 /**
  * @returns whether the folder exists; false also if a part of its path is a file
- * @throws SdsError `failed` if it is no folder or cannot be looked into
+ * @throws SdsError `failed` if it is not a folder or cannot be read
  */
 export function hasFolder(folder: string): boolean {
   try {
@@ -43,12 +43,12 @@ function unusable(folder: string, cause: unknown): SdsError {
   return new SdsError("failed", `cannot use the data folder ${folder}: ${messageOf(cause)}`, { cause });
 }
 
-/** What a folder that belongs to somebody else, or cannot be written, answers. */
+/** Error codes of a folder that we may not write. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS", "EINVAL"];
 
 /**
- * Writes a folder's names to the disk: files that were made, linked, renamed or removed in it. A folder that this user
- * may not read is left to its owner.
+ * Syncs the names in a folder: files that were made, linked, renamed or removed. Skips a folder that this user may not
+ * read.
  */
 export function syncFolder(folder: string): void {
   let fd: number | undefined;

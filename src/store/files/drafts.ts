@@ -3,41 +3,41 @@ import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * A file that must be there as a whole or not at all is written as a draft beside its place first. A draft has a random
- * name, so what a killed process left stops nobody.
+ * The path of a draft: a file is written there first, so that its target is whole or missing. The name is random, so a
+ * killed process's draft blocks nobody.
  */
 export function draftPath(target: string, random: (bytes: number) => Uint8Array): string {
   return `${target}.${random(8).toHex()}.partial`;
 }
 
-/** Whether a name is that of a draft, of whatever file. */
+/** Whether this is the name of any file's draft. */
 export function isDraftName(name: string): boolean {
   return /\.[0-9a-f]{16}\.partial$/.test(name);
 }
 
 /**
- * What draftPath adds, and what SQLite adds to that. Drafts of older keys ended with `.new`, after a process id too.
+ * The suffix of draftPath, and SQLite's suffixes after it. Older versions named a key's draft `.new`, or `.PID.new`.
  */
 const DRAFT_END = /^\.(?:[0-9a-f]{16}\.partial(?:-\w+)?|[0-9a-f]+\.new)$/;
 
-/** Removes all drafts of one file. Only who knows that nobody writes one may call it. */
+/** Removes all drafts of a file. Call only while no process writes one. */
 export function removeDrafts(target: string): void {
   const [folder, own] = [dirname(target), basename(target)];
   try {
     for (const name of readdirSync(folder))
       if (name.startsWith(own) && DRAFT_END.test(name.slice(own.length))) rmSync(join(folder, name), { force: true });
   } catch (thrown) {
-    // In a folder that this user cannot read or write, no draft is ours.
+    // A folder that this user cannot read or write has no draft of ours.
     if (!["EACCES", "EPERM", "EROFS"].includes(codeOf(thrown))) throw thrown;
   }
 }
 
-/** What a file system without links says, as that of a USB stick. */
+/** Error codes of file systems without hard links, such as FAT. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
 /**
- * Puts a finished draft into its place if no file is there.
- * @throws Error with the code EEXIST if one is
+ * Renames a finished draft to its target, and never overwrites.
+ * @throws Error with the code EEXIST if the target exists
  */
 export function publishDraft(draft: string, target: string, link: typeof linkSync = linkSync): void {
   try {
@@ -48,7 +48,7 @@ export function publishDraft(draft: string, target: string, link: typeof linkSyn
   }
 }
 
-/** Takes the name with an empty file first: a rename alone would overwrite what somebody else made meanwhile. */
+/** Reserves the name with an empty file first: a rename alone could overwrite another process's file. */
 function renameWithoutLinks(draft: string, target: string): void {
   closeSync(openSync(target, "wx", 0o600));
   try {

@@ -3,17 +3,17 @@ import { dirname } from "node:path";
 import { codeOf } from "../../domain/error.ts";
 
 /**
- * Gives a file that root made to whom the data belongs. Otherwise one command by root would lock out the user that
- * `serve` runs as. SQLite does the same for a log beside a database. Other users cannot give files away.
- * @param beside a file or folder of the one who shall have it
+ * Gives a file that root made to the owner of the data: otherwise one command by root would lock out the user of
+ * `serve`. SQLite does the same for the log beside a database. Only root can change owners.
+ * @param beside a file or folder whose owner to copy
  */
 export function giveToOwner(fd: number, beside: Pick<Stats, "uid" | "gid">): void {
   if (process.geteuid?.() === 0) fchownSync(fd, beside.uid, beside.gid);
 }
 
 /**
- * Makes an empty file for the owner of its folder alone. An existing one is not opened: closing a database would end
- * the other locks that this process has on it.
+ * Makes an empty file that only the folder's owner can read. An existing file is not opened: closing a database file
+ * would end this process's other locks on it.
  */
 export function makeOwnedFile(path: string): void {
   let fd: number;

@@ -9,14 +9,14 @@ const KEY_BYTES = 32;
 
 export interface MasterKey {
   bytes: Uint8Array<ArrayBuffer>;
-  /** Identifies the key, and reveals nothing else about it. */
+  /** Identifies the key without revealing it. */
   fingerprint: string;
 }
 
 /**
- * Reads the master key; makes it on first use.
- * @param expected fingerprint of the key that sealed what is stored; undefined if nothing is sealed yet. If its file is
- *   missing, no new key is made, because with it every stored secret would be unreadable.
+ * Reads the master key, or makes it on first use.
+ * @param expected fingerprint of the key of the stored secrets; undefined if nothing is sealed yet. With a fingerprint
+ *   no new key is made, because it could not open the stored secrets.
  * @throws SdsError `failed`
  */
 export async function openMasterKey(
@@ -40,12 +40,12 @@ export async function openMasterKey(
       `the master key ${path} is not the one that stored secrets were encrypted with: put that one back`,
     );
   }
-  // A process that still writes a draft then finds that key and takes it.
+  // A process that still writes a draft finds this key and uses it.
   removeDrafts(path);
   return key;
 }
 
-/** @returns undefined if there is no such file. @throws SdsError `failed` if it cannot be read or is no master key */
+/** @returns undefined if the file is missing. @throws SdsError `failed` if it is unreadable or not a master key */
 export async function readMasterKey(path: string): Promise<MasterKey | undefined> {
   if (!existsSync(path)) return undefined;
   let text: string;
@@ -54,7 +54,7 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   } catch (thrown) {
     throw new SdsError("failed", `cannot read the master key ${path}: ${messageOf(thrown)}`, { cause: thrown });
   }
-  // On a file system without links a kill can leave this. It is not replaced: the key of a used database may be lost.
+  // A kill can leave an empty file on a file system without links. Replacing it could hide the loss of a used key.
   if (text === "")
     throw new SdsError(
       "failed",
@@ -67,7 +67,7 @@ export async function readMasterKey(path: string): Promise<MasterKey | undefined
   return { bytes, fingerprint: new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).slice(0, 8).toHex() };
 }
 
-/** The key is there as a whole or not at all. If several processes make one, the first stays. */
+/** The file is whole or missing. If several processes make a key, the first one stays. */
 function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {
@@ -82,7 +82,7 @@ function makeKey(path: string, random: (bytes: number) => Uint8Array): void {
     try {
       publishDraft(draft, path);
     } catch (thrown) {
-      // Another process was first. It may also have removed our draft.
+      // Another process was first, and may have removed our draft.
       if (!existsSync(path)) throw thrown;
     }
     syncFolder(dirname(path));

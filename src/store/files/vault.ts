@@ -4,26 +4,22 @@ import { openMasterKey } from "./master-key.ts";
 const NONCE_BYTES = 12;
 
 /**
- * Seals secrets with AES-256-GCM under the master key. A secret's purpose is sealed with it, so it cannot be opened for
- * another purpose.
+ * Seals secrets with AES-256-GCM under the master key. The purpose is the additional data, so a secret opens only for
+ * its purpose.
  */
 export interface Vault {
-  /** Identifies the master key, and reveals nothing else about it. */
+  /** Identifies the master key without revealing it. */
   fingerprint: string;
   seal(secret: string, purpose: string): Promise<Uint8Array>;
-  /** @throws SdsError `failed` if it was sealed with another key, for another purpose, or was changed */
+  /** @throws SdsError `failed` for another key, another purpose or changed bytes */
   open(sealed: Uint8Array, purpose: string): Promise<string>;
-  /**
-   * The same for a secret that is needed often: the last one opened for a purpose is remembered, because decrypting
-   * costs more than comparing.
-   */
+  /** Like `open`, with a cache of the last secret for each purpose: comparing costs less than decrypting. */
   openOften(sealed: Uint8Array, purpose: string): Promise<string>;
 }
 
 /**
- * Opens the vault with the master key in a file; makes the key on first use.
- * @param expected fingerprint of the key that sealed what is stored. If its file is missing, no new key is made,
- *   because with it every stored secret would be unreadable.
+ * Opens the vault with the master key in a file, or makes the key on first use.
+ * @param expected as in `openMasterKey`
  * @throws SdsError `failed`
  */
 export async function openVault(

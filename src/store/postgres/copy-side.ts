@@ -1,6 +1,6 @@
 import { BATCH_BYTES, BATCH_ROWS, type CopySide } from "../copy/copy.ts";
 import { COPIED_TABLES, type ColumnKind, type CopiedTable, NOT_COPIED, placeIn } from "../copy/tables.ts";
-import type { Row, Value } from "../copy/tally.ts";
+import type { CopiedRow, Value } from "../copy/tally.ts";
 import { type LongTransaction, serverInUse } from "./long-transaction.ts";
 import { isSomeNodeAlive } from "./nodes.ts";
 
@@ -79,7 +79,7 @@ function batchText(table: CopiedTable, isAfter: boolean): string {
     ) AS sized WHERE before < ${BATCH_BYTES} ORDER BY ${order.map((column) => `sized.${column}`).join(", ")}`;
 }
 
-function rowOf(table: CopiedTable, found: Record<string, Value>): Row {
+function rowOf(table: CopiedTable, found: Record<string, Value>): CopiedRow {
   return Object.keys(table.columns).map((column) => found[column] ?? null);
 }
 

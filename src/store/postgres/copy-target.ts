@@ -8,7 +8,7 @@ import {
   placeIn,
   UNFINISHED_COPY,
 } from "../copy/tables.ts";
-import type { Row } from "../copy/tally.ts";
+import type { CopiedRow } from "../copy/tally.ts";
 import { nameOf } from "./address.ts";
 import { LOCKED, lockWriters, postgresSide, TYPES } from "./copy-side.ts";
 import { type Opening, prepare } from "./copy-source.ts";
@@ -106,7 +106,7 @@ function kindOf({ columns }: CopiedTable, column: string): ColumnKind {
 }
 
 /** @throws SdsError `failed` for a text that PostgreSQL cannot store */
-function checkTexts(table: CopiedTable, rows: readonly Row[], name: string): void {
+function checkTexts(table: CopiedTable, rows: readonly CopiedRow[], name: string): void {
   const names = Object.keys(table.columns);
   for (const row of rows) {
     const place = row.findIndex((value) => typeof value === "string" && value.includes("\0"));

@@ -1,7 +1,7 @@
 import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
-import { changePageOf, firstSpan, pageOf, pathOf } from "../engine/row-scan.ts";
+import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
 import type { Database } from "./database.ts";
 import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
@@ -57,7 +57,7 @@ export function pageStore(db: Database): PageStore {
 
     async listFiltered(shopId, resource, filter, limit, after) {
       if (after !== null && !(await hasRow(db, resource, shopId, after))) return undefined;
-      const { path, value } = pathOf(filter);
+      const { path, value } = scanOf(filter);
       const behind = after ?? BEFORE_ALL;
       const found = await scan(db, listScan(resource, path), { shopId, behind, value, filter, limit });
       const { rows, end } = pageOf(found.rows, limit);

@@ -9,12 +9,10 @@ import { databasePath, hasDatabase, isOwnName, shareFolder } from "./data-files.
 import { noData } from "./database.ts";
 import { checkVersion } from "./migrate.ts";
 
-/** Milliseconds to wait for a lock. */
 const BUSY_TIMEOUT_MS = 30_000;
-/** A draft that was not written for this long is one that an interrupted backup left. */
+/** A draft without a write for this long is left from an interrupted backup. */
 const STALE_AFTER_MS = 3_600_000;
 
-/** What a backup and a restore work on. */
 export interface CopyRequest {
   folder: string;
   /** The copy. */
@@ -25,8 +23,8 @@ export interface CopyRequest {
 }
 
 /**
- * Copies the database into a new file while others use it. The file is there as a whole, checked and on the disk, or
- * not at all. It does not need the master key, and upgrades nothing.
+ * Copies the database into a new file while it is in use. The file is whole, checked and synced, or missing. Needs no
+ * master key, and upgrades nothing.
  * @returns the size in bytes
  * @throws SdsError `not_found` for missing data or a missing folder, `conflict` for a file that exists, `failed`
  */
@@ -54,7 +52,6 @@ export function backupDatabase({ folder, file, masterKeyFile, random, now }: Cop
   }
 }
 
-/** @throws SdsError */
 function checkTarget(target: string, folder: string, masterKeyFile: string): void {
   const parent = dirname(target);
   if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw existsAlready(target);
@@ -69,13 +66,13 @@ function existsAlready(target: string): SdsError {
   return new SdsError("conflict", `${target} exists already: a backup overwrites nothing, choose another name`);
 }
 
-/** In a single read, so the copy is of one moment; writers go on. */
+/** Copies in a single read: the copy has the state of one moment, and writers go on. */
 function copyInto(draft: string, database: string): void {
   const db = new Database(database, { readwrite: true, create: false, strict: true });
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     if (checkVersion(db, database) === 0) throw noData(dirname(database));
-    // SQLite would make it readable for everybody. It takes an empty file.
+    // SQLite would make the file readable for everybody, and accepts an empty one.
     closeSync(openSync(draft, "wx", 0o600));
     db.query("VACUUM INTO ?").run(draft);
   } finally {
@@ -83,7 +80,7 @@ function copyInto(draft: string, database: string): void {
   }
 }
 
-/** @throws SdsError `conflict` if somebody else made the file in the meantime */
+/** @throws SdsError `conflict` if another process made the file meanwhile */
 function publish(draft: string, target: string): void {
   try {
     publishDraft(draft, target);
@@ -94,8 +91,8 @@ function publish(draft: string, target: string): void {
 }
 
 /**
- * Removes what interrupted backups left in the target's folder, under whatever name: each night's has another one, and
- * they contain personal data.
+ * Removes drafts of interrupted backups in the target's folder, whatever their target: names of nightly backups differ,
+ * and drafts contain personal data.
  */
 function removeStaleCopies(folder: string, now: number): void {
   for (const path of readdirSync(folder)

@@ -9,7 +9,6 @@ interface StoredRow {
   orders: string;
 }
 
-/** When contracts were read. */
 export function contractReads(db: Database) {
   const find = db.prepare<StoredRow, [number, string]>(
     `SELECT contract, began_at AS beganAt, orders FROM contract_reads
@@ -41,7 +40,7 @@ export function contractReads(db: Database) {
     of,
     contractsOfOrder: (shopId: number, orderGid: string): string[] =>
       contractsOf.all(shopId, orderGid, shopId).map(({ gid }) => gid),
-    /** In the transaction of the records that the reading gave. */
+    /** In the transaction of the reading's records. */
     note(shopId: number, read: ContractRead): void {
       const { beganAt, orders } = afterRead(read, of(shopId, [read.contract]).get(read.contract));
       write.run(shopId, read.contract, beganAt, JSON.stringify(orders));

@@ -7,8 +7,8 @@ const HEADER = "SQLite format 3\0";
 const NO_HEADER = "\0".repeat(HEADER.length);
 
 /**
- * Checks quickly whether a file can be a copy of a database of this program.
- * @throws SdsError `invalid` if it cannot, `failed` if it cannot be read
+ * Checks by its header whether a file may be a copy of our database.
+ * @throws SdsError `invalid` for another file, `failed` for an unreadable one
  */
 export function checkHeader(file: string): void {
   let header: string;
@@ -20,7 +20,7 @@ export function checkHeader(file: string): void {
   if (header !== HEADER) throw new SdsError("invalid", `${file} is not a database`);
 }
 
-/** Whether a file can be what an interrupted copy left. SQLite writes the header last. */
+/** Whether a file may be left from an interrupted copy: SQLite writes the header last. */
 export function mayBeCopy(file: string): boolean {
   try {
     return [HEADER, NO_HEADER].includes(headerOf(file));
@@ -29,7 +29,7 @@ export function mayBeCopy(file: string): boolean {
   }
 }
 
-/** The first bytes of a file; zeros in place of those that it does not have. */
+/** The first bytes of a file, padded with zeros. */
 function headerOf(file: string): string {
   const header = Buffer.alloc(HEADER.length);
   const fd = openSync(file, "r");
@@ -42,13 +42,13 @@ function headerOf(file: string): string {
 }
 
 interface CheckedCopy {
-  /** Fingerprint of the master key that its secrets are sealed with; undefined if it has none. */
+  /** Fingerprint of the master key of its secrets; undefined without secrets. */
   sealedWith: string | undefined;
 }
 
 /**
- * Checks a whole copy that nobody else uses, and makes it one file without a log.
- * @param name the file in messages
+ * Checks a whole copy that no other process uses, and moves its log into it.
+ * @param name the file's name in messages
  * @throws SdsError `invalid` for a damaged file, `failed` for a database of another program or a newer sds
  */
 export function checkCopy(path: string, name: string): CheckedCopy {
@@ -69,13 +69,13 @@ export function checkCopy(path: string, name: string): CheckedCopy {
   }
 }
 
-/** The table was called `facts` before schema 5. */
+/** Before schema 5 the table was called `facts`. */
 function sealedWith(db: Database, version: number): string | undefined {
   const table = version < 5 ? "facts" : "meta";
   return db.query<{ value: string }, []>(`SELECT value FROM ${table} WHERE name = 'master_key'`).get()?.value;
 }
 
-/** Writes a file's content to the disk. No connection of this process may have it open: it would lose its locks. */
+/** Syncs a file. No connection of this process may have it open: closing the file would end its locks. */
 export function syncFile(path: string): void {
   const fd = openSync(path, "r");
   try {

@@ -3,12 +3,12 @@ import { SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { BATCH_BYTES, BATCH_ROWS, type CopySide, describeRow } from "../copy/copy.ts";
 import { type ColumnKind, type CopiedTable, placeIn } from "../copy/tables.ts";
-import { type Row, sizeOf, type Value } from "../copy/tally.ts";
+import { type CopiedRow, sizeOf, type Value } from "../copy/tally.ts";
 import { sealedWith } from "./database.ts";
 
 type Stored = string | number | Uint8Array | null;
 
-/** Reads what is copied, or was. The caller has the database for itself. */
+/** Reads the rows of a source or target. The caller has the database alone. */
 export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -20,7 +20,7 @@ export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> 
     async *batches(table) {
       const statement = db.prepare<Record<string, Stored>, []>(rowsText(table));
       try {
-        let batch: Row[] = [];
+        let batch: CopiedRow[] = [];
         let bytes = 0;
         for (const stored of statement.iterate()) {
           const row = rowOf(table, stored, name);
@@ -30,7 +30,7 @@ export function sqliteSide(db: Database, name: string): Omit<CopySide, "close"> 
           yield batch;
           batch = [];
           bytes = 0;
-          // The batch before is sent now.
+          // The pipe writes the previous batch now.
           await nextTurn();
         }
         if (batch.length > 0) yield batch;
@@ -57,15 +57,15 @@ function fromText(table: CopiedTable): string {
   return `FROM ${stored}${table.where === undefined ? "" : ` WHERE ${table.where}`}`;
 }
 
-/** All rows of a table, in the order of a key that SQLite has. */
+/** All rows of a table in the order of its key. */
 export function rowsText(table: CopiedTable): string {
   const { expression, order } = placeIn("sqlite", table);
   const columns = Object.keys(table.columns).map((column) => `${expression(column)} AS ${column}`);
   return `SELECT ${columns.join(", ")} ${fromText(table)} ORDER BY ${order.map(expression).join(", ")}`;
 }
 
-/** @throws SdsError `failed` for a number that JavaScript cannot hold */
-function rowOf(table: CopiedTable, stored: Record<string, Stored>, name: string): Row {
+/** @throws SdsError `failed` for a number beyond 2^53 */
+function rowOf(table: CopiedTable, stored: Record<string, Stored>, name: string): CopiedRow {
   const row = Object.entries(table.columns).map(([column, kind]) => commonValue(stored[column] ?? null, kind));
   if (row.some((value) => typeof value === "number" && !Number.isSafeInteger(value)))
     throw new SdsError("failed", `${describeRow(table, row)} in ${name} has a number above 2^53`);

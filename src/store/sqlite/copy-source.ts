@@ -11,9 +11,8 @@ import { isBusy } from "./lock-wait.ts";
 const BUSY_TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database of a data folder to copy it, and has the folder alone until it is closed. An older database is
- * brought up to date first.
- * @throws SdsError `not_found` without data, `failed` if somebody uses it
+ * Opens the database of a data folder for a copy, and locks the folder until `close`. Upgrades an older database first.
+ * @throws SdsError `not_found` without data, `failed` if another process uses it
  */
 export async function openSqliteSource(folder: string): Promise<CopySide> {
   if (!hasFolder(folder) || !hasDatabase(folder)) throw noData(folder);
@@ -40,13 +39,13 @@ export async function openSqliteSource(folder: string): Promise<CopySide> {
 }
 
 /**
- * Opens a database that no other process has open, programs included that do not know the lock of the folder.
- * @throws SdsError `failed` if one has
+ * Opens a database that no other process has open, older programs without the folder's lock included.
+ * @throws SdsError `failed` if one has it open
  */
 export function openAlone(path: string, folder: string): Database {
   const db = new Database(path, { readwrite: true, create: false, strict: true });
   try {
-    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    // The first read then takes the lock that all open WAL connections share.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("SELECT count(*) FROM sqlite_schema").get();
     return db;
@@ -56,7 +55,6 @@ export function openAlone(path: string, folder: string): Database {
   }
 }
 
-/** @returns what to throw */
 export function cannotUse(folder: string, thrown: unknown): SdsError {
   if (thrown instanceof SdsError) return thrown;
   return new SdsError("failed", `cannot use the database in ${folder}: ${messageOf(thrown)}`, { cause: thrown });

@@ -5,7 +5,7 @@ import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { type CopyTarget, describeRow, notEmpty, otherSchema } from "../copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, filledTablesText, placeIn } from "../copy/tables.ts";
-import type { Row, Value } from "../copy/tally.ts";
+import type { CopiedRow, Value } from "../copy/tally.ts";
 import { makeFolder, syncFolder } from "../files/data-folder.ts";
 import { removeDrafts } from "../files/drafts.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
@@ -19,15 +19,14 @@ import { checkVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** Indexes are filled in an order of their own, so they should stay in memory. */
+/** Indexes are filled in another order than the tables, so they should stay in memory. */
 const CACHE_KIB = 128 * 1024;
 
 /**
- * Begins a copy in a data folder, which is made if it is missing, and has the folder alone until it is closed. The copy
- * gets the database's name when it is finished.
- * @param sealedWith fingerprint of the master key that the source's secrets are sealed with
- * @throws SdsError `conflict` if the folder has a database with rows, `failed` if somebody uses it or it has another
- *   master key
+ * Begins a copy in a data folder, and locks the folder until `close`. Makes a missing folder. `finish` renames the copy
+ * to the database's name.
+ * @param sealedWith fingerprint of the master key of the source's secrets
+ * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with another master key
  */
 export async function openSqliteTarget(folder: string, sealedWith: string | undefined): Promise<CopyTarget> {
   makeFolder(folder);
@@ -61,7 +60,7 @@ export async function openSqliteTarget(folder: string, sealedWith: string | unde
   }
 }
 
-/** @throws SdsError `conflict` for a database with rows, `failed` for one that is in use or has another schema */
+/** @throws SdsError `conflict` for a database with rows, `failed` for one in use or with another schema */
 function checkEmpty(database: string, folder: string): void {
   if (!existsSync(database)) return;
   const db = openAlone(database, folder);
@@ -71,14 +70,14 @@ function checkEmpty(database: string, folder: string): void {
     if (version !== MIGRATIONS.length) throw otherSchema(database, version, MIGRATIONS.length);
     const filled = db.query<{ name: string }, []>(`${filledTablesText("sqlite")} LIMIT 1`).get();
     if (filled !== null) throw notEmpty(folder, filled.name);
-    // Without a log the file can be replaced.
+    // A file with a log beside it must not be replaced.
     db.run("PRAGMA journal_mode = DELETE");
   } finally {
     db.close(true);
   }
 }
 
-/** Nothing of it has to survive a crash before it is finished. */
+/** Unsynced on purpose: an unfinished copy is thrown away. */
 function openDraft(path: string): Database {
   const db = openDatabase(path, BUSY_TIMEOUT_MS);
   db.run("PRAGMA journal_mode = MEMORY");
@@ -88,13 +87,13 @@ function openDraft(path: string): Database {
   return db;
 }
 
-interface Place {
+interface TargetFiles {
   path: string;
   database: string;
   folder: string;
 }
 
-function targetIn(db: Database, { path, database, folder }: Place): CopyTarget {
+function targetIn(db: Database, { path, database, folder }: TargetFiles): CopyTarget {
   const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
   let isOpen = true;
   const close = () => {
@@ -136,13 +135,12 @@ function targetIn(db: Database, { path, database, folder }: Place): CopyTarget {
     async close() {
       if (!isOpen) return;
       close();
-      // Without its content the file still says that the copy is unfinished.
+      // The name of the file already marks the copy as unfinished.
       truncateSync(path);
     },
   };
 }
 
-/** A statement for one row. */
 function writeText(table: CopiedTable): string {
   const { stored, isPart, written, expression } = placeIn("sqlite", table);
   const columns = written.map(({ column }) => column);
@@ -152,8 +150,7 @@ function writeText(table: CopiedTable): string {
   return `UPDATE ${stored} SET ${changed.map((column) => `${column} = ?`).join(", ")} WHERE ${rows.join(" AND ")}`;
 }
 
-/** @returns a row's values in the order of the statement's parameters */
-function writtenValues(table: CopiedTable): (row: Row) => Exclude<Value, boolean>[] {
+function writtenValues(table: CopiedTable): (row: CopiedRow) => Exclude<Value, boolean>[] {
   const { isPart, written } = placeIn("sqlite", table);
   const names = Object.keys(table.columns);
   const places = isPart
@@ -169,7 +166,7 @@ function writtenValues(table: CopiedTable): (row: Row) => Exclude<Value, boolean
     });
 }
 
-function cannotWrite(table: CopiedTable, row: Row, folder: string, thrown: unknown): SdsError {
+function cannotWrite(table: CopiedTable, row: CopiedRow, folder: string, thrown: unknown): SdsError {
   const reason = /^SQLITE_(FULL|IOERR)/.test(codeOf(thrown)) ? "" : ` ${describeRow(table, row)}:`;
   return new SdsError("failed", `cannot write to ${folder}:${reason} ${messageOf(thrown)}`, { cause: thrown });
 }

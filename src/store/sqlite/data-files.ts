@@ -6,16 +6,16 @@ import { syncFolder } from "../files/data-folder.ts";
 import { type DataLock, shareDataFolder, takeDataFolder } from "./data-lock.ts";
 
 /**
- * Logs that belong to a database's content. The log of one database beside another would be mixed with it. `-shm` is
- * only their index, which SQLite makes anew.
+ * Logs that are part of a database's content: beside another database they would corrupt it. `-shm` is only their
+ * index, which SQLite rebuilds.
  */
 const LOGS = ["-wal", "-journal"];
 const INDEX = "-shm";
 
 /**
- * The database of a data folder. If it is a symbolic link, this is the file that it leads to, as for SQLite. That file
- * is missing while a restore changes its name.
- * @throws SdsError `failed` for a link that leads nowhere, or a folder that cannot be looked into
+ * The path of a folder's database. A symbolic link is resolved, as SQLite does. The file is missing while a restore
+ * renames it.
+ * @throws SdsError `failed` for a broken link or an unreadable folder
  */
 export function databasePath(folder: string): string {
   const path = join(folder, "sds.db");
@@ -29,7 +29,7 @@ export function databasePath(folder: string): string {
   }
 }
 
-/** @returns where a link leads if a restored database waits there for its place */
+/** @returns the target of a link, if a restored database waits there to be renamed */
 function restoredTarget(path: string): string | undefined {
   try {
     const target = followLinks(path);
@@ -40,8 +40,8 @@ function restoredTarget(path: string): string | undefined {
 }
 
 /**
- * Where links lead although no file is at their end. There must be no ring of links.
- * @throws Error if its folder is missing
+ * Resolves links to a file that may be missing. The links must not form a ring.
+ * @throws Error if the file's folder is missing
  */
 function followLinks(path: string): string {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
@@ -50,24 +50,24 @@ function followLinks(path: string): string {
 }
 
 /**
- * A new database, whole and on the disk, that a restore has not put into its place yet. Once it has this name, the
- * folder's state is the new one: whoever comes next puts it into its place.
+ * Name of a whole, synced database of a restore, before its last rename. This name decides: the next process that opens
+ * the folder finishes the restore.
  */
 export function restoredPath(database: string): string {
   return `${database}.restored`;
 }
 
-/** The database that the last restore replaced. */
+/** Name of the database that the last restore replaced. */
 export function replacedPath(database: string): string {
   return `${database}.before-restore`;
 }
 
-/** A database that `sds copy` has not finished. Nobody uses the folder while it is there, except the next copy. */
+/** Name of an unfinished copy. While it exists, only the next `sds copy` uses the folder. */
 export function unfinishedPath(database: string): string {
   return `${database}.unfinished-copy`;
 }
 
-/** Whether a file beside the database has, or may get, a name that the database uses. */
+/** Whether the database uses, or may use, this name. */
 export function isOwnName(database: string, path: string): boolean {
   const [own, name] = [basename(database), basename(path)];
   const isReserved = name === own || name.startsWith(`${own}-`) || name.startsWith("sds.lock");
@@ -75,7 +75,7 @@ export function isOwnName(database: string, path: string): boolean {
   return isReserved || others.some((each) => name.startsWith(basename(each)));
 }
 
-/** Whether the folder has a database. An empty file is what an interrupted first start left. */
+/** Whether the folder has a database. An interrupted first start leaves an empty file, which is not one. */
 export function hasDatabase(folder: string): boolean {
   const database = databasePath(folder);
   if (existsSync(restoredPath(database)) || existsSync(unfinishedPath(database))) return true;
@@ -83,8 +83,8 @@ export function hasDatabase(folder: string): boolean {
 }
 
 /**
- * Shares a data folder. A restore that was interrupted is finished first.
- * @throws SdsError `failed` if a restore or a copy has the folder for longer than the wait, or left a copy unfinished
+ * Shares a data folder. Finishes an interrupted restore first.
+ * @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait, or a copy is unfinished
  */
 export function shareFolder(folder: string, waitMs: number): DataLock {
   const database = databasePath(folder);
@@ -106,11 +106,11 @@ export function shareFolder(folder: string, waitMs: number): DataLock {
   }
 }
 
-/** How long it waits for commands that use the folder, in milliseconds. */
+/** How long to wait for commands that use the folder. */
 const ALONE_WAIT_MS = 2_000;
 
 /**
- * Takes a data folder alone. A restore that was interrupted is finished first.
+ * Locks a data folder. Finishes an interrupted restore first.
  * @throws SdsError `failed` if another process uses it
  */
 export function takeFolder(folder: string): DataLock {
@@ -133,8 +133,8 @@ export function inUse(folder: string): SdsError {
 }
 
 /**
- * Keeps the old database, and puts the restored one into its place. It does nothing if there is none, and may be
- * interrupted at any step and run again. Only a process that has the folder alone may run it.
+ * Renames the old database, then the restored one. Does nothing without a restored one. It may be killed at any step
+ * and run again. Only a process that locks the folder may call it.
  */
 export function finishRestore(database: string): void {
   const [folder, restored, replaced] = [dirname(database), restoredPath(database), replacedPath(database)];
@@ -145,7 +145,7 @@ export function finishRestore(database: string): void {
       renameSync(database, replaced);
       syncFolder(folder);
     }
-    // A log is there only if the old database was damaged so that its log could not be moved into it.
+    // A log exists only if the old database is too damaged to take it.
     for (const end of LOGS) renameIfThere(`${database}${end}`, `${replaced}${end}`);
     rmSync(`${database}${INDEX}`, { force: true });
     syncFolder(folder);

@@ -4,18 +4,17 @@ import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
 
 /**
- * Who uses a data folder. Every process that opens the database shares the lock for as long; a restore and a
- * copy to another engine have it alone. Without it, a process could still have the old file open, and its log would be
- * mixed with the new one.
+ * The lock of a data folder. Every process with an open database shares it; a restore or `sds copy` has it exclusively.
+ * Otherwise a process could write the log of the old file beside the new one.
  *
- * The lock is a read or write transaction on the empty database `sds.lock`: it ends with its process, however that
- * ends.
+ * It is a read or write transaction on the empty database `sds.lock`, so it ends with its process, a killed one
+ * included.
  */
 export interface DataLock {
   release(): void;
 }
 
-/** @throws SdsError `failed` if a restore or a copy has the folder for longer than the wait */
+/** @throws SdsError `failed` if a restore or a copy locks the folder for longer than the wait */
 export function shareDataFolder(folder: string, waitMs: number): DataLock {
   const lock = lockWith(folder, waitMs, "BEGIN");
   if (lock !== undefined) return lock;
@@ -34,7 +33,7 @@ function lockWith(folder: string, waitMs: number, begin: string): DataLock | und
     makeOwnedFile(path);
     db = new Database(path, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${waitMs}`);
-    // The lock has no content, so it needs no journal.
+    // Nothing is ever written, so no journal is needed.
     db.run("PRAGMA journal_mode = MEMORY");
     db.run(begin);
     // `BEGIN` alone locks nothing before the first read.

@@ -3,24 +3,24 @@ import type { Awaitable } from "../../lib/awaitable.ts";
 import { StoreError } from "../port/store-error.ts";
 import { isBusy, type LockWait } from "./lock-wait.ts";
 
-/** Turns SQLite's errors into errors of the port. */
+/** Converts SQLite's errors to errors of the port. */
 function storeErrorOf(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof SdsError || !code.startsWith("SQLITE_")) return thrown;
   if (isBusy(thrown)) return new StoreError("busy", thrown);
   if (/^SQLITE_CONSTRAINT/.test(code)) return new StoreError("conflict", thrown);
-  // Statements that SQLite cannot run are defects of ours, and shown as such.
+  // All others are our defects, and thrown as they are.
   return /^SQLITE_(ERROR|MISUSE|RANGE|MISMATCH|TOOBIG)/.test(code) ? thrown : new StoreError("lost", thrown);
 }
 
-/** What helps after a failure, so that the operation can be repeated. */
+/** Remedies after a failure, before a retry. */
 interface Remedies {
   lockWait: LockWait;
-  /** Makes room on a full disk. @returns whether it could */
-  emptyLog: () => boolean;
+  /** Frees space on a full disk. @returns whether it could */
+  truncateLog: () => boolean;
 }
 
-/** Wraps a part of the store, so that it repeats what can succeed now, and SQLite's errors leave it as StoreError. */
+/** Wraps a part of the store: retries after a remedy, and throws SQLite's errors as StoreError. */
 export function withStoreErrors<T extends object>(part: T, remedies: Remedies): T {
   const wrapped = Object.entries(part).map(([name, method]) => [
     name,
@@ -31,12 +31,12 @@ export function withStoreErrors<T extends object>(part: T, remedies: Remedies): 
 
 type Method = (...args: unknown[]) => Awaitable<unknown>;
 
-/** A method that returns a value returns it at once. One that failed is repeated later, and gives a promise. */
-function translated(method: Method, { lockWait, emptyLog }: Remedies): Method {
+/** A success returns at once, without a promise. A failure returns a promise, because it is retried later. */
+function translated(method: Method, { lockWait, truncateLog }: Remedies): Method {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {
       if (isBusy(thrown)) return await lockWait.repeat(async () => method(...args), thrown);
-      if (codeOf(thrown) === "SQLITE_FULL" && emptyLog()) return await method(...args);
+      if (codeOf(thrown) === "SQLITE_FULL" && truncateLog()) return await method(...args);
     } catch (again) {
       throw storeErrorOf(again);
     }

@@ -8,8 +8,8 @@ import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
 const APPLICATION_ID = 0x73647331;
 
 /**
- * Checks before anything is written that this is a database of ours, and not of a newer program.
- * @returns the version of its schema; 0 for a database without tables
+ * Checks, before any write, that the database is ours and not from a newer program.
+ * @returns its schema version; 0 without tables
  * @throws SdsError `failed`
  */
 export function checkVersion(db: Database, path: string): number {
@@ -29,7 +29,7 @@ export function checkVersion(db: Database, path: string): number {
 }
 
 /**
- * Checks that no newer program has changed the schema since this one opened the database.
+ * Checks that no newer program has upgraded the schema since this one opened the database.
  * @throws SdsError `unavailable`
  */
 export function checkVersionStays(db: Database): void {
@@ -42,7 +42,7 @@ export function checkVersionStays(db: Database): void {
   );
 }
 
-/** Brings the schema up to date in one transaction. Several programs may try at once. */
+/** Upgrades the schema in one transaction. Several programs may try at once. */
 export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
   if (pragma(db, "user_version") === migrations.length) return;
   db.transaction(() => {
@@ -58,7 +58,6 @@ export function migrate(db: Database, migrations: readonly Migration[] = MIGRATI
   }).immediate();
 }
 
-/** Rows read at once. */
 const BATCH = 1_000;
 
 interface RowText {
@@ -69,12 +68,12 @@ interface RowText {
 }
 
 /**
- * Renders all rows of a table. A row whose JSON changes gets its shop's next change number, so that readers of changes
- * see the new field.
+ * Renders all rows of a table again. A row with new JSON gets its shop's next change number, so that readers of changes
+ * see it.
  */
 function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
   const { sort } = PAGE_SORT[table];
-  // In the order of the primary key: in any other order each batch would sort the whole table.
+  // In the order of the primary key, because each batch would sort the whole table for another order.
   const next = db.prepare<RowText, [number, number, string]>(
     `SELECT shop_id AS shopId, ${sort} AS at, id, json FROM ${table}
      WHERE (shop_id, ${sort}, id) > (?, ?, ?) ORDER BY shop_id, ${sort}, id LIMIT ${BATCH}`,

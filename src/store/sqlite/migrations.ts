@@ -9,21 +9,20 @@ import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql"
 import settingsPage from "./migrations/0008_settings_page.sql" with { type: "text" };
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 
-/** A row's JSON as it is served, parsed. */
+/** The parsed JSON of a served row. */
 export type StoredRow = Record<string, unknown>;
 
 export interface Migration {
-  /** Empty where stored rows are rendered anew and nothing else changes. */
+  /** Empty for a migration that only renders rows. */
   sql: string;
   /**
-   * Renders the stored rows of a resource anew, after the SQL. A field that is added to a resource needs it, because
-   * rows are stored as they are served: older rows would lack the field. Return the fields in the order of the
-   * resource's schema.
+   * Renders the stored rows of a resource again, after the SQL. A new field of a resource needs it: rows are stored as
+   * they are served, so older rows would lack the field. Return the fields in the order of the resource's schema.
    */
   render?: Partial<Record<Resource, (row: StoredRow) => StoredRow>>;
 }
 
-/** Append only: a database in the field has run the first ones of this list; PRAGMA user_version says how many. */
+/** Append only: PRAGMA user_version is the number of migrations that a database has run. */
 export const MIGRATIONS: readonly Migration[] = [
   { sql: mirror },
   { sql: deliveries },

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
-import { changePageOf, firstSpan, pageOf, pathOf, wantedTexts } from "../engine/row-scan.ts";
+import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
 import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
 import { rowScans } from "./row-scans.ts";
 
@@ -99,7 +99,7 @@ export function pageStore(db: Database): PageStore {
     listFiltered(shopId, resource, filter, limit, after) {
       return inSnapshot(() => {
         if (after !== null && !own[resource].has(shopId, after)) return undefined;
-        const { path, value } = pathOf(filter);
+        const { path, value } = scanOf(filter);
         const scanned = scans.inListOrder(resource, path)(shopId, after ?? BEFORE_ALL, value, wantedTexts(filter));
         const { rows, end } = pageOf(scanned, limit);
         return { rows, end, changeCount: countOf(shopId) };

@@ -31,21 +31,21 @@ import {
 } from "./data-files.ts";
 import { isBusy } from "./lock-wait.ts";
 
-/** How long a restore waits for a program that does not know the lock of the folder, in milliseconds. */
+/** How long a restore waits for older programs, which do not know the folder's lock. */
 const WAIT_MS = 2_000;
 const CHUNK_BYTES = 1024 * 1024;
 
 export interface Restore {
   bytes: number;
-  /** Where the old database is; null if there was none. */
+  /** Path of the old database; null without one. */
   kept: string | null;
-  /** Whether the master key that the copy needs is in its place. */
+  /** Whether the copy's master key is in its place. */
   hasMasterKey: boolean;
 }
 
 /**
- * Looks at a copy before anything is changed.
- * @throws SdsError `not_found`, `invalid` if it cannot be a copy of a database, `failed` if it cannot be read
+ * Checks a copy before anything changes.
+ * @throws SdsError `not_found`, `invalid` for a file that is not a copy, `failed` for an unreadable one
  */
 export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "file">): void {
   const stat = statOf(file);
@@ -63,7 +63,7 @@ export function checkRestorable({ folder, file }: Pick<CopyRequest, "folder" | "
     );
 }
 
-/** @returns undefined for what is not there. @throws SdsError `failed` */
+/** @returns undefined for a missing file. @throws SdsError `failed` */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -73,10 +73,9 @@ function statOf(path: string): Stats | undefined {
 }
 
 /**
- * Puts a copy in the place of the database; the old one is kept. Whenever it is interrupted, the folder has the old
- * database or the new one: the copy is made, checked and written to the disk beside the database, and the change of its
- * name decides.
- * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; else like
+ * Replaces the database by a copy, and keeps the old one. An interruption leaves the old or the new database: the copy
+ * is written, checked and synced beside the database, and its rename decides.
+ * @throws SdsError `failed` if another process uses the folder or the copy needs another master key; else as
  *   checkRestorable
  */
 export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
@@ -109,11 +108,11 @@ export async function restoreDatabase(request: CopyRequest): Promise<Restore> {
   }
 }
 
-/** A checkpoint that was given after the copy was made would skip changes. The next start makes a new epoch. */
+/** Checkpoints from after the copy would skip changes. The next start makes a new epoch, which refuses them. */
 function forgetEpoch(path: string): void {
   const db = new Database(path, { readwrite: true, create: false });
   try {
-    // An old version has neither the table nor an epoch.
+    // A database of an old version lacks the table.
     const [meta] = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").all();
     if (meta !== undefined) db.run("DELETE FROM meta WHERE name = 'epoch'");
   } finally {
@@ -122,7 +121,7 @@ function forgetEpoch(path: string): void {
 }
 
 /**
- * @param owned a file or folder of the one who shall have the copy
+ * @param owned a file or folder whose owner to copy
  * @returns the size in bytes
  * @throws SdsError `failed`, for instance if the disk is full
  */
@@ -152,8 +151,8 @@ function copyFile(from: string, to: string, owned: Stats): number {
 }
 
 /**
- * @returns whether the key is there
- * @throws SdsError `failed` if another key is there
+ * @returns whether the key exists
+ * @throws SdsError `failed` for another key
  */
 async function checkMasterKey(path: string, sealedWith: string | undefined): Promise<boolean> {
   const key = await readMasterKey(path);
@@ -166,21 +165,21 @@ async function checkMasterKey(path: string, sealedWith: string | undefined): Pro
 }
 
 /**
- * What SQLite says of a damaged file. Such a database is kept as it is, with its log beside it. Other errors, as of the
- * disk or of rights, may pass, and then its log must be moved into it.
+ * SQLite's error codes of a damaged file. Such a database is kept with its log beside it. Other errors, such as of the
+ * disk or of permissions, may be temporary: then the log must be moved into the database.
  */
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB|FORMAT)/;
 
 /**
- * Moves the old database's log into it, so that it is one file.
- * @throws SdsError `failed` if a process uses it that does not know the lock, such as an older version
+ * Moves the old database's log into it, so that one file has everything.
+ * @throws SdsError `failed` if an older program, which does not know the lock, uses it
  */
 function finishLog(database: string, folder: string): void {
   let db: Database | undefined;
   try {
     db = new Database(database, { readwrite: true, create: false });
     db.run(`PRAGMA busy_timeout = ${WAIT_MS}`);
-    // With this the first read takes the lock that every open connection to a database in WAL mode shares.
+    // The first read then takes the lock that all open WAL connections share.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     db.query("PRAGMA journal_mode = DELETE").get();
   } catch (thrown) {

@@ -3,7 +3,7 @@ import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../engine/removal-tables.ts";
 import type { ShopStore } from "../port/shops.ts";
 
-/** Tables that can hold millions of rows of a shop. */
+/** Tables with up to millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
   { name: "intake_parts", key: "number", text: "records" },
   { name: "intake_bodies", key: "number", text: "number" },
@@ -21,12 +21,12 @@ const LARGE_TABLES: LargeTable[] = [
     name: "platform_webhooks",
     key: "id",
     text: "id",
-    // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
+    // Ids have no topic. An id and its inbox item are stored in one transaction, with the same time.
     keptRows: `received_at IN (SELECT received_at FROM inbox WHERE shop_id = +?1 AND topic = '${REMOVAL_TOPIC}')`,
   },
 ];
 
-/** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
+/** Removes shops: first the mark, then large tables in steps, then the shop's row. */
 export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
   const find = db.prepare<ShopRef & { removalStartedAt: number | null }, [string]>(
     "SELECT id, domain, removal_started_at AS removalStartedAt FROM shops WHERE domain = ?",
@@ -37,7 +37,7 @@ export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "rem
     "SELECT id, domain FROM shops WHERE removal_started_at IS NOT NULL ORDER BY removal_started_at, id",
   );
   const steps = LARGE_TABLES.map((table) => removeStepOf(db, table));
-  // The foreign keys remove what is left: the request for the removal, its id and the signing secrets.
+  // Foreign keys remove the rest: the removal's request, its id, and the signing secrets.
   const removeShop = db.prepare("DELETE FROM shops WHERE id = ? AND removal_started_at IS NOT NULL");
 
   return {
@@ -72,9 +72,9 @@ export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "rem
   };
 }
 
-/** A function that removes some of a shop's rows in the caller's transaction. @returns how many, 0 if none is left */
+/** @returns a function that removes some rows of a shop in the caller's transaction, and returns their count */
 function removeStepOf(db: Database, { name, key, text, keptRows = NO_ROWS }: LargeTable): (shopId: number) => number {
-  // A number is one row's alone. Without the plus, SQLite would look at all rows of the shop in each step.
+  // A number is unique. Without the plus, SQLite would scan all rows of the shop in each step.
   const noShopIndex = key === "number" ? "+" : "";
   const remove = db.prepare<unknown, [number]>(
     `DELETE FROM ${name} WHERE ${noShopIndex}shop_id = ?1 AND (${key}) IN (

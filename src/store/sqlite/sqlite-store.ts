@@ -34,9 +34,8 @@ export interface SqliteOptions extends OpenOptions {
 }
 
 /**
- * The default engine: one SQLite file.
- * @throws SdsError `failed` with what is wrong with the database or the master key; `not_found` if the database must
- *   exist and does not
+ * Opens the default engine: one SQLite file.
+ * @throws SdsError `failed` for an unusable database or master key; `not_found` if a database must exist
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { folder, masterKeyFile, busyTimeoutMs, random, mustExist = false } = options;
@@ -44,7 +43,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const lock = shareFolder(folder, busyTimeoutMs);
   let db: Database | undefined;
   try {
-    // No restore runs while the folder is shared.
+    // No restore runs while we share the folder.
     removeDrafts(databasePath(folder));
     db = openDatabase(databasePath(folder), busyTimeoutMs, options);
     const vault = await openOwnVault(db, masterKeyFile, random);
@@ -56,16 +55,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Opens the vault with the key that the database names; a new database names the key that it finds or makes. */
+/** Opens the vault with the database's key. A new database records the key that it finds or makes. */
 async function openOwnVault(db: Database, file: string, random: SqliteOptions["random"]): Promise<Vault> {
   const vault = await openVault(file, sealedWith(db), random);
   if (sealedWith(db) === undefined)
     db.query("INSERT OR IGNORE INTO meta (name, value) VALUES ('master_key', ?)").run(vault.fingerprint);
-  // Another process may have named another key in the meantime.
+  // Another process may have recorded another key meanwhile.
   return sealedWith(db) === vault.fingerprint ? vault : openVault(file, sealedWith(db), random);
 }
 
-/** The epoch of the database. The first process that opens it, after a restore too, makes it. */
+/** The epoch. The first process that opens a database, or a restored one, makes it. */
 function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
   const stored = db.query<{ value: string }, []>("SELECT value FROM meta WHERE name = 'epoch'");
   if (stored.get() === null)
@@ -77,18 +76,18 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   const typed = drizzle(db);
   const epoch = epochOf(db, random);
   const writeCheck = prepareWriteCheck(db);
-  // From here on nobody waits inside SQLite.
+  // From here on SQLite never blocks the event loop for a lock.
   db.run("PRAGMA busy_timeout = 0");
   const lockWait = createLockWait(db, busyTimeoutMs);
-  // After a write found the disk full, this may fail too.
-  const emptyLog = (): boolean => {
+  // It may fail too, on a full disk.
+  const truncateLog = (): boolean => {
     try {
       return checkpoint(db);
     } catch {
       return false;
     }
   };
-  const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, emptyLog });
+  const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, truncateLog });
   return {
     shops: protect(shopStore(db, typed, vault, random)),
     keys: protect(keyStore(db, typed)),
@@ -124,8 +123,8 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
 }
 
 /**
- * A write that reaches the disk. SQLite writes nothing if the value stays the same, so this one changes: on a full disk
- * it fails as every other write.
+ * Writes to the disk, so it fails on a full one. The value changes each time, because SQLite skips a write of an equal
+ * value.
  */
 function prepareWriteCheck(db: Database): () => void {
   const flip = db.prepare(
