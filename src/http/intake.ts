@@ -41,16 +41,11 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
     // Whether the shop exists is not asked before the body was read, so that the time of the answer does not tell it.
     if (!mayBeSigned(request.headers)) throw refusals.wrongSignature();
     using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
-    const { shop, hasBodies } = await authenticate(shops, request.headers, body.bytes);
-    return await take(shop, hasBodies, body, keepOpen);
+    const { shop } = await authenticate(shops, request.headers, body.bytes);
+    return await take(shop, body, keepOpen);
   };
 
-  async function take(
-    shop: Shop,
-    hasBodies: boolean,
-    body: Body,
-    keepOpen: RouteContext["keepOpen"],
-  ): Promise<Response> {
+  async function take(shop: Shop, body: Body, keepOpen: RouteContext["keepOpen"]): Promise<Response> {
     // A record that is newer than the rest of an earlier body would be overwritten by it.
     if (bodyWriter.isBehind(shop)) throw new SdsError("unavailable", BEHIND);
     const records = body.bytes.length <= SMALL_BYTES ? readRecords(textOf(body.bytes)) : undefined;
@@ -58,7 +53,7 @@ export function createIntakeHandler(dependencies: Dependencies): RouteHandler {
       using _open = keepOpen();
       return accepted(await load.during(largeBodies.apply(shop, body)));
     }
-    if (!(await bodyWriter.waitForBodies(shop, hasBodies))) throw new SdsError("unavailable", BODIES_WAIT);
+    if (!(await bodyWriter.waitForBodies(shop))) throw new SdsError("unavailable", BODIES_WAIT);
     const applied = await load.during(recordWriter.submit({ shop, records }));
     if ("refused" in applied) throw badRecord(applied.refused);
     return accepted(applied.accepted);

@@ -44,10 +44,9 @@ export interface BodyWriter {
   /**
    * Waits until the bodies of the shop that are stored are applied, but not for longer than ten seconds. A small post
    * does this first, because the rest of an older body would overwrite it.
-   * @param hasBodies whether there are any, if the caller has just read that
    * @returns whether none is left
    */
-  waitForBodies(shop: ShopRef, hasBodies?: boolean): Promise<boolean>;
+  waitForBodies(shop: ShopRef): Promise<boolean>;
   /** Looks for bodies to apply, such as those of a node that stopped. */
   wake(): void;
   /** Ends after the commit that runs. The rest is applied after the next start. May be called twice. */
@@ -193,8 +192,8 @@ export function createBodyWriter(dependencies: Dependencies): BodyWriter {
       return resuming;
     },
 
-    async waitForBodies({ id }, hasBodies) {
-      if (senders.endsOf(id).length === 0 && !(hasBodies ?? (await bodies.isWaiting(id)))) return true;
+    async waitForBodies({ id }) {
+      if (senders.endsOf(id).length === 0 && !(await bodies.isWaiting(id))) return true;
       const end = new AbortController();
       const isLate = sleep(SHOP_WAIT_MS, AbortSignal.any([stop.signal, end.signal])).then(() => true);
       try {

@@ -67,8 +67,6 @@ for (const engine of engines()) {
       expect(await store.intakeBodies.isWaiting(beta.id)).toBe(false);
       await add(store, beta, [customer(2)]);
       expect(await Promise.all([alpha, beta].map(({ id }) => store.intakeBodies.isWaiting(id)))).toEqual([true, false]);
-      const secrets = await Promise.all([alpha, beta].map(({ domain }) => store.shops.intakeSecret(domain)));
-      expect(secrets.map((each) => each?.hasBodies)).toEqual([true, false]);
       const last = await addComplete(store, beta, [customer(3)]);
       expect(await store.intakeBodies.oldestOfEachShop()).toMatchObject([first, last]);
       expect(await store.intakeBodies.complete(alpha.id, open, 2)).toBe(false);

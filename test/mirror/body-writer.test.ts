@@ -327,14 +327,14 @@ test("however many small posts wait for the body of another node, one of them as
   const { waitForBodies } = writer({
     sleep: (ms) => new Promise((resolve) => void (ms < 5_000 && pauses.push(resolve))),
   });
-  const waiting = Promise.all(Array.from({ length: 20 }, () => waitForBodies(shop, true)));
+  const waiting = Promise.all(Array.from({ length: 20 }, () => waitForBodies(shop)));
   await eventually(() => pauses.length > 0);
   await nextTurn();
-  expect([looks, pauses.length]).toEqual([20, 1]);
+  expect([looks, pauses.length]).toEqual([40, 1]);
   pauses[0]?.();
   await eventually(() => pauses.length > 1);
   await nextTurn();
-  expect([looks, pauses.length]).toEqual([21, 2]);
+  expect([looks, pauses.length]).toEqual([41, 2]);
   await store.intakeBodies.remove(shop.id, number);
   pauses[1]?.();
   expect(new Set(await waiting)).toEqual(new Set([true]));

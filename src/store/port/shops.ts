@@ -20,8 +20,6 @@ export interface IntakeSecret {
   shop: Shop;
   /** What signs the posts of the shop's billing system. */
   secret: string;
-  /** Whether a large body of the shop is stored whole and not applied to its end. */
-  hasBodies: boolean;
 }
 
 /**

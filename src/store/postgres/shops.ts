@@ -98,15 +98,14 @@ export function shopStore(db: Database, vault: Vault, random: (bytes: number) =>
     },
 
     async intakeSecret(domain) {
-      const found = await db.get<Shop & { sealed: Uint8Array; hasBodies: boolean }>(
-        `SELECT ${COLUMNS}, intake_secret AS sealed,
-           EXISTS (SELECT 1 FROM intake_bodies WHERE shop_id = shops.id AND complete) AS "hasBodies"
+      const found = await db.get<Shop & { sealed: Uint8Array }>(
+        `SELECT ${COLUMNS}, intake_secret AS sealed
          FROM shops WHERE domain = $1::text AND ${IS_SERVED}`,
         [domain],
       );
       if (found === undefined) return undefined;
-      const { sealed, hasBodies, ...shop } = found;
-      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)), hasBodies };
+      const { sealed, ...shop } = found;
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)) };
     },
   };
 }

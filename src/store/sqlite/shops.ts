@@ -46,9 +46,8 @@ export function shopStore(
     .from(shops)
     .where(and(eq(shops.id, sql.placeholder("shopId")), isServed))
     .prepare();
-  const withSecret = raw.prepare<Shop & { sealed: Uint8Array; hasBodies: number }, [string]>(
-    `SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed,
-       EXISTS (SELECT 1 FROM intake_bodies WHERE shop_id = +shops.id AND complete = 1) AS hasBodies
+  const withSecret = raw.prepare<Shop & { sealed: Uint8Array }, [string]>(
+    `SELECT id, domain, plan, currency, created_at AS createdAt, intake_secret AS sealed
      FROM shops WHERE domain = ? AND removal_started_at IS NULL`,
   );
 
@@ -113,8 +112,8 @@ export function shopStore(
     async intakeSecret(domain) {
       const found = withSecret.get(domain);
       if (found === null) return undefined;
-      const { sealed, hasBodies, ...shop } = found;
-      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)), hasBodies: hasBodies === 1 };
+      const { sealed, ...shop } = found;
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)) };
     },
   };
 }
