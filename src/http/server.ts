@@ -1,65 +1,52 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
+import type { Awaitable } from "../lib/awaitable.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
-import {
-  areParameters,
-  createRouteFinder,
-  isFixed,
-  type Method,
-  pathOf,
-  type Route,
-  type RouteContext,
-} from "./route.ts";
+import { type Method, type Route, type RouteContext, urlPathOf } from "./route.ts";
 
 /** A connection without any byte for so long is closed. Seconds. */
 const IDLE_TIMEOUT_S = 30;
 
+/** The parts of a path at the placeholders of its row, decoded. */
+type Parameters = Record<string, string>;
+
 /**
- * The table of routes as one Elysia app. The guard and the error handler are registered before the routes, because a
- * hook only applies to routes that come after it. Both answer with a whole response, so every answer is JSON or a page
- * of the settings page.
+ * The table of routes as one Elysia app. `serve` answers for each row, and it is called by whoever finds the row: by
+ * Bun's router on a socket, and by Elysia for `handle`. So a path is matched once.
  *
- * On a socket, Bun's own router comes first, because only it sees the path as it was sent. `request.url` is another
- * path: Bun resolves dots in it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders`
- * become `/api/v1/orders`. A request goes on to Elysia only if its URL leads to the row that Bun found.
- *
- * An answer that is there at once is sent at once (lib/awaitable.ts). Elysia decides by the text of a hook or handler,
- * which `scripts/build` has made short, whether to wait for it: always if it has `async` or `await`, also inside a
- * name, or one of `return f(`, `=> f(` and `=>{f(`, with no space from f to the `(`. So the guard and the handlers
- * below begin with a declaration and end with a name.
+ * On a socket only Bun's router sees the path as it was sent. `request.url` can be another path: Bun resolves dots in
+ * it and turns backslashes into slashes, so `/api/v2/../v1/orders` and `/api\v1\orders` become `/api/v1/orders`.
  */
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
-  const find = createRouteFinder(table);
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
-  /** What Bun knows requests made by `withHost` by. */
-  const originals = new WeakMap<Request, Request>();
 
-  /**
-   * Elysia needs a whole URL. Where the Host header is missing (HTTP/1.0) or is not a host name, Bun gives the target
-   * only.
-   */
-  function withHost(request: Request): Request {
-    if (!request.url.startsWith("/")) return request;
-    const made = new Request(`http://localhost${request.url}`, request);
-    originals.set(made, request);
-    return made;
+  /** An answer that the handler has at once is returned at once (lib/awaitable.ts). */
+  function serve(
+    { methods }: Route,
+    request: Request,
+    parameters: Parameters,
+    server?: Server<unknown>,
+  ): Awaitable<Response> {
+    if (parameters["id"] !== undefined && !isPlainId(parameters["id"], request)) return respondNotFound();
+    const handler = methods[request.method as Method];
+    if (handler === undefined) return respondMethodNotAllowed(Object.keys(methods));
+    try {
+      const answer = handler(request, contextOf(request, parameters, clients, server));
+      return answer instanceof Promise ? answer.catch(respondThrown) : answer;
+    } catch (thrown) {
+      return respondThrown(thrown);
+    }
   }
 
-  /** The handler that Bun's router calls for a row. */
-  function bunHandler(route: Route): Bun.Serve.Handler<BunRequest, Server<unknown>, Response> {
-    if (isFixed(route)) return (request): Response | Promise<Response> => app.fetch(withHost(request));
-    // A path with dots, for instance, matches the pattern but is not served. It is 404, or 405 if a row such as
-    // `/api/*` covers it and does not have the method.
-    const wildcard = table.find(({ path }) => path.endsWith("*") && route.path.startsWith(path.slice(0, -1)));
-    return (request): Response | Promise<Response> => {
-      const whole = withHost(request);
-      const isServed = find(pathOf(whole.url)) === route && areParameters(request.params);
-      return isServed ? app.fetch(whole) : (refuse(wildcard, request) ?? respondNotFound());
-    };
-  }
-
+  const bunRoutes = table.map(
+    (route) =>
+      [
+        route.path,
+        (request: BunRequest, server: Server<unknown>) => serve(route, request, request.params, server),
+      ] as const,
+  );
   const app = new Elysia({
     strictPath: true,
     // By default Elysia expects a host of at least four characters, and looks for the path of http://sds/ in the wrong
@@ -75,59 +62,41 @@ export function createHttpApp(table: readonly Route[], clients: Clients, log: Lo
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: IDLE_TIMEOUT_S,
       error: respondThrown,
-      routes: {
-        ...Object.fromEntries(table.map((route) => [route.path, bunHandler(route)])),
-        "/*": () => respondNotFound(),
-      },
+      routes: { ...Object.fromEntries(bunRoutes), "/*": () => respondNotFound() },
     },
-  })
-    .onRequest(({ request }) => {
-      const refusal = refuse(find(pathOf(request.url)), request);
-      if (refusal !== undefined) return refusal;
-    })
-    .onError({ as: "global" }, ({ error }) => respondThrown(error));
-
-  function contextOf(request: Request, params: unknown): RouteContext {
-    const { id = "" } = (params ?? {}) as { id?: string };
-    const { server } = app;
-    const original = () => originals.get(request) ?? request;
-    const peer = () => server?.requestIP(original())?.address;
-    return {
-      id,
-      client: () => clients.networkOf(request, peer()),
-      isSecure: () => clients.isSecure(request, peer()),
-      keepOpen: () => (server === null ? undefined : keepOpen(server, original())),
-    };
-  }
-
-  for (const { path, methods } of table) {
-    for (const [method, handler] of Object.entries(methods)) {
-      app.route(
-        method,
-        path,
-        ({ request, params }) => {
-          let answer = handler(request, contextOf(request, params));
-          if (answer instanceof Promise) answer = answer.catch(respondThrown);
-          return answer;
-        },
-        // Elysia also waits for a parser, even one that does nothing.
-        method === "POST" ? { parse: "none" } : {},
-      );
-    }
+  });
+  for (const method of ["ALL", "HEAD"]) {
+    // Elysia has no `params` for a path without placeholders. Without `parse` it would read bodies.
+    for (const route of table)
+      app.route(method, route.path, ({ request, params }) => serve(route, request, params ?? {}), { parse: "none" });
+    app.route(method, "/*", () => respondNotFound(), { parse: "none" });
   }
   return app;
+}
+
+/** An id in a path of the settings page has one spelling: with encoded letters, the path is another one. */
+function isPlainId(id: string, { url }: Request): boolean {
+  return /^\w+$/.test(id) && !urlPathOf(url).includes("%");
+}
+
+/** @param server undefined for a request that this process makes itself */
+function contextOf(
+  request: Request,
+  parameters: Parameters,
+  clients: Clients,
+  server: Server<unknown> | undefined,
+): RouteContext {
+  const peer = () => server?.requestIP(request)?.address;
+  return {
+    id: parameters["id"] ?? parameters["row"] ?? "",
+    client: () => clients.networkOf(request, peer()),
+    isSecure: () => clients.isSecure(request, peer()),
+    keepOpen: () => (server === undefined ? undefined : keepOpen(server, request)),
+  };
 }
 
 /** Bun keeps the time for the connection, so the requests that follow on it would have none either. */
 function keepOpen(server: Server<unknown>, request: Request): Disposable {
   server.timeout(request, 0);
   return { [Symbol.dispose]: () => server.timeout(request, IDLE_TIMEOUT_S) };
-}
-
-/** 404 for a path that is not in the table, 405 for a method that its row does not have. */
-function refuse(route: Route | undefined, { method }: Request): Response | undefined {
-  if (route === undefined) return respondNotFound();
-  return route.methods[method as Method] === undefined
-    ? respondMethodNotAllowed(Object.keys(route.methods))
-    : undefined;
 }

@@ -8,7 +8,7 @@ import {
   responseOf,
 } from "../../src/http/openapi/parts.ts";
 import { STATUS } from "../../src/http/respond.ts";
-import { pathOf } from "../../src/http/route.ts";
+import { urlPathOf } from "../../src/http/route.ts";
 import { isWrittenDate } from "../../src/lib/time.ts";
 import { createCompiler } from "./document-schemas.ts";
 
@@ -56,7 +56,7 @@ export function described(method: string, url: string, response: Response): Resp
   // Making it takes two tenths of a second.
   check ??= createCheck(openApiDocument("/"));
   const { head, body } = check;
-  const path = pathOf(url);
+  const path = urlPathOf(url);
   if (!response.headers.has("x-request-id") && BUNS_OWN.includes(response.status)) return response;
   head(method, path, response);
   const { status } = response;

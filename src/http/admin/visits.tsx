@@ -4,7 +4,7 @@ import { hashToken } from "../../domain/session.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";
-import { pathOf, queryOf, type RouteContext, type RouteHandler } from "../route.ts";
+import { queryOf, type RouteContext, type RouteHandler, urlPathOf } from "../route.ts";
 import {
   type AdminDependencies,
   type AdminPage,
@@ -69,7 +69,7 @@ export async function signIn({ sessions, log }: Site, request: Request, context:
 function signedIn(site: Site, visit: (visit: Visit) => Response | Promise<Response>): RouteHandler {
   const { sessions } = site;
   return async (request, { id }) => {
-    const path = pathOf(request.url);
+    const path = urlPathOf(request.url);
     const session = await sessions.find(request);
     if (session === undefined) return signedOutPage();
     try {

@@ -6,7 +6,7 @@ import { type Awaitable, andThen } from "../../lib/awaitable.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
 import { refusals } from "../refusals.ts";
-import { pathOf, queryOf, type RouteHandler } from "../route.ts";
+import { queryOf, type RouteHandler, urlPathOf } from "../route.ts";
 import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";
 import type { Content, ReadApi } from "./read-api.ts";
 
@@ -109,7 +109,7 @@ function nextPage(url: string, cursor: string): string {
     .replaceAll("#", "%23")
     .split("&")
     .filter((parameter) => parameter !== "" && !/^cursor(=|$)/.test(parameter));
-  return `${pathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
+  return `${urlPathOf(url)}?${[...parameters, `cursor=${encodeURIComponent(cursor)}`].join("&")}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { andThen } from "../../lib/awaitable.ts";
 import type { PageStore } from "../../store/port/pages.ts";
 import { refusals } from "../refusals.ts";
 import { respondNotFound } from "../respond.ts";
-import { pathOf, queryOf, type RouteHandler } from "../route.ts";
+import { queryOf, type RouteHandler } from "../route.ts";
 import { checkNoParameters, isStrict } from "./list-query.ts";
 import type { ReadApi } from "./read-api.ts";
 
@@ -13,8 +13,8 @@ const encoder = new TextEncoder();
 /** GET /api/v1/{resource}/{id}: one row, by its internal id or its gid. Any other last part of the path is unknown. */
 export function createRowHandler(resource: Resource, pages: PageStore, api: ReadApi): RouteHandler {
   return (request, context) => {
-    const name = lastPart(request.url);
-    if (name === undefined || !isRowName(resource, name)) return respondNotFound();
+    const name = context.id;
+    if (!isRowName(resource, name)) return respondNotFound();
     return api.answer(request, context, ({ domain }) => {
       checkNoParameters(queryOf(request.url), isStrict(request));
       const named = namedRow(resource, name, domain) ?? {};
@@ -25,16 +25,4 @@ export function createRowHandler(resource: Resource, pages: PageStore, api: Read
         });
     });
   };
-}
-
-/** The last part of a path, decoded. undefined if it cannot be decoded */
-function lastPart(url: string): string | undefined {
-  const path = pathOf(url);
-  const part = path.slice(path.lastIndexOf("/") + 1);
-  if (!part.includes("%")) return part;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return undefined;
-  }
 }
