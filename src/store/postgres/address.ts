@@ -4,34 +4,34 @@ import { join } from "node:path";
 import ipaddr from "ipaddr.js";
 import { messageOf, SdsError } from "../../domain/error.ts";
 
-/** Where a PostgreSQL server is, and how to sign in. */
+/** Address of a PostgreSQL server, and the login. */
 export interface ServerAddress {
   host: string;
   port: number;
-  /** The server's socket on this machine; null for a connection by TCP. */
+  /** Path of the server's socket; null for TCP. */
   socketPath: string | null;
   user: string;
-  /** Empty where none is known: the server may not ask for one. */
+  /** May be empty: some servers need none. */
   password: string;
   database: string;
-  /** null for a connection without TLS. With TLS the certificate must be valid for the host. */
+  /** null without TLS. With TLS the certificate must be valid for the host. */
   tls: { rejectUnauthorized: true; serverName?: string; ca?: string } | null;
 }
 
 const DEFAULT_PORT = 5432;
-/** Parameters of an address, as libpq has them. */
+/** libpq's parameters of an address. */
 const PARAMETERS = ["sslmode", "sslrootcert", "host"];
 const EXAMPLE = "postgres://sds@db.example.com/sds";
-/** `sslrootcert`, as libpq has it: the authorities that the program trusts anyway. */
+/** libpq's value of `sslrootcert` for the program's default authorities. */
 const USUAL_AUTHORITIES = "system";
 
 /**
  * Reads a database address. Messages never repeat it, because it may hold a password.
- * @param passwordFile in the form of libpq's .pgpass; null if none is set. Used where the address has no password.
+ * @param passwordFile a file in the form of libpq's .pgpass, for an address without a password
  * @throws SdsError `invalid`
  */
 export function parseServerAddress(text: string, passwordFile: string | null): ServerAddress {
-  // A URL with a user must have a host. The address of a socket has none.
+  // A URL with a user must have a host, but the address of a socket has none.
   const withoutHost = /^(postgres(?:ql)?:\/\/[^/?#@]*@)(?=[:/?]|$)/i;
   const hasHost = !withoutHost.test(text.trim());
   const url = URL.parse(text.trim().replace(withoutHost, "$1localhost"));
@@ -60,7 +60,7 @@ export function parseServerAddress(text: string, passwordFile: string | null): S
   };
 }
 
-/** Names of parameters are not repeated in messages: behind a ? there can be the rest of a password. */
+/** Messages do not repeat names of parameters: a password may contain a `?`. */
 function parametersOf(url: URL): Map<string, string> {
   const parameters = new Map(url.searchParams);
   if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
@@ -76,7 +76,7 @@ function hostOf(url: URL): string {
   return host;
 }
 
-/** A database as messages name it: without user and password. */
+/** The database's name in messages: without user and password. */
 export function nameOf({ host, port, socketPath, database }: ServerAddress): string {
   return socketPath === null
     ? `postgres://${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`
@@ -92,8 +92,8 @@ function decoded(part: string): string {
 }
 
 /**
- * Only a checked certificate keeps somebody in between from reading everything, so nothing less is taken from another
- * machine: `require`, as libpq has it, takes any certificate.
+ * Only a checked certificate stops an attacker between us and the server, so another machine needs one. libpq's
+ * `require` accepts any certificate.
  */
 function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tls"] {
   const isLocal = isLoopback(host);
@@ -106,7 +106,7 @@ function tlsOf(parameters: Map<string, string>, host: string): ServerAddress["tl
         : 'its sslmode must be "verify-full", because the server is on another machine',
     );
   const file = parameters.get("sslrootcert") ?? USUAL_AUTHORITIES;
-  // A name is checked against the certificate; an address has no name to ask for.
+  // SNI is for names, not for IP addresses.
   const named = isIP(host) === 0 ? { serverName: host } : {};
   return { rejectUnauthorized: true, ...named, ...(file !== USUAL_AUTHORITIES && { ca: readCertificates(file) }) };
 }
@@ -127,8 +127,8 @@ function readCertificates(file: string): string {
 }
 
 /**
- * The password of the first line that fits, "" where none does. See libpq, "The Password File".
- * @param wanted what host, port, database and user may be in the file
+ * The password of the first matching line; "" without one. See libpq, "The Password File".
+ * @param wanted accepted values of host, port, database and user
  */
 function passwordFrom(file: string | null, wanted: readonly (readonly string[])[]): string {
   if (file === null) return "";

@@ -1,36 +1,36 @@
 import type { SQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 
-/** Connections of which each is used by one operation at a time. They are made when they are needed. */
+/** A pool in which one operation at a time uses a connection. Connections open on demand. */
 export interface ConnectionPool {
   /**
-   * A connection for its caller alone, until it is given back. Who waits is served in the order of the calls.
-   * @throws StoreError `busy` if none is free within the time
+   * Takes a connection until `giveBack`. First come, first served.
+   * @throws StoreError `busy` if none is free in time
    */
   take(waitMs: number): Promise<SQL>;
   /** Must follow each `take`, once. */
   giveBack(connection: SQL): void;
-  /** Closes a connection at once, whatever is under way on it. */
+  /** Closes a connection at once, with its running statement. */
   discard(connection: SQL): void;
-  /** Closes the connections that nobody uses. */
+  /** Closes idle connections. */
   discardIdle(): void;
-  /** Closes all connections. Waits for a moment for what is under way. */
+  /** Closes all connections. Waits briefly for running statements. */
   close(): Promise<void>;
 }
 
 const CLOSE_SECONDS = 2;
 
-interface Waiting {
+interface PoolWaiter {
   resolve: (connection: SQL) => void;
   timer: Timer;
 }
 
-/** @param connect makes a pool of the driver with one connection. @param count of connections at most */
+/** @param connect opens a pool of the driver with one connection. @param count the most connections */
 export function createConnectionPool(connect: () => SQL, count: number): ConnectionPool {
-  /** The last one is used first, so that no more are made than are needed. */
+  /** Last in, first out: so only as many connections open as are needed. */
   const idle: SQL[] = [];
   const open = new Set<SQL>();
-  const waiting: Waiting[] = [];
+  const waiting: PoolWaiter[] = [];
   let free = count;
 
   function next(): SQL {

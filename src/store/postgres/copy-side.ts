@@ -6,7 +6,7 @@ import { isSomeNodeAlive } from "./nodes.ts";
 
 export const TYPES: Record<ColumnKind, string> = { number: "bigint", text: "text", flag: "boolean", bytes: "bytea" };
 
-/** Reads what is copied, or was. */
+/** Reads the rows of a source or target. */
 export function postgresSide(tx: LongTransaction, name: string): Omit<CopySide, "close"> {
   return {
     name,
@@ -53,9 +53,9 @@ function whereText({ where }: CopiedTable): string {
 }
 
 /**
- * The next rows in the order of an index, until they have enough bytes. The lengths are known without reading values
- * that the server keeps apart.
- * @param isAfter whether it begins after a key, which is given
+ * A query for the next rows in the order of an index, up to a number of bytes. The server knows lengths without reading
+ * values that it stores out of line.
+ * @param isAfter whether the query has a key to begin after
  */
 function batchText(table: CopiedTable, isAfter: boolean): string {
   const { stored, order, expression } = placeIn("postgres", table);
@@ -83,13 +83,13 @@ function rowOf(table: CopiedTable, found: Record<string, Value>): CopiedRow {
   return Object.keys(table.columns).map((column) => found[column] ?? null);
 }
 
-/** Every table of the engine, in the order in which they are locked. */
+/** All tables of the engine, in lock order. */
 export const LOCKED = [...new Set(COPIED_TABLES.map((table) => placeIn("postgres", table).stored)), ...NOT_COPIED];
 
 /**
- * Keeps out everybody who writes until the transaction ends: a node cannot even say that it is alive. It must come
- * before the first query, which takes the snapshot.
- * @throws SdsError `failed` if somebody uses the database
+ * Locks out all writers until the transaction ends, heartbeats of nodes included. It must precede the first query,
+ * which takes the snapshot.
+ * @throws SdsError `failed` if the database is in use
  */
 export async function lockWriters(tx: LongTransaction, name: string, mode: "SHARE" | "EXCLUSIVE"): Promise<void> {
   await tx.all(`LOCK TABLE ${LOCKED.join(", ")} IN ${mode} MODE`);

@@ -10,8 +10,7 @@ import { DEADLINE_MS, noData, UPGRADE_DEADLINE_MS } from "./postgres-store.ts";
 import { checkServer } from "./server-check.ts";
 import { startError } from "./start-errors.ts";
 
-/** What opens a database. */
-export interface Opening {
+export interface CopyOptions {
   address: ServerAddress;
   /** Epoch milliseconds. The server's clock must be near. */
   now: () => number;
@@ -19,13 +18,13 @@ export interface Opening {
 }
 
 /**
- * Opens a database to copy it as it is at one moment; nobody can write to it until it is closed.
- * @throws SdsError `not_found` without data, `failed` if somebody uses it
+ * Opens a database for a copy. Locks out writers until `close`.
+ * @throws SdsError `not_found` without data, `failed` if it is in use
  */
-export async function openPostgresSource(opening: Opening): Promise<CopySide> {
-  const { address } = opening;
+export async function openPostgresSource(options: CopyOptions): Promise<CopySide> {
+  const { address } = options;
   const name = nameOf(address);
-  await prepare(opening, false);
+  await prepare(options, false);
   const tx = await beginLong(address, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     await lockWriters(tx, name, "SHARE");
@@ -37,19 +36,19 @@ export async function openPostgresSource(opening: Opening): Promise<CopySide> {
 }
 
 /**
- * Brings the tables up to date, as every command does; makes them in a target.
- * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or a newer
- *   schema
+ * Upgrades the tables, as every command does. Makes them in a target.
+ * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or has a
+ *   newer schema
  */
-export async function prepare(opening: Opening, isTarget: boolean): Promise<void> {
+export async function prepare(options: CopyOptions, isTarget: boolean): Promise<void> {
   try {
-    await prepareUsable(opening, isTarget);
+    await prepareUsable(options, isTarget);
   } catch (thrown) {
-    throw startError(thrown, opening.address);
+    throw startError(thrown, options.address);
   }
 }
 
-async function prepareUsable({ address, now, sleep }: Opening, isTarget: boolean): Promise<void> {
+async function prepareUsable({ address, now, sleep }: CopyOptions, isTarget: boolean): Promise<void> {
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   const db = openConnections({

@@ -11,18 +11,17 @@ import {
 import type { CopiedRow } from "../copy/tally.ts";
 import { nameOf } from "./address.ts";
 import { LOCKED, lockWriters, postgresSide, TYPES } from "./copy-side.ts";
-import { type Opening, prepare } from "./copy-source.ts";
+import { type CopyOptions, prepare } from "./copy-source.ts";
 import { beginLong, type LongTransaction } from "./long-transaction.ts";
 
 /**
- * Begins a copy. The whole copy is one transaction, so it is there as a whole or not at all; a mark that is committed
- * before says that it is not there yet.
- * @throws SdsError `conflict` for a database with rows, `failed` if somebody uses it or it has another schema
+ * Begins a copy. A mark of an unfinished copy is committed first; then one transaction copies all and removes the mark.
+ * @throws SdsError `conflict` for a database with rows, `failed` if it is in use or has another schema
  */
-export async function openPostgresTarget(opening: Opening): Promise<CopyTarget> {
-  const { address } = opening;
+export async function openPostgresTarget(options: CopyOptions): Promise<CopyTarget> {
+  const { address } = options;
   const name = nameOf(address);
-  await prepare(opening, true);
+  await prepare(options, true);
   const begin = async () => {
     const tx = await beginLong(address, "ISOLATION LEVEL READ COMMITTED");
     try {
@@ -47,10 +46,10 @@ export async function openPostgresTarget(opening: Opening): Promise<CopyTarget> 
 
 async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> {
   const texts = new Map(COPIED_TABLES.map((table) => [table, writeText(table)]));
-  // A node that ran on the empty database has left the fingerprint of its own key.
+  // A node may have run on the empty database: it left the fingerprint of its own key.
   const [meta] = COPIED_TABLES;
   await tx.all(`DELETE FROM meta WHERE ${meta?.where}`);
-  // An interrupted copy has left space that nothing uses.
+  // An interrupted copy leaves dead rows.
   await tx.all(`TRUNCATE ${LOCKED.filter((table) => table !== "meta").join(", ")}`);
   return {
     ...postgresSide(tx, name),
@@ -72,7 +71,7 @@ async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> 
     },
 
     async finish() {
-      // Otherwise the planner knows nothing of the new rows for a minute.
+      // Without this the planner has no statistics of the new rows for a minute.
       const tables = new Set(COPIED_TABLES.map((table) => placeIn("postgres", table).stored));
       await tx.all(`ANALYZE ${[...tables].join(", ")}`);
       await tx.all("DELETE FROM meta WHERE name = $1::text", [UNFINISHED_COPY]);
@@ -83,7 +82,7 @@ async function targetIn(tx: LongTransaction, name: string): Promise<CopyTarget> 
   };
 }
 
-/** A statement for many rows: an array for each column. */
+/** An INSERT of many rows, with an array for each column. */
 function writeText(table: CopiedTable): string {
   const { stored, isPart, written, filled } = placeIn("postgres", table);
   const columns = written.map(({ column }) => column);

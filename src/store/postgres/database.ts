@@ -7,104 +7,52 @@ import { isConnectionLost, isReadOnly, isRepeatable, isUnreachable, storeErrorOf
 import { type Queries, queriesOf, send } from "./queries.ts";
 import { createTransaction, type Transaction, type TransactionQueries } from "./transaction.ts";
 
-export { type Parameter, type Queries, together } from "./queries.ts";
+export { type Parameter, pipeline, type Queries } from "./queries.ts";
 
 /** @throws StoreError from every method */
 export interface Database extends Queries {
   /**
-   * Runs a transaction (READ COMMITTED: each statement sees what was committed before it). It is run again if it met
-   * another transaction, or lost its connection before it was committed, so `work` must have no effect elsewhere.
+   * Runs a transaction (READ COMMITTED: each statement sees earlier commits). Retries after a conflict with another
+   * transaction, and after a lost connection before COMMIT. So `work` must have no effect outside of it.
    */
   transaction<T>(work: (tx: TransactionQueries) => Promise<T>): Promise<T>;
-  /** Waits for a moment for what is under way. Everything after it is refused. */
+  /** Waits briefly for running operations. Later ones are refused. */
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions extends ConnectionOptions {
-  /** Connections at most. */
+  /** The most connections. */
   connections: number;
-  /** How long an operation waits for one of the connections, or for a server that cannot be reached. */
+  /** How long an operation waits for a free connection, or for an unreachable server. */
   waitMs: number;
   sleep: (ms: number) => Promise<void>;
 }
 
-/** How often a transaction that met another one is run. */
+/** Runs of a transaction that conflicts with others. */
 const MAX_RUNS = 6;
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
-/** Idle connections are closed no more often than this: a server can refuse to write for hours. */
+/** Shortest time between two closings of idle connections: a server may be read-only for hours. */
 const DISCARD_PAUSE_MS = 1_000;
-/** A text that only reads. Whatever else is not known to. */
+/** Matches statements that surely only read. */
 const READS = /^\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)/s;
 
 /**
- * Connections to a PostgreSQL server. In a network that swallows everything an operation would hang for ever, so each
- * one has a deadline. After it, new connections are made for all that follows.
+ * Connections to a PostgreSQL server. Each operation has a deadline, because a network may drop packets silently. A
+ * missed deadline closes the idle connections too.
  */
 export function openConnections(options: DatabaseOptions): Database {
-  const { deadlineMs, waitMs, isPooled, sleep } = options;
+  const { deadlineMs, isPooled } = options;
   const begin = isPooled ? beginText(deadlineMs) : "BEGIN";
-  const pool = createConnectionPool(() => connect(options), options.connections);
-  let isClosed = false;
-  let discardedAt = Number.NEGATIVE_INFINITY;
-
-  /** They go the same way: through a network that swallows everything, or to a server that others have replaced. */
-  function discardOthers(): void {
-    const now = performance.now();
-    if (now - discardedAt < DISCARD_PAUSE_MS) return;
-    discardedAt = now;
-    pool.discardIdle();
-  }
-
-  /** Runs something when a connection is free, and gives it up when nothing is heard for too long. */
-  async function withConnection<T>(
-    work: (connection: SQL, heard: () => void) => Promise<T>,
-    giveUp = () => {},
-  ): Promise<T> {
-    const connection = await pool.take(waitMs);
-    const deadline = createDeadline(deadlineMs, giveUp);
-    try {
-      if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
-      return await Promise.race([work(connection, deadline.extend), deadline.passed]);
-    } catch (thrown) {
-      const isOfServer = deadline.isPassed() || isReadOnly(thrown);
-      if (isOfServer || isConnectionLost(thrown)) pool.discard(connection);
-      if (isOfServer) discardOthers();
-      throw thrown;
-    } finally {
-      deadline.clear();
-      pool.giveBack(connection);
-    }
-  }
-
-  /** @param isSafeToRepeat whether, after this error, nothing can have been committed */
-  async function repeated<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T> {
-    const began = performance.now();
-    let pauseMs = FIRST_PAUSE_MS;
-    for (let run = 1; ; run += 1) {
-      try {
-        return await work();
-      } catch (thrown) {
-        const isAgain = isRepeatable(thrown)
-          ? run < MAX_RUNS
-          : isSafeToRepeat(thrown) && performance.now() - began < waitMs;
-        if (!isAgain || isClosed) throw storeErrorOf(thrown);
-      }
-      await sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 3, LONGEST_PAUSE_MS);
-    }
-  }
-
-  /** Nothing was sent, nothing can be written there, or the server ended the transaction before its COMMIT. */
-  const isUndone = (thrown: unknown) => isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
+  const connections = createConnections(options);
 
   async function transaction<T>(work: (tx: TransactionQueries) => Promise<T>, isRead = () => false): Promise<T> {
     let last: Transaction<T> | undefined;
     const run = () => {
       last = undefined;
-      return withConnection(
+      return connections.use(
         async (connection, heard) => {
-          // While it is reserved, it does not connect again by itself, which would leave the transaction.
+          // An unreserved connection would reconnect by itself, outside of the transaction.
           const reserved = await connection.reserve();
           last = createTransaction(reserved, begin, work, heard);
           return last.result().finally(() => reserved.release());
@@ -113,14 +61,14 @@ export function openConnections(options: DatabaseOptions): Database {
       );
     };
     const isSafe = (thrown: unknown) => isConnectionLost(thrown) && (last?.isCommitting() !== true || isRead());
-    return repeated(run, (thrown) => isUndone(thrown) || isSafe(thrown));
+    return connections.retry(run, (thrown) => isUndone(thrown) || isSafe(thrown));
   }
 
   function one<T>(text: string, ask: (queries: Queries) => Promise<T>): Promise<T> {
     const isRead = () => READS.test(text);
     if (isPooled) return transaction(ask, isRead);
-    return repeated(
-      () => withConnection((connection) => ask(queriesOf((_, parameters) => send(connection, text, parameters)))),
+    return connections.retry(
+      () => connections.use((connection) => ask(queriesOf((_, parameters) => send(connection, text, parameters)))),
       (thrown) => isUndone(thrown) || (isConnectionLost(thrown) && isRead()),
     );
   }
@@ -130,6 +78,75 @@ export function openConnections(options: DatabaseOptions): Database {
     get: (text, parameters) => one(text, (queries) => queries.get(text, parameters)),
     run: (text, parameters) => one(text, (queries) => queries.run(text, parameters)),
     transaction: (work) => transaction(work),
+    close: connections.close,
+  };
+}
+
+/** Whether nothing was committed: nothing was sent, the server is read-only, or it ended the idle transaction. */
+function isUndone(thrown: unknown): boolean {
+  return isUnreachable(thrown) || isReadOnly(thrown) || wasIdleTooLong(thrown);
+}
+
+interface Connections {
+  /** Runs work on a free connection. Calls `giveUp` if the deadline passes without an answer. */
+  use<T>(work: (connection: SQL, heard: () => void) => Promise<T>, giveUp?: () => void): Promise<T>;
+  /**
+   * @param isSafeToRepeat whether, after this error, nothing can have been committed
+   * @throws StoreError
+   */
+  retry<T>(work: () => Promise<T>, isSafeToRepeat: (thrown: unknown) => boolean): Promise<T>;
+  close(): Promise<void>;
+}
+
+function createConnections(options: DatabaseOptions): Connections {
+  const { deadlineMs, waitMs, sleep } = options;
+  const pool = createConnectionPool(() => connect(options), options.connections);
+  let isClosed = false;
+  let discardedAt = Number.NEGATIVE_INFINITY;
+
+  /** Idle connections use the same broken network, or lead to a server that was replaced. */
+  function discardIdle(): void {
+    const now = performance.now();
+    if (now - discardedAt < DISCARD_PAUSE_MS) return;
+    discardedAt = now;
+    pool.discardIdle();
+  }
+
+  return {
+    async use(work, giveUp = () => {}) {
+      const connection = await pool.take(waitMs);
+      const deadline = createDeadline(deadlineMs, giveUp);
+      try {
+        if (isClosed) throw new StoreError("lost", new Error("the database was closed"));
+        return await Promise.race([work(connection, deadline.extend), deadline.passed]);
+      } catch (thrown) {
+        const concernsAll = deadline.isPassed() || isReadOnly(thrown);
+        if (concernsAll || isConnectionLost(thrown)) pool.discard(connection);
+        if (concernsAll) discardIdle();
+        throw thrown;
+      } finally {
+        deadline.clear();
+        pool.giveBack(connection);
+      }
+    },
+
+    async retry(work, isSafeToRepeat) {
+      const began = performance.now();
+      let pauseMs = FIRST_PAUSE_MS;
+      for (let run = 1; ; run += 1) {
+        try {
+          return await work();
+        } catch (thrown) {
+          const mayRetry = isRepeatable(thrown)
+            ? run < MAX_RUNS
+            : isSafeToRepeat(thrown) && performance.now() - began < waitMs;
+          if (!mayRetry || isClosed) throw storeErrorOf(thrown);
+        }
+        await sleep(pauseMs);
+        pauseMs = Math.min(pauseMs * 3, LONGEST_PAUSE_MS);
+      }
+    },
+
     async close() {
       isClosed = true;
       await pool.close();

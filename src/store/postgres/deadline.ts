@@ -1,21 +1,21 @@
 import { StoreError } from "../port/store-error.ts";
 
-/** How long one may wait for an answer. */
+/** A limit for the wait for an answer. */
 export interface Deadline {
-  /** Rejects with StoreError `lost` when the time is over. */
+  /** Rejects with StoreError `lost` at the end of the time. */
   passed: Promise<never>;
   isPassed(): boolean;
-  /** An answer came: the time begins again. */
+  /** Restarts the time, after an answer. */
   extend(): void;
   clear(): void;
 }
 
-/** Answers that are here already are read in this time, where the whole process stood still. */
+/** After the whole process was paused, answers that have arrived are still read for this long. */
 const GRACE_MS = 20;
 
 export function createDeadline(deadlineMs: number, onPassed: () => void): Deadline {
   const { promise, reject } = Promise.withResolvers<never>();
-  // Who does not wait for it has no use for the error.
+  // Callers that stopped waiting must not see an unhandled rejection.
   promise.catch(() => undefined);
   let isPassed = false;
   const pass = () => {

@@ -1,6 +1,6 @@
 import { randomId } from "../../domain/ids.ts";
 import type { DeliveryStore, DueShop, EndpointPace } from "../port/deliveries.ts";
-import { type Database, together } from "./database.ts";
+import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { deliveryLog } from "./delivery-log.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
@@ -75,14 +75,14 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
         lease: randomId("", random),
       }));
       return db.transaction(async (tx) => {
-        const [domains, recorded] = await together([
+        const [domains, recorded] = await pipeline([
           lockQueues(
             tx,
             asked.map(({ shopId }) => shopId),
           ),
           recordResults(tx, ended, waits),
         ]);
-        const [claimed] = await together([
+        const [claimed] = await pipeline([
           claimDeliveries(tx, domains, asked, now, leaseUntil),
           keepPaces(tx, recorded),
         ]);

@@ -4,7 +4,7 @@ import { SdsError } from "../../domain/error.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
 import { type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
-import { type Database, together } from "./database.ts";
+import { type Database, pipeline } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
 import { lockServed, shopIds } from "./shop-ids.ts";
 
@@ -117,7 +117,7 @@ export function deliveryLog(
     async queueTest(shop, event, now) {
       const id = timeOrderedId("whd_", now, random);
       await db.transaction(async (tx) => {
-        const [served, newest] = await together([
+        const [served, newest] = await pipeline([
           lockServed(tx, [shop.id]),
           tx.get<{ version: number | null }>(
             "SELECT max(version)::float8 AS version FROM webhook_secrets WHERE shop_id = $1::bigint",

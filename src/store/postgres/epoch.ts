@@ -6,15 +6,15 @@ import { readMeta } from "./migrate.ts";
 
 interface StoredEpoch {
   epoch: string;
-  /** The number of the database in which it was made; null if that is not noted. */
+  /** The oid of the database that made it; null if not noted. */
   madeIn: string | null;
-  /** The number of this database. */
+  /** The oid of this database. */
   database: string;
 }
 
 /**
- * The epoch of the database. A backup that is restored with pg_restore is another database, on this server or another,
- * so it gets a new epoch. What restores a database in its place is not noticed (docs/scaling.md, "Backup").
+ * The epoch of the database. pg_restore fills another database, so that one gets a new epoch. A restore in place cannot
+ * be noticed (docs/scaling.md, "Backup").
  */
 export async function openEpoch(db: Database, random: (bytes: number) => Uint8Array): Promise<Uint8Array> {
   const stored = await readEpoch(db);
@@ -32,15 +32,15 @@ function readEpoch(queries: Queries): Promise<StoredEpoch | undefined> {
   );
 }
 
-/** Several nodes may start at once. The first one makes it. */
+/** Several nodes may start at once: the first one makes the epoch. */
 function makeEpoch(db: Database, made: string): Promise<string> {
   return db.transaction(async (tx) => {
     await tx.run("INSERT INTO meta (name, value) VALUES ('epoch', $1::text) ON CONFLICT (name) DO NOTHING", [made]);
-    // A statement that waited for a lock sees the other rows as they were before it.
+    // A statement that waited for a lock sees other rows as of its start, so it needs a second one.
     await tx.run("SELECT 1 FROM meta WHERE name = 'epoch' FOR UPDATE");
     const { epoch = made, madeIn = null, database = "" } = (await readEpoch(tx)) ?? {};
     if (madeIn === database) return epoch;
-    // A database that was just made, or copied by `sds copy`, has none: its epoch stays.
+    // A new database, or one from `sds copy`, has no oid noted: its epoch stays.
     const kept = madeIn === null ? epoch : made;
     await tx.run("UPDATE meta SET value = $1::text WHERE name = 'epoch'", [kept]);
     await tx.run(
@@ -52,7 +52,7 @@ function makeEpoch(db: Database, made: string): Promise<string> {
   });
 }
 
-/** @throws SdsError `unavailable` if the database was put back since it was opened */
+/** @throws SdsError `unavailable` if the database was restored since it was opened */
 export async function checkEpochStays(db: Database, epoch: Uint8Array): Promise<void> {
   if ((await readMeta(db, "epoch")) === epoch.toHex()) return;
   throw new SdsError("unavailable", "The database was restored from a backup: start this program again.");

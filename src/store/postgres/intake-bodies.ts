@@ -1,6 +1,6 @@
 import type { IntakeBodyStore } from "../port/intake-bodies.ts";
 import { StoreError } from "../port/store-error.ts";
-import { type Database, type Queries, together } from "./database.ts";
+import { type Database, pipeline, type Queries } from "./database.ts";
 import { ALIVE_NODES } from "./nodes.ts";
 import { lockServed } from "./shop-ids.ts";
 
@@ -26,7 +26,7 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
 
     async add(shopId, number, parts) {
       await db.transaction(async (tx) => {
-        const [, body] = await together([
+        const [, body] = await pipeline([
           // Before the parts get their numbers: a redaction takes what has higher ones for new.
           lockServed(tx, [shopId]),
           // It waits for a removal of the body, and lets several processes add parts.
@@ -47,7 +47,7 @@ export function intakeBodyStore(db: Database, node: string): IntakeBodyStore {
 
     async complete(shopId, number, parts) {
       return db.transaction(async (tx) => {
-        const [, completed] = await together([
+        const [, completed] = await pipeline([
           // It waits for a removal of the body that is just beginning. The next statement sees which parts are left.
           tx.get(
             "SELECT 1 AS one FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint FOR NO KEY UPDATE",

@@ -4,18 +4,17 @@ import { connect } from "./connect.ts";
 import type { Parameter } from "./database.ts";
 import { isConnectionLost, sqlState } from "./errors.ts";
 
-/** One transaction on a connection of its own, without the deadline of an operation. */
+/** A transaction on its own connection, without an operation's deadline. */
 export interface LongTransaction {
   all<T>(text: string, parameters?: readonly (Parameter | readonly unknown[])[]): Promise<T[]>;
   commit(): Promise<void>;
-  /** Ends the connection; what was not committed is gone. */
+  /** Closes the connection, which rolls back. */
   close(): Promise<void>;
 }
 
-/** How long one statement may take. */
 const STATEMENT_MS = 600_000;
 const CONNECT_MS = 20_000;
-/** The server ends what a client that is gone has left, and waits so long for a lock. */
+/** The server's limit for a lost client, and for a lock. */
 const SETTINGS = {
   statement_timeout: `${STATEMENT_MS}ms`,
   idle_in_transaction_session_timeout: `${STATEMENT_MS}ms`,
@@ -25,15 +24,15 @@ const SETTINGS = {
 
 /**
  * @param mode such as ISOLATION LEVEL REPEATABLE READ
- * @throws SdsError `failed`, as every statement does
+ * @throws SdsError `failed`; so do all statements
  */
 export async function beginLong(address: ServerAddress, mode: string): Promise<LongTransaction> {
   const name = nameOf(address);
-  // Without settings of the connection: the transaction has its own.
+  // The transaction sets its own limits, so the connection has none.
   const sql = connect({ address, deadlineMs: CONNECT_MS, isPooled: true });
   const close = () => sql.close({ timeout: 0 }).catch(() => undefined);
 
-  /** A network that swallows everything would let a statement hang for ever. */
+  /** A network may drop packets silently: without this a statement could hang forever. */
   async function guarded<T>(statement: () => Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(new Error("it does not answer")), STATEMENT_MS + 10_000);
@@ -47,7 +46,7 @@ export async function beginLong(address: ServerAddress, mode: string): Promise<L
   }
 
   try {
-    // A pool would begin a new connection where this one is lost, outside of the transaction.
+    // A pool would silently reconnect outside of the transaction.
     const connection = await guarded(() => sql.reserve());
     const run = (text: string, parameters: readonly unknown[] = []) =>
       guarded<unknown[]>(() => connection.unsafe(text, [...parameters]) as Promise<unknown[]>);

@@ -3,17 +3,17 @@ import type { Database, Queries } from "./database.ts";
 import { sqlState } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** "sds1": marks the tables of this program. */
+/** "sds1" marks tables of this program. */
 const APPLICATION = "sds1";
-/** Any number, always the same: it names the lock that one upgrade at a time has. */
+/** An arbitrary, constant number: the advisory lock of upgrades. */
 const UPGRADE_LOCK = 0x73647331;
-/** A program can use a schema that is one version newer, so that nodes are replaced one by one. */
+/** A program accepts a schema one version newer, for rolling upgrades. */
 const NEWER_VERSIONS = 1;
 
 /**
- * The version of a database's schema; 0 for one without tables.
- * @param name of the database, for messages
- * @throws SdsError `failed` for a database of another program or of one that is too new
+ * The schema version; 0 without tables.
+ * @param name the database's name in messages
+ * @throws SdsError `failed` for another program's or a too new schema
  */
 export async function checkVersion(queries: Queries, name: string): Promise<number> {
   const tables = await queries.all<{ name: string }>(
@@ -34,7 +34,7 @@ export async function checkVersion(queries: Queries, name: string): Promise<numb
   return version;
 }
 
-/** Which program has made the tables; undefined where it is not ours, whose table has these columns. */
+/** The mark of the program that made the tables; undefined for another program. */
 async function readApplication(queries: Queries): Promise<string | undefined> {
   try {
     return await readMeta(queries, "application");
@@ -45,12 +45,12 @@ async function readApplication(queries: Queries): Promise<string | undefined> {
 }
 
 /**
- * Brings the schema up to date in one transaction. Of several programs that try at once, one does it.
- * @param db takes longer than usual: an upgrade may need minutes, and the others wait for it
+ * Upgrades the schema in one transaction. If several programs try at once, one does it and the others wait.
+ * @param db with long limits: an upgrade may take minutes
  */
 export async function migrate(db: Database, name: string, migrations: readonly string[] = MIGRATIONS): Promise<void> {
   await db.transaction(async (tx) => {
-    // It ends with the transaction. The next program then finds the schema as this one left it.
+    // Released by the end of the transaction. The next program then finds the upgraded schema.
     await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [UPGRADE_LOCK]);
     const version = await checkVersion(tx, name);
     if (version >= migrations.length) return;
@@ -60,7 +60,7 @@ export async function migrate(db: Database, name: string, migrations: readonly s
   });
 }
 
-/** @throws SdsError `unavailable` if a program that is too new has changed the schema since this one began */
+/** @throws SdsError `unavailable` if a too new program has upgraded the schema since this one started */
 export async function checkVersionStays(queries: Queries): Promise<void> {
   const version = Number(await readMeta(queries, "schema"));
   if (version <= MIGRATIONS.length + NEWER_VERSIONS) return;

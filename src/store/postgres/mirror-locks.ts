@@ -1,6 +1,6 @@
 import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { StoredState } from "../engine/shop-state.ts";
-import { type Queries, together } from "./database.ts";
+import { pipeline, type Queries } from "./database.ts";
 
 type CountNames = "changeCount" | "changeSpan" | "notedCount" | "customers" | "subscriptions" | "orders";
 type Settings = Omit<StoredState, CountNames>;
@@ -14,7 +14,7 @@ type Counts = Pick<StoredState, CountNames>;
  * @returns their states; without those that are not there or are being removed
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
-  const [counts, settings] = await together([
+  const [counts, settings] = await pipeline([
     tx.all<Counts & { id: number }>(
       `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount",
          change_span::float8 AS "changeSpan", noted_count::float8 AS "notedCount",

@@ -17,7 +17,7 @@ import { firstParts } from "../port/intake-bodies.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
 import { insertDataRequests } from "./data-request-inserter.ts";
-import { type Database, type Queries, together } from "./database.ts";
+import { type Database, pipeline, type Queries } from "./database.ts";
 import { insertDeliveries } from "./delivery-inserter.ts";
 import { lockShops, noteSpans, writeCounts } from "./mirror-locks.ts";
 import { checkLeases } from "./nodes.ts";
@@ -46,7 +46,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
   ): Promise<CommitPlan> {
     const worked = submissions.filter(({ isNodeWork = false }) => isNodeWork).map(({ shop }) => shop.id);
     // The leases are read when the shops are locked. A node that takes one over later commits later too.
-    const [{ shops, reads }] = await together([
+    const [{ shops, reads }] = await pipeline([
       load(tx, submissions, (keys) => texts.read(tx, keys, searches)),
       checkLeases(tx, node, worked),
       ...(searches.length > 0 ? [allowIdle(tx)] : []),
@@ -68,7 +68,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
 
     async applyIntakeParts({ number, shop }, limits, now) {
       return db.transaction(async (tx) => {
-        const [locked, next] = await together([
+        const [locked, next] = await pipeline([
           lockShops(tx, [shop.id]),
           tx.all<{ number: number; records: string }>(
             `SELECT number::float8 AS number, records FROM intake_parts
@@ -86,7 +86,7 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
         const result = parts.length === 0 ? undefined : (await apply(tx, [{ shop, records }], [], now)).results[0];
         // What was refused stays. The caller has to remove it.
         if (result !== undefined && "refused" in result) return result;
-        await together([
+        await pipeline([
           tx.run("DELETE FROM intake_parts WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [
             shop.id,
             parts.map((part) => part.number),
@@ -154,11 +154,11 @@ async function load(
 ): Promise<Loaded> {
   const keys = keysOf(submissions);
   const ids = keys.map(({ shop }) => shop.id);
-  const [states, rows, texts, reads] = await together([
+  const [states, rows, texts, reads] = await pipeline([
     lockShops(tx, ids),
     loadRows(tx, keys),
-    together(keys.map(textsOf)),
-    together(ids.map((id) => contractReads(tx, id, contractsRead(submissions, id)))),
+    pipeline(keys.map(textsOf)),
+    pipeline(ids.map((id) => contractReads(tx, id, contractsRead(submissions, id)))),
   ]);
   const shops = new Map<number, LoadedShop>();
   for (const [index, shopKeys] of keys.entries()) {
@@ -180,7 +180,7 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
 async function write(tx: Queries, planned: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
   const changes = planned.toSorted((a, b) => a.shop.id - b.shop.id);
   const rows = changes.flatMap(({ shop, rows }) => rows.map((each) => ({ shopId: shop.id, ...each })));
-  await together([
+  await pipeline([
     writeRows(tx, rows),
     writeCounts(
       tx,

@@ -3,29 +3,29 @@ import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
 import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";
 
-/** The database's clock: milliseconds since 1970. */
+/** The database's clock in epoch milliseconds. */
 const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/** A node that said nothing for so long counts as dead. */
+/** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 5_000;
-/** A query for the ids of the nodes that are alive. */
+/** A query for the ids of live nodes. */
 export const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
-/** So long a dead node is listed. */
+/** How long a dead node stays listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
 
-/** Whether a `serve` uses the database, or ended just now without saying so. */
+/** Whether a `serve` uses the database, or was killed a moment ago. */
 export async function isSomeNodeAlive({ all }: Pick<Queries, "all">): Promise<boolean> {
   const alive = await all<{ id: string }>(`${ALIVE_NODES} LIMIT 1`);
   return alive.length > 0;
 }
 
 /**
- * Refuses a commit of a node's work for shops if another node has taken that over.
+ * Refuses a node's commit for shops that another node has taken over.
  * @throws StoreError `conflict`
  */
 export async function checkLeases(tx: Queries, node: string, shopIds: readonly number[]): Promise<void> {
   if (shopIds.length === 0) return;
   const partitions = [...new Set(shopIds.map(partitionOf))];
-  // Its end does not matter: nobody else has begun to work.
+  // It may fail: no other node works yet.
   const leased = await tx.get<{ n: number }>(
     "SELECT count(*)::float8 AS n FROM work_leases WHERE partition = ANY($1::bigint[]) AND node = $2::text",
     [partitions, node],
@@ -34,30 +34,30 @@ export async function checkLeases(tx: Queries, node: string, shopIds: readonly n
     throw new StoreError("conflict", new Error("another node has taken over the work for the shop"));
 }
 
-type Place = Pick<NodeDescription, "address" | "host" | "processId">;
+type NodeLocation = Pick<NodeDescription, "address" | "host" | "processId">;
 
-/** One column has it all, because nodes of older versions fill and show that one only. */
-function formatPlace({ address, host, processId }: Place): string {
+/** One column has all parts, because nodes of older versions know only this one. */
+function formatLocation({ address, host, processId }: NodeLocation): string {
   return host === null ? address : `${address} on ${host}, process ${processId}`;
 }
 
-function readPlace(text: string): Place {
+function parseLocation(text: string): NodeLocation {
   const [, address = text, host = null, processId] = /^(\S+) on (.+), process (\d+)$/.exec(text) ?? [];
   return { address, host, processId: processId === undefined ? null : Number(processId) };
 }
 
 /**
- * @param beats for what has to be quick: whoever waits there for long counts as dead
+ * @param beats connections for heartbeats: a node that waits long there counts as dead
  * @param id of this node
  */
 export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: string): NodeStore {
-  let described = { place: "", version: "" };
+  let described = { location: "", version: "" };
 
   return {
     id,
 
-    describe({ version, ...place }) {
-      described = { place: formatPlace(place), version };
+    describe({ version, ...location }) {
+      described = { location: formatLocation(location), version };
     },
 
     async beat() {
@@ -69,9 +69,9 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
              SET heartbeat_at = excluded.heartbeat_at, address = excluded.address, version = excluded.version
          ), old AS (DELETE FROM nodes WHERE heartbeat_at < ${DATABASE_NOW} - $4::bigint)
          ${ALIVE_NODES} AND id <> $1::text`,
-        [id, described.place, described.version, REMEMBERED_MS],
+        [id, described.location, described.version, REMEMBERED_MS],
       );
-      // The statement does not see its own insert.
+      // The statement does not see its own insert, so count it.
       return [id, ...alive.map((node) => node.id)];
     },
 
@@ -102,8 +102,8 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
     },
 
     async status() {
-      const nodes = await db.all<Omit<NodeStatus, keyof Place> & { place: string }>(
-        `SELECT nodes.id, address AS place, version,
+      const nodes = await db.all<Omit<NodeStatus, keyof NodeLocation> & { location: string }>(
+        `SELECT nodes.id, address AS location, version,
            started_at::float8 AS "startedAt", heartbeat_at::float8 AS "heartbeatAt",
            heartbeat_at > ${DATABASE_NOW} - $1::bigint AS "isAlive",
            (SELECT count(*) FROM shops JOIN work_leases ON partition = shops.id % $2::bigint
@@ -113,7 +113,7 @@ export function nodeStore({ beats, db }: Record<"beats" | "db", Database>, id: s
       );
       const total = await db.get<{ n: number }>("SELECT coalesce(sum(hand_overs), 0)::float8 AS n FROM work_leases");
       const handOvers = total?.n ?? 0;
-      return { nodes: nodes.map(({ place, ...node }) => ({ ...node, ...readPlace(place) })), handOvers };
+      return { nodes: nodes.map(({ location, ...node }) => ({ ...node, ...parseLocation(location) })), handOvers };
     },
   };
 }

@@ -1,39 +1,39 @@
 import type { SQL } from "bun";
 import { isConsequence } from "./errors.ts";
 
-/** What a statement can be given. Its text casts each one: `$1::bigint`. */
+/** A parameter. The text casts each one: `$1::bigint`. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
 
 /**
- * Statements. Each text is prepared once on each connection, so values are always parameters with a cast, never part of
- * the text. Numbers are read as `::float8`, because a bigint comes as text.
+ * Statements. Each text is prepared once on each connection, so values are parameters with a cast, never part of the
+ * text. Numbers are selected as `::float8`, because the driver returns bigint as text.
  */
 export interface Queries {
   all<T>(text: string, parameters?: readonly Parameter[]): Promise<T[]>;
-  /** The first row. */
+  /** @returns the first row */
   get<T>(text: string, parameters?: readonly Parameter[]): Promise<T | undefined>;
-  /** @returns how many rows it changed */
+  /** @returns the number of changed rows */
   run(text: string, parameters?: readonly Parameter[]): Promise<number>;
 }
 
-/** Rows, and what the driver adds to the array. */
-export type Answer = unknown[] & { count: number; command: string };
+/** Rows, with the properties that the driver adds. */
+export type QueryResult = unknown[] & { count: number; command: string };
 
-export type Ask = (text: string, parameters: readonly Parameter[]) => Promise<Answer>;
+export type Ask = (text: string, parameters: readonly Parameter[]) => Promise<QueryResult>;
 
-/** Sends a statement. It does not wait for the answers to those before it on the same connection. */
-export async function send(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<Answer> {
-  if (parameters.length > 0) return (await sql.unsafe(text, parameters.map(sized))) as Answer;
-  // The driver neither prepares `unsafe` without parameters nor sends it ahead, but it does so with a template.
-  return (await sql(Object.defineProperty([text], "raw", { value: [text] }) as never)) as Answer;
+/** Sends a statement, without waiting for earlier answers on the connection. */
+export async function send(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<QueryResult> {
+  if (parameters.length > 0) return (await sql.unsafe(text, parameters.map(sized))) as QueryResult;
+  // The driver pipelines and prepares a template, but not `unsafe` without parameters.
+  return (await sql(Object.defineProperty([text], "raw", { value: [text] }) as never)) as QueryResult;
 }
 
-/** Sends any number of statements without parameters, with semicolons between them. */
-export async function sendScript(sql: SQL, text: string): Promise<Answer> {
-  return (await sql.unsafe(text).simple()) as Answer;
+/** Sends statements without parameters, separated by semicolons. */
+export async function sendScript(sql: SQL, text: string): Promise<QueryResult> {
+  return (await sql.unsafe(text).simple()) as QueryResult;
 }
 
-/** The driver sends small and large numbers with different types, and the server would prepare each text for both. */
+/** The driver types small and large numbers differently, so the server would prepare each text twice. */
 function sized(parameter: Parameter): Parameter | bigint {
   return typeof parameter === "number" && Number.isSafeInteger(parameter) ? BigInt(parameter) : parameter;
 }
@@ -53,10 +53,10 @@ export function queriesOf(ask: Ask): Queries {
 }
 
 /**
- * Statements that are sent together, without waiting for each answer. After the first one that fails, the server
- * refuses the others; this throws why the first one failed.
+ * Waits for statements that were sent together. After a failure the server refuses the later ones, and this throws the
+ * reason of the first.
  */
-export async function together<const T extends readonly Promise<unknown>[]>(
+export async function pipeline<const T extends readonly Promise<unknown>[]>(
   statements: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   const settled = await Promise.allSettled(statements);

@@ -13,7 +13,7 @@ import {
   subscriptionRow,
   writtenRow,
 } from "../engine/mirrored-rows.ts";
-import { type Queries, together } from "./database.ts";
+import { pipeline, type Queries } from "./database.ts";
 import { joinedTexts, splitTexts } from "./text-lists.ts";
 
 /** A row to write, and the number of the write. */
@@ -57,7 +57,7 @@ const UPSERTS = {
  */
 export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
   const loaded = new Map(keys.map(({ shop }) => [shop.id, noRows()]));
-  await together([
+  await pipeline([
     load(tx, "subscriptions", loaded, keys, ({ subscriptions }) => subscriptions),
     load(tx, "orders", loaded, keys, ({ orders }) => orders),
     load(tx, "customers", loaded, keys, ({ customers }) => customers),
@@ -78,7 +78,7 @@ export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Prom
     byTable.set(table, columns);
     for (const [index, value] of [shopId, changeNumber, ...values, ...gid].entries()) columns[index]?.push(value);
   }
-  await together(
+  await pipeline(
     [...byTable].map(([table, columns]) => {
       const names = columnsOf(table);
       const arrays = columns.map((column, index) =>

@@ -7,52 +7,52 @@ import { isConnectionLost, isRefused, isUnreachable, sqlState } from "./errors.t
 import { sendScript } from "./queries.ts";
 
 const MIN_VERSION = 150_000;
-/** A lease of one node is compared with the clock of another, so none may be further off. */
+/** The largest accepted clock error: one node's lease is compared with another node's clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 2_000;
-/** How often the clock is read, before it counts as wrong: an answer can come late. */
+/** Readings of the clock before it counts as wrong: an answer may be late. */
 const CLOCK_READINGS = 3;
-/** How often two connections are asked which process serves them. */
+/** Comparisons of the server processes of two connections. */
 const ROUNDS = 4;
 
-/** What the program has to know of a server. */
+/** The result of the check. */
 export interface ServerKind {
-  /** Whether a pooler is in between. */
+  /** Whether a pooler sits in between. */
   isPooled: boolean;
 }
 
 /**
- * Looks at a server before it is used.
+ * Checks a server before its first use.
  * @param now epoch milliseconds of this machine
- * @throws SdsError `failed` for a server that cannot be used; the driver's error if there is no connection
+ * @throws SdsError `failed` for an unusable server; the driver's error without a connection
  */
 export async function checkServer(address: ServerAddress, deadlineMs: number, now: () => number): Promise<ServerKind> {
   const options = { address, deadlineMs, isPooled: false };
   try {
-    return { isPooled: await look(options, now) };
+    return { isPooled: await sessionsAreShared(options, now) };
   } catch (thrown) {
-    // A pooler can refuse the settings of a connection. Then it works without them, or this error is not about them.
+    // A pooler may refuse a connection's settings. The second attempt without them shows whether that was the reason.
     if (sqlState(thrown) === "" || isUnreachable(thrown) || isRefused(thrown)) throw thrown;
   }
-  await look({ ...options, isPooled: true }, now);
+  await sessionsAreShared({ ...options, isPooled: true }, now);
   return { isPooled: true };
 }
 
-/** @returns whether the connections are shared with others, or have lost their settings */
-async function look(options: ConnectionOptions, now: () => number): Promise<boolean> {
+/** @returns whether connections are shared, or have lost their settings */
+async function sessionsAreShared(options: ConnectionOptions, now: () => number): Promise<boolean> {
   const [first, second] = [connect(options), connect(options)];
   const deadline = createDeadline(options.deadlineMs, () => {});
   try {
-    return await Promise.race([compare(first, second), deadline.passed]);
+    return await Promise.race([checkSessions(first, second), deadline.passed]);
   } finally {
     deadline.clear();
     await Promise.all([first, second].map((each) => each.close({ timeout: 0 }).catch(() => undefined)));
   }
 
-  async function compare(first: SQL, second: SQL): Promise<boolean> {
+  async function checkSessions(first: SQL, second: SQL): Promise<boolean> {
     const name = nameOf(options.address);
     checkFacts(await factsOf(first), name);
     await checkClock(first, name, now);
-    if (await areShared([first, second])) {
+    if (await haveSameBackend([first, second])) {
       await checkTransactions(first, name);
       return true;
     }
@@ -60,12 +60,11 @@ async function look(options: ConnectionOptions, now: () => number): Promise<bool
   }
 }
 
-/** Asks without preparing anything, because a pooler could mix it up. */
-async function ask<T>(connection: SQL, text: string): Promise<T> {
+/** Prepares nothing: a pooler may mix up prepared statements. */
+async function queryOne<T>(connection: SQL, text: string): Promise<T> {
   return (await sendScript(connection, text))[0] as T;
 }
 
-/** What a server says of itself. */
 export interface ServerFacts {
   version: string;
   /** 180004 for 18.4. */
@@ -75,14 +74,14 @@ export interface ServerFacts {
 }
 
 async function factsOf(connection: SQL): Promise<ServerFacts> {
-  return ask(
+  return queryOne(
     connection,
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS "versionNumber",
        current_setting('server_encoding') AS encoding, current_setting('transaction_read_only') AS "readOnly"`,
   );
 }
 
-/** @param name of the database, for messages. @throws SdsError `failed` for a server that cannot be used */
+/** @param name the database's name in messages. @throws SdsError `failed` for an unusable server */
 export function checkFacts({ version, versionNumber, encoding, readOnly }: ServerFacts, name: string): void {
   if (Number(versionNumber) < MIN_VERSION)
     throw new SdsError("failed", `${name} is PostgreSQL ${version}: sds needs version 15 or later`);
@@ -92,12 +91,12 @@ export function checkFacts({ version, versionNumber, encoding, readOnly }: Serve
     throw new SdsError("failed", `${name} can only be read, as a replica is: name the server that takes writes`);
 }
 
-/** The time that is needed for question and answer is not held against the clock. */
+/** The round trip's time does not count as clock error. */
 async function checkClock(connection: SQL, name: string, now: () => number): Promise<void> {
   let difference = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < CLOCK_READINGS; reading += 1) {
     const asked = now();
-    const { time } = await ask<{ time: number }>(
+    const { time } = await queryOne<{ time: number }>(
       connection,
       "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time",
     );
@@ -115,14 +114,14 @@ async function checkClock(connection: SQL, name: string, now: () => number): Pro
 }
 
 /**
- * Whether a pooler gives a connection to several clients. Then both are served by one process, or one by several: with
- * what is prepared on it, one client would get the answers of another.
+ * Whether a pooler shares connections: one server process for both of ours, or several for one. Prepared statements
+ * would then mix the answers of clients.
  */
-async function areShared(connections: readonly SQL[]): Promise<boolean> {
+async function haveSameBackend(connections: readonly SQL[]): Promise<boolean> {
   const seen = connections.map(() => new Set<string>());
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const [index, connection] of connections.entries()) {
-      const { pid } = await ask<{ pid: number }>(connection, "SELECT pg_backend_pid() AS pid");
+      const { pid } = await queryOne<{ pid: number }>(connection, "SELECT pg_backend_pid() AS pid");
       seen[index]?.add(String(pid));
     }
   }
@@ -130,11 +129,11 @@ async function areShared(connections: readonly SQL[]): Promise<boolean> {
   return processes.length !== connections.length || new Set(processes).size !== connections.length;
 }
 
-/** A pooler can also take the settings of a connection and drop them. */
+/** A pooler may also drop a connection's settings silently. */
 async function hasSettings(connection: SQL, deadlineMs: number): Promise<boolean> {
   const needed = Object.entries(neededSettings(deadlineMs));
   const names = needed.map(([name]) => `'${name}'`).join(", ");
-  const { settings } = await ask<{ settings: string }>(
+  const { settings } = await queryOne<{ settings: string }>(
     connection,
     `SELECT json_object_agg(name, setting)::text AS settings FROM pg_settings WHERE name IN (${names})`,
   );

@@ -1,6 +1,6 @@
 import type { Shop } from "../../domain/shop.ts";
 import type { SessionStore } from "../port/sessions.ts";
-import { type Database, together } from "./database.ts";
+import { type Database, pipeline } from "./database.ts";
 import { readMeta, writeMeta } from "./migrate.ts";
 
 const ADDRESS = "address";
@@ -44,7 +44,7 @@ export function sessionStore(db: Database): SessionStore {
     async endAll(shopId, now) {
       return db.transaction(async (tx) => {
         // The links first: this waits for a session that is just beginning with one, and the next statement sees it.
-        const [, ended] = await together([
+        const [, ended] = await pipeline([
           tx.run("DELETE FROM admin_links WHERE shop_id = $1::bigint", [shopId]),
           tx.all<{ isOpen: boolean }>(
             `DELETE FROM admin_sessions WHERE shop_id = $1::bigint RETURNING expires_at > $2::bigint AS "isOpen"`,

@@ -5,7 +5,7 @@ import {
   type SettingsPageStore,
   WRONG_TOKENS_WITHIN_MS,
 } from "../port/settings-page.ts";
-import { type Database, together } from "./database.ts";
+import { type Database, pipeline } from "./database.ts";
 
 export function settingsPageStore(db: Database, vault: Vault): SettingsPageStore {
   async function waitMs(network: string, at: number): Promise<number | undefined> {
@@ -84,7 +84,7 @@ export function settingsPageStore(db: Database, vault: Vault): SettingsPageStore
 
     async removeExpired(now, at) {
       await db.transaction((tx) =>
-        together([
+        pipeline([
           tx.run("DELETE FROM admin_links WHERE expires_at <= $1::bigint", [now]),
           tx.run("DELETE FROM admin_notices WHERE expires_at <= $1::bigint", [now]),
           tx.run("DELETE FROM admin_sessions WHERE expires_at <= $1::bigint", [now]),

@@ -4,8 +4,8 @@ import { nameOf, type ServerAddress } from "./address.ts";
 import { isConnectionLost, isRefused, isTlsRefusal, sqlState } from "./errors.ts";
 
 /**
- * What to tell the user of an error while the database is opened: what is wrong and what to do. The server's own words
- * are part of it where we know no better; they have no password.
+ * Describes an error of opening the database: the problem and the remedy. Quotes the server, which never repeats a
+ * password, for unknown problems.
  */
 export function startError(thrown: unknown, address: ServerAddress): unknown {
   if (thrown instanceof SdsError) return thrown;

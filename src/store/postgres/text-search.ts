@@ -3,7 +3,7 @@ import { redactedId } from "../../domain/ids.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
 import type { TextSearch } from "../port/mirror.ts";
-import { type Database, type Queries, together } from "./database.ts";
+import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
 /** What a search has to leave for the transaction: what was stored after it began. */
@@ -52,7 +52,7 @@ export function textSearches(db: Database) {
       const found = own.flatMap((search) => founds.get(search) ?? []);
       if (found.length < own.length) throw new Error("the search of the texts has ended");
       const mentions = createTextSearch(shop.domain, people);
-      const texts = await together(
+      const texts = await pipeline(
         TEXT_PLACES.flatMap((place) => [
           textsInRange(tx, shop, place, people, unseen(place, found)),
           textsOf(tx, shop.id, place, keysNow(place, found)),
@@ -86,7 +86,7 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
  */
 function lookAtShop(db: Database, { id }: ShopRef): Promise<Seen> {
   return db.transaction(async (tx) => {
-    const [, seen] = await together([
+    const [, seen] = await pipeline([
       tx.run("SELECT 1 FROM shops WHERE id = $1::bigint FOR UPDATE", [id]),
       tx.get<Seen>(
         `SELECT

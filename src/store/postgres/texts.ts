@@ -1,7 +1,7 @@
 import type { TextChange } from "../../domain/decide/commit.ts";
 import { type StoredText, searchTexts, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import { type Parameter, type Queries, together } from "./database.ts";
+import { type Parameter, pipeline, type Queries } from "./database.ts";
 
 export type TextKey = string | number;
 
@@ -87,7 +87,7 @@ export async function textsOf(
 
 /** Replaces texts, and the keys of rewards, in the caller's transaction. */
 export async function writeTexts(tx: Queries, shopId: number, changes: readonly TextChange[]): Promise<void> {
-  await together(
+  await pipeline(
     TEXT_PLACES.map(async (place) => {
       const changed = changes.filter(({ before }) => before.place === place);
       if (changed.length === 0) return;
@@ -104,7 +104,7 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
  */
 export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
   if (deliveries.length === 0) return;
-  await together([
+  await pipeline([
     tx.run(
       `SELECT 1 FROM deliveries WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])
        ORDER BY number FOR NO KEY UPDATE`,

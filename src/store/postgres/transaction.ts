@@ -1,28 +1,28 @@
 import type { ReservedSQL } from "bun";
 import { StoreError } from "../port/store-error.ts";
 import { isConnectionLost, isConsequence, isRepeatable } from "./errors.ts";
-import { type Answer, type Queries, queriesOf, send, sendScript } from "./queries.ts";
+import { type Queries, type QueryResult, queriesOf, send, sendScript } from "./queries.ts";
 
-/** One run of a transaction. */
+/** A run of a transaction. */
 export interface Transaction<T> {
-  /** Ends with what the work returned, when that is committed. Afterwards the connection is in no transaction. */
+  /** Resolves to the work's result after COMMIT. Afterwards the connection is outside of any transaction. */
   result(): Promise<T>;
-  /** Whether the request to commit may have reached the server. */
+  /** Whether COMMIT may have reached the server. */
   isCommitting(): boolean;
-  /** Sends nothing more. */
+  /** Stops sending statements. */
   abandon(): void;
 }
 
 /** The queries of a transaction. */
 export interface TransactionQueries extends Queries {
-  /** Runs statements without parameters, with semicolons between them. */
+  /** Runs statements without parameters, separated by semicolons. */
   script(text: string): Promise<void>;
 }
 
 /**
- * @param connection for this transaction alone
- * @param begin what begins it: "BEGIN" alone is sent together with the first statements
- * @param heard is called at each answer
+ * @param connection reserved for this transaction
+ * @param begin statements that begin it; "BEGIN" alone is sent together with the first statements
+ * @param heard called at each answer
  */
 export function createTransaction<T>(
   connection: ReservedSQL,
@@ -34,7 +34,7 @@ export function createTransaction<T>(
   let isCommitting = false;
   const failures: unknown[] = [];
 
-  async function ask(send: () => Promise<Answer>): Promise<Answer> {
+  async function ask(send: () => Promise<QueryResult>): Promise<QueryResult> {
     if (isOver) throw new StoreError("lost", new Error("the transaction is over"));
     try {
       return await send();
@@ -58,7 +58,7 @@ export function createTransaction<T>(
     began.catch(() => undefined);
     const result = await work(queries);
     await began;
-    // After a failure the server commits nothing, also if the work went on as if nothing had happened.
+    // After a failure the server cannot commit, even if the work ignored it.
     if (failures.length > 0) throw failures[0];
     isCommitting = true;
     const { command } = await ask(() => send(connection, "COMMIT", []));
@@ -66,7 +66,7 @@ export function createTransaction<T>(
     return result;
   }
 
-  /** What the work makes of an error counts, unless the transaction has to be run again. */
+  /** The work's error, unless an earlier one requires a retry. */
   function reasonOf(thrown: unknown): unknown {
     const first = failures.find((failure) => !isConsequence(failure));
     const isFirst = isConsequence(thrown) || isRepeatable(first) || isConnectionLost(first);
@@ -81,7 +81,7 @@ export function createTransaction<T>(
         return await run();
       } catch (thrown) {
         const reason = reasonOf(thrown);
-        // Where this fails, the connection is lost.
+        // A failure here means a lost connection.
         if (!isOver && !isConnectionLost(reason)) await ask(() => send(connection, "ROLLBACK", []));
         throw reason;
       } finally {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { SdsError } from "../../../src/domain/error.ts";
-import { type Database, type Queries, together } from "../../../src/store/postgres/database.ts";
+import { type Database, pipeline, type Queries } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
 import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
@@ -60,7 +60,7 @@ for (const isPooled of [false, true]) {
       const db = await openTable({ isPooled });
       const sendAll = (tx: Queries) => [add(tx, 1), insert(tx, 1), add(tx, 2), divide(tx, 0)];
       const failed = await failures([
-        db.transaction((tx) => together(sendAll(tx))),
+        db.transaction((tx) => pipeline(sendAll(tx))),
         db.transaction((tx) => Promise.all(sendAll(tx))),
         db.transaction(async (tx) => {
           // The last one's error, which is "in failed transaction".
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres())("round trips to PostgreSQL", () => {
     const proxy = await startFaultyProxy(Number(new URL(url).port));
     const db = openDatabase(withPort(url, proxy.port), { connections: 1 });
     const single = () => add(db, 1);
-    const transaction = () => db.transaction((tx) => together([add(tx, 1), add(tx, 2), values(tx)]));
+    const transaction = () => db.transaction((tx) => pipeline([add(tx, 1), add(tx, 2), values(tx)]));
     for (const work of [single, transaction]) {
       // The first time, statements are prepared.
       await work();
