@@ -3,10 +3,10 @@ import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { hashToken, LINK_LIFE_MS, newToken } from "../../src/actions/session.ts";
 import { openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
-import { hashToken, LINK_LIFE_MS, newToken } from "../../src/domain/session.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { Table } from "./table.ts";
 

@@ -4,7 +4,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $, serve } from "bun";
-import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
+import { importSecret, signBody } from "../../src/client/signature.ts";
 import * as queued from "./queued.ts";
 import { subscriptionRecords } from "./records.ts";
 import { MemoryWatch, median, type Server, serveCommand, startPinnedServer, startServer } from "./servers.ts";

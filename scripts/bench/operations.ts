@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hashKey } from "../../src/domain/key.ts";
 import { parseCursor } from "../../src/domain/pages/cursor.ts";
-import type { Awaitable } from "../../src/lib/awaitable.ts";
+import type { Awaitable } from "../../src/lib/waits.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { median, type Server } from "./servers.ts";

@@ -3,7 +3,7 @@
  * nothing. `bun scripts/bench/posts.ts FILE URL IN_FLIGHT`
  */
 import { readFileSync } from "node:fs";
-import { importSecret } from "../../src/domain/deliveries/signature.ts";
+import { importSecret } from "../../src/client/signature.ts";
 import type { Sent } from "./queued.ts";
 
 const [file = "", url = "", inFlight = ""] = process.argv.slice(2);

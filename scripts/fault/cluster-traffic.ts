@@ -1,4 +1,4 @@
-import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
+import { importSecret, signBody } from "../../src/client/signature.ts";
 
 /** A node as those see it who use it. */
 export interface ClusterNode {

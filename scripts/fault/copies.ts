@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { createShopSimulation } from "../../src/cli/demo/shop-simulation.ts";
 import { createClient } from "../../src/client/client.ts";
 import { type CopyState, copy } from "../../src/client/copy.ts";
-import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
+import { importSecret, signBody } from "../../src/client/signature.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import { freePort } from "../../test/support/postgres-process.ts";
 import { compiledProgram } from "./program.ts";

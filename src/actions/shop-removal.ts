@@ -2,8 +2,8 @@ import type { Membership } from "../cluster/membership.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
-import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
+import type { Sleep } from "../lib/waits.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { failureFields, StoreError } from "../store/port/store-error.ts";
 
@@ -19,7 +19,7 @@ export interface ShopRemover {
 
 interface Dependencies {
   shops: Pick<Removal, "removing" | "removeSome">;
-  membership: Pick<Membership, "owns">;
+  membership: Pick<Membership, "mayBegin">;
   sleep: Sleep;
   log: Log;
 }
@@ -40,7 +40,7 @@ export function createShopRemover({ shops, membership, sleep, log }: Dependencie
   });
 
   async function turn(): Promise<void> {
-    let left = (await shops.removing()).filter(({ id }) => membership.owns(id));
+    let left = (await shops.removing()).filter(({ id }) => membership.mayBegin(id));
     const errors: unknown[] = [];
     while (left.length > 0) {
       const unfinished: ShopRef[] = [];
@@ -56,7 +56,7 @@ export function createShopRemover({ shops, membership, sleep, log }: Dependencie
         }
       }
       // Another node may have taken over some in the meantime.
-      left = unfinished.filter(({ id }) => membership.owns(id));
+      left = unfinished.filter(({ id }) => membership.mayBegin(id));
     }
     if (errors.length > 0) throw errors[0];
   }

@@ -1,6 +1,6 @@
-import { hashToken, LINK_LIFE_MS, newToken } from "../domain/session.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "./session.ts";
 
 interface LinkDependencies {
   store: Pick<Store, "sessions">;

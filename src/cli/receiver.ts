@@ -1,4 +1,4 @@
-import { verify } from "../domain/deliveries/signature.ts";
+import { verifySignature } from "../client/signature.ts";
 import { SdsError } from "../domain/error.ts";
 import { tell } from "./print.ts";
 
@@ -37,7 +37,7 @@ export function startReceiver({ port, secrets, onReceived, forwardTo }: Receiver
   const server = listenOn(port, async (request) => {
     const body = await request.text();
     const header = request.headers.get("x-service-signature");
-    const checks = (await secrets()).map((secret) => verify(secret, body, header));
+    const checks = (await secrets()).map((secret) => verifySignature(secret, body, header));
     const genuine = (await Promise.all(checks)).includes(true);
     onReceived({ genuine, topic: request.headers.get("x-service-topic") ?? "", id: idOf(body), body });
     if (!genuine) return new Response("The signature is wrong.\n", { status: 401 });

@@ -1,6 +1,6 @@
 import { messageOf } from "../domain/error.ts";
+import { isShortage } from "../lib/descriptor-reserve.ts";
 import type { Log } from "../lib/log.ts";
-import { isShortage } from "../lib/reserved-fetch.ts";
 
 /**
  * An error that nothing handles ends the program, except one: there was no free descriptor for a socket or a file. What

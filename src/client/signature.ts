@@ -3,6 +3,7 @@ const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
 /** A header with more signatures is refused: each one costs a check. */
 const MAX_SIGNATURES = 8;
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
  * Imports the key of X-Service-Signature: the whole secret string as UTF-8. Importing costs more than signing, so
@@ -24,6 +25,14 @@ async function importStandardSecret(secret: string): Promise<CryptoKey | undefin
 
 function importBytes(bytes: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+}
+
+/** The value of X-Service-Signature, as the server and senders of records make it. */
+export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.sign("HMAC", key, body));
+  let hex = "";
+  for (const byte of digest) hex += HEX[byte];
+  return `sha256=${hex}`;
 }
 
 /** Whether X-Service-Signature is the body's signature. Compares in constant time. */

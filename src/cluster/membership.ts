@@ -9,22 +9,22 @@ export interface Membership {
    * Whether this node may begin work for a shop now: work that another node may do at the same moment, because the
    * database decides who is right.
    */
-  owns(shopId: number): boolean;
+  mayBegin(shopId: number): boolean;
   /** Whether this node does what concerns no single shop. */
-  readonly leads: boolean;
+  readonly isLeader: boolean;
   /** How many nodes were alive at the last beat, this one included; 0 before the first one. */
   readonly nodes: number;
   /**
    * Begins work for a shop that no other node may do at the same time: its partition is not handed over before the end.
    * @returns what ends it; undefined if this node may not begin it
    */
-  hold(shopId: number): (() => void) | undefined;
+  beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
    * Begins work for a shop that goes on while its partition is handed over, and whose commits are refused then. This
    * node does not take the partition again before the end, because the commits would be kept again.
    * @returns what ends it
    */
-  begin(shopId: number): () => void;
+  beginAlways(shopId: number): () => void;
   /** Tells the other nodes that this one is alive, and takes and hands over partitions. Never rejects. */
   beat(): Promise<void>;
   /** Hands everything over. Work that is held must have ended. May be called twice. */
@@ -41,11 +41,11 @@ const MARGIN_MS = 2_000;
 /** The membership of a process that has the database to itself. */
 export function soleMember(): Membership {
   return {
-    owns: () => true,
-    leads: true,
+    mayBegin: () => true,
+    isLeader: true,
     nodes: 1,
-    hold: () => () => {},
-    begin: () => () => {},
+    beginUnlessMoving: () => () => {},
+    beginAlways: () => () => {},
     async beat() {},
     async leave() {},
   };
@@ -104,19 +104,19 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   }
 
   return {
-    owns: (shopId) => isOwn(partitionOf(shopId)),
-    get leads() {
+    mayBegin: (shopId) => isOwn(partitionOf(shopId)),
+    get isLeader() {
       return isOwn(LEADING_PARTITION);
     },
     get nodes() {
       return alive.length;
     },
-    hold(shopId) {
+    beginUnlessMoving(shopId) {
       const partition = partitionOf(shopId);
       // What goes to another node soon gets no new work, or it would never go.
       return isOwn(partition) && wanted.has(partition) ? held.add(partition) : undefined;
     },
-    begin: (shopId) => begun.add(partitionOf(shopId)),
+    beginAlways: (shopId) => begun.add(partitionOf(shopId)),
     async beat() {
       if (isLeaving) return;
       beating = exchange().catch((thrown: unknown) => {

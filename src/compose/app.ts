@@ -24,10 +24,9 @@ import { createReadiness } from "../http/readiness.ts";
 import { createRoutes } from "../http/routes.ts";
 import { createHttpApp } from "../http/server.ts";
 import { createPlatformWebhookHandler } from "../http/shopify-webhooks.ts";
-import { createDescriptorReserve } from "../lib/descriptor-reserve.ts";
+import { createDescriptorReserve, reservedFetch } from "../lib/descriptor-reserve.ts";
 import { createReaderQueue } from "../lib/reader-queue.ts";
-import { reservedFetch } from "../lib/reserved-fetch.ts";
-import { createSteadyTime } from "../lib/steady-time.ts";
+import { createSteadyTime } from "../lib/time.ts";
 import type { InboxProcessor } from "../shopify/inbox/processor.ts";
 import { createVerifier } from "../shopify/inbox/verify.ts";
 import type { Platform } from "../shopify/open-platform.ts";
@@ -37,7 +36,7 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import { createJobs } from "./jobs.ts";
-import { type Dependencies, type Opened, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
+import { type AppResources, type Dependencies, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
 
 export interface App {
   store: Store;
@@ -80,10 +79,10 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     random,
     server: config.database === null ? null : { ...config.database, now: dependencies.now, sleep: dependencies.sleep },
   });
-  const opened = { ...dependencies, log, fetch, resolve, config, store, reserve };
-  const membership = openMembership(opened, () => work.wakeAll());
-  const work = openWork({ ...opened, membership });
-  const http = openHttp(opened, work);
+  const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
+  const membership = openMembership(resources, () => work.wakeAll());
+  const work = openWork({ ...resources, membership });
+  const http = openHttp(resources, work);
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
@@ -102,7 +101,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     reconciler: work.reconciler,
     platform: work.platform,
     handle: async (request) => server.handle(request),
-    ...createRun(opened, work, http),
+    ...createLifecycle(resources, work, http),
   };
 }
 
@@ -110,7 +109,7 @@ type Work = ReturnType<typeof openWork>;
 type Http = ReturnType<typeof openHttp>;
 
 /** The routes and the server, which does not listen yet. */
-function openHttp({ config, store, random, resolve, now, clock, log }: Opened & { log: OutageLog }, work: Work) {
+function openHttp({ config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog }, work: Work) {
   const { gauge, recordWriter, bodyWriter, largeBodies, inboxWriter, sender } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
@@ -168,10 +167,10 @@ function reachable(host: string, port: number | undefined): string {
 }
 
 /** Starts and stops everything, each part before what it uses. */
-function createRun(opened: Opened, work: Work, http: Http): Pick<App, "start" | "stop"> {
-  const { config, store, reserve, log } = opened;
+function createLifecycle(resources: AppResources, work: Work, http: Http): Pick<App, "start" | "stop"> {
+  const { config, store, reserve, log } = resources;
   const { server, authenticator, readiness } = http;
-  const jobs = createJobs({ ...opened, ...work, ...http });
+  const jobs = createJobs({ ...resources, ...work, ...http });
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
 

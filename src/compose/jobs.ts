@@ -37,7 +37,7 @@ interface Dependencies {
   readiness: Pick<Readiness, "reason" | "watch">;
   wrongKeys: Pick<WrongKeyLog, "report">;
   dataRequestReminder: DataRequestReminder;
-  membership: Pick<Membership, "beat" | "leads">;
+  membership: Pick<Membership, "beat" | "isLeader">;
   now: () => number;
   /** The time of the counts of wrong sign-in tokens. */
   steadyTime: () => number;
@@ -52,8 +52,8 @@ export function createJobs(dependencies: Dependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { dataRequestReminder, membership, bodyWriter, steadyTime } = dependencies;
   /** For what one node does for all. */
-  const leading = (run: () => Promise<void>) => async () => {
-    if (membership.leads) await run();
+  const onLeader = (run: () => Promise<void>) => async () => {
+    if (membership.isLeader) await run();
   };
   const receiptsBefore = () => now() - RECEIPT_RETENTION_MS;
   const answeredBefore = () => now() - ANSWERED_RETENTION_MS;
@@ -66,7 +66,7 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     [
       "35 * * * * *",
       "remove sessions of the settings page that have ended",
-      leading(() => store.settingsPage.removeExpired(now(), steadyTime())),
+      onLeader(() => store.settingsPage.removeExpired(now(), steadyTime())),
     ],
     ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
@@ -75,24 +75,24 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     [
       "50 */10 * * * *",
       "drop what a node that stopped did not store whole",
-      leading(async () => {
+      onLeader(async () => {
         // A process that has the database to itself did so at its start.
         if (store.nodes !== null) await store.intakeBodies.removeIncomplete();
       }),
     ],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
-    ["0 10 * * * *", "remove old deliveries", leading(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
+    ["0 10 * * * *", "remove old deliveries", onLeader(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],
     [
       "0 0 * * * *",
       "forget the ids of old platform webhooks",
-      leading(() => store.inbox.forgetReceipts(receiptsBefore())),
+      onLeader(() => store.inbox.forgetReceipts(receiptsBefore())),
     ],
-    ["45 */10 * * * *", "warn of customers who wait for their data", leading(() => dataRequestReminder.remind())],
+    ["45 */10 * * * *", "warn of customers who wait for their data", onLeader(() => dataRequestReminder.remind())],
     [
       "0 5 * * * *",
       "forget answered requests for data",
-      leading(() => store.dataRequests.forgetAnswered(answeredBefore())),
+      onLeader(() => store.dataRequests.forgetAnswered(answeredBefore())),
     ],
   ];
   return jobs.map(([pattern, name, run]) => {

@@ -8,10 +8,10 @@ import { createDeliverer } from "../delivery/deliverer.ts";
 import { createSender, type Sender } from "../delivery/sender.ts";
 import { createLargeBodies } from "../http/large-body.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
-import { createLoadGauge, type LoadGauge } from "../lib/load-gauge.ts";
 import type { Log } from "../lib/log.ts";
-import type { Sleep } from "../lib/sleep.ts";
-import { createSlices } from "../lib/slices.ts";
+import { createLoadGauge, type LoadGauge } from "../lib/reader-queue.ts";
+import { createSlices } from "../lib/turns.ts";
+import type { Sleep } from "../lib/waits.ts";
 import { createBodyWriter } from "../mirror/body-writer.ts";
 import { createRecordWriter, type RecordWriter } from "../mirror/record-writer.ts";
 import { createInboxWriter } from "../shopify/inbox/inbox-writer.ts";
@@ -36,7 +36,7 @@ export interface Dependencies {
 }
 
 /** What every part is made of. */
-export interface Opened extends Dependencies {
+export interface AppResources extends Dependencies {
   config: Config;
   store: Store;
   reserve: DescriptorReserve;
@@ -46,8 +46,8 @@ export interface Opened extends Dependencies {
 export const SPARE_DESCRIPTORS = 32;
 
 /** Everything that writes and sends, without HTTP. */
-export function openWork(opened: Opened & { membership: Membership }) {
-  const { config, store, membership, now, clock, sleep, log } = opened;
+export function openWork(resources: AppResources & { membership: Membership }) {
+  const { config, store, membership, now, clock, sleep, log } = resources;
   const { mirror, inbox, shops, connections, syncs } = store;
   const isShared = store.nodes !== null;
   const gauge = createLoadGauge(clock);
@@ -59,7 +59,7 @@ export function openWork(opened: Opened & { membership: Membership }) {
     ...recordWriter,
     submit: (submission) => recordWriter.submit({ ...submission, isNodeWork: true }),
   };
-  const platform = openPlatform(config, store, nodeWriter, { ...opened, onRemovalBegun: () => remover.wake() });
+  const platform = openPlatform(config, store, nodeWriter, { ...resources, onRemovalBegun: () => remover.wake() });
   const bodyWriter = createBodyWriter({
     mirror,
     bodies: store.intakeBodies,
@@ -70,7 +70,7 @@ export function openWork(opened: Opened & { membership: Membership }) {
     isShared,
     onQueued: () => sender.wake(),
   });
-  const sender: Sender = openSender(opened, platform, gauge);
+  const sender: Sender = openSender(resources, platform, gauge);
   const { client, handler, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
@@ -115,12 +115,16 @@ export function openWork(opened: Opened & { membership: Membership }) {
 }
 
 /** The membership among the nodes of the database. */
-export function openMembership({ store, clock, log }: Opened, onGained: () => void): Membership {
+export function openMembership({ store, clock, log }: AppResources, onGained: () => void): Membership {
   return store.nodes === null ? soleMember() : createMember({ nodes: store.nodes, clock, log, onGained });
 }
 
-function openSender(opened: Opened & { membership: Membership }, { client }: Platform, gauge: LoadGauge): Sender {
-  const { config, store, membership, reserve, resolve, now, sleep, log } = opened;
+function openSender(
+  resources: AppResources & { membership: Membership },
+  { client }: Platform,
+  gauge: LoadGauge,
+): Sender {
+  const { config, store, membership, reserve, resolve, now, sleep, log } = resources;
   const { deliveryPerShop: perShop, deliveryTimeoutMs: timeoutMs, retryWaitsMs: waitsMs } = config;
   const startWorkflow = createWorkflowStarter({ client, shops: store.shops, timeoutMs });
   const deliver = createDeliverer(

@@ -1,6 +1,6 @@
 import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "../domain/deliveries/endpoint.ts";
 import { codeOf, SdsError } from "../domain/error.ts";
-import { isShortage } from "../lib/reserved-fetch.ts";
+import { isShortage } from "../lib/descriptor-reserve.ts";
 
 /** Looks up all addresses of a name. Rejects if there are none. */
 export type Resolve = (host: string) => Promise<string[]>;

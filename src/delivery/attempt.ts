@@ -1,4 +1,3 @@
-import { connectReason } from "../domain/connect-reason.ts";
 import {
   addressError,
   connectError,
@@ -9,9 +8,9 @@ import {
 } from "../domain/deliveries/delivery.ts";
 import { type EgressAllow, type Endpoint, parseEndpoint } from "../domain/deliveries/endpoint.ts";
 import { SdsError } from "../domain/error.ts";
-import { remembering } from "../lib/remembering.ts";
-import { createTimeLimit, type TimeLimit } from "../lib/time-limit.ts";
-import { untilAborted } from "../lib/until-aborted.ts";
+import { connectReason } from "../lib/networks.ts";
+import { memoize } from "../lib/text.ts";
+import { createTimeLimit, type TimeLimit, untilAborted } from "../lib/waits.ts";
 import { type CheckedEndpoint, checkEndpoint, type Resolve } from "./address.ts";
 import type { Connect } from "./connector.ts";
 
@@ -44,7 +43,7 @@ export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome
 
 export function createWebhookAttempt(settings: AttemptSettings, connect: Connect): WebhookAttempt {
   // Only what the text says. The addresses are checked at every attempt.
-  const parse = remembering(REMEMBERED_URLS, (url) => parseEndpoint(url, settings.allow));
+  const parse = memoize(REMEMBERED_URLS, (url) => parseEndpoint(url, settings.allow));
   return async (request) => {
     const limit = createTimeLimit(settings.timeoutMs);
     let resolving: string | undefined;

@@ -1,5 +1,5 @@
 import type { DeliveryKind, Pace } from "../domain/deliveries/delivery.ts";
-import { createRotation, type Rotation } from "../lib/rotation.ts";
+import { createRotation, type Rotation } from "../lib/slots.ts";
 import type { DueShop } from "../store/port/deliveries.ts";
 import { createPaces, type Ending, type Paces, QUICK_MS } from "./paces.ts";
 

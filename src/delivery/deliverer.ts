@@ -1,4 +1,4 @@
-import { importSecret, signBody } from "../domain/deliveries/signature.ts";
+import { importSecret, signBody } from "../client/signature.ts";
 import { signingVersions } from "../domain/deliveries/signing-secret.ts";
 import { SdsError } from "../domain/error.ts";
 import type { Claim, DeliveryDetails } from "../store/port/deliveries.ts";

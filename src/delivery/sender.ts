@@ -1,8 +1,8 @@
 import type { Membership } from "../cluster/membership.ts";
 import type { Log } from "../lib/log.ts";
-import { nextTurn } from "../lib/next-turn.ts";
-import type { Sleep } from "../lib/sleep.ts";
 import { createTurnLoop } from "../lib/turn-loop.ts";
+import { nextTurn } from "../lib/turns.ts";
+import type { Sleep } from "../lib/waits.ts";
 import type { AttemptResult, Claim, DeliveryStore } from "../store/port/deliveries.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import type { AttemptOutcome } from "./attempt.ts";
@@ -27,7 +27,7 @@ export interface SenderSettings {
 interface Dependencies {
   deliveries: Pick<DeliveryStore, "dueShops" | "turn" | "paces" | "bringForward">;
   attempt: (claim: Claim) => Promise<AttemptOutcome>;
-  membership: Pick<Membership, "owns">;
+  membership: Pick<Membership, "mayBegin">;
   now: () => number;
   sleep: Sleep;
   log: Log;
@@ -132,7 +132,7 @@ export function createSender(dependencies: Dependencies, settings: SenderSetting
     const at = now();
     await prepare(at);
     const due = loop.stopping || limiter.free === 0 ? [] : await deliveries.dueShops(at);
-    const shares = limiter.share(due.filter(({ shopId }) => membership.owns(shopId)));
+    const shares = limiter.share(due.filter(({ shopId }) => membership.mayBegin(shopId)));
     if (ended.length === 0 && shares.size === 0) return { recorded: [], claimed: [], claimMs: 0 };
     const began = performance.now();
     const leaseEndsAt = now() + settings.timeoutMs + leaseMarginMs;

@@ -1,5 +1,5 @@
 import { CryptoHasher } from "bun";
-import { base32 } from "../lib/base32.ts";
+import { base32 } from "../lib/text.ts";
 
 /**
  * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids

@@ -1,17 +1,12 @@
+import { memoize } from "../lib/text.ts";
+
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/** Digits by currency, remembered: asking Intl takes longer than reading an order. */
-const knownDigits = new Map<string, number>();
-
-/** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. */
-function minorDigits(currency: string): number {
-  const known = knownDigits.get(currency);
-  if (known !== undefined) return known;
-  const digits =
-    new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
-  knownDigits.set(currency, digits);
-  return digits;
-}
+/** Digits after the point in a currency's minor unit (ISO 4217): 2 for USD, 0 for JPY, 3 for KWD. Intl is slow. */
+const minorDigits = memoize(1_000, (currency) => {
+  const format = new Intl.NumberFormat("en", { style: "currency", currency });
+  return format.resolvedOptions().maximumFractionDigits ?? 2;
+});
 
 /** A whole number of minor units. */
 interface MinorUnits {

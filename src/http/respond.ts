@@ -1,8 +1,8 @@
-import type { ApiError } from "../domain/answers.ts";
 import { type ApiErrorCode, type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import type { Log } from "../lib/log.ts";
 import { sentence } from "../lib/text.ts";
 import { StoreError } from "../store/port/store-error.ts";
+import type { ApiError } from "./answers.ts";
 import { DATABASE_BUSY, refusals } from "./refusals.ts";
 
 /** The one table from error code to HTTP status. */

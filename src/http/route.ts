@@ -1,4 +1,4 @@
-import type { Awaitable } from "../lib/awaitable.ts";
+import type { Awaitable } from "../lib/waits.ts";
 
 /** What a handler gets beside the request. */
 export interface RouteContext {

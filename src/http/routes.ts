@@ -1,5 +1,5 @@
-import type { Health } from "../domain/answers.ts";
 import { RESOURCES, type Resource } from "../domain/resources.ts";
+import type { Health } from "./answers.ts";
 import { docsFileRoutes } from "./docs/files.ts";
 import { respond, respondNotFound, respondUnavailable } from "./respond.ts";
 import type { Route, RouteHandler } from "./route.ts";

@@ -1,7 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
-import type { Awaitable } from "../lib/awaitable.ts";
 import type { Log } from "../lib/log.ts";
+import type { Awaitable } from "../lib/waits.ts";
 import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./route.ts";
@@ -22,7 +22,7 @@ type Parameters = Record<string, string>;
 export function createHttpApp(table: readonly Route[], clients: Clients, log: Log) {
   const respondThrown = (thrown: unknown) => respondToThrown(thrown, log);
 
-  /** An answer that the handler has at once is returned at once (lib/awaitable.ts). */
+  /** An answer that the handler has at once is returned at once (lib/waits.ts). */
   function serve(
     { methods }: Route,
     request: Request,

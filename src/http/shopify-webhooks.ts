@@ -1,6 +1,6 @@
 import { SdsError } from "../domain/error.ts";
-import type { LoadGauge } from "../lib/load-gauge.ts";
 import type { Log } from "../lib/log.ts";
+import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 import { burstMsOf, isUrgent } from "../shopify/api/topics.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";

@@ -5,6 +5,9 @@ const MANY = 8_192;
 const LOOK_INTERVAL_MS = 250;
 /** How long another thread may take to open what it was asked to open. */
 const THREAD_WAIT_MS = 5;
+/** Together about a second. The other requests of this process end meanwhile, and their descriptors are free again. */
+const MAX_TRIES = 20;
+const PAUSE_MS = 50;
 
 export interface DescriptorReserve {
   /** How many descriptors it holds when it is full. */
@@ -22,7 +25,7 @@ export interface DescriptorReserve {
    * The same for one descriptor that another thread opens soon. If others are short, this waits for it, for
    * milliseconds at most, and blocks the event loop.
    */
-  withSpareForThread<T>(open: () => T): T;
+  lendToThread<T>(open: () => T): T;
   /**
    * Takes back what was lent and is free again. Call it right after closing what `withSpare` opened, or a new
    * connection takes the descriptor.
@@ -93,7 +96,7 @@ export function createDescriptorReserve({
         refill();
       }
     },
-    withSpareForThread(open) {
+    lendToThread(open) {
       if (!started || hasMany) return open();
       refill();
       const other = openNull();
@@ -145,4 +148,29 @@ export function descriptorLimit(): number | null {
   const { soft } = (process.report.getReport() as Report).userLimits?.open_files ?? {};
   if (soft === "unlimited") return Number.POSITIVE_INFINITY;
   return typeof soft === "number" ? soft : null;
+}
+
+/**
+ * A fetch that finds a descriptor free. It tries again only if no socket could be opened, so nothing is sent twice.
+ */
+export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await reserve.lendToThread(() => fetch(...args));
+      } catch (thrown) {
+        if (tries === MAX_TRIES || !isShortage(thrown)) throw thrown;
+      } finally {
+        reserve.refill();
+      }
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+  return Object.assign(reserved, { preconnect: fetch.preconnect });
+}
+
+/** Whether something failed because the process, or the machine, has no free descriptor. */
+export function isShortage(thrown: unknown): boolean {
+  const { code } = Object(thrown) as { code?: unknown };
+  return code === "EMFILE" || code === "ENFILE";
 }

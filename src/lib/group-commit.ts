@@ -1,4 +1,4 @@
-import { nextTurn } from "./next-turn.ts";
+import { nextTurn } from "./turns.ts";
 
 interface Submitted<I, O> {
   item: I;

@@ -16,3 +16,34 @@ export function parseNetworks(text: string): Networks {
 export function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: Networks): boolean {
   return networks.some((cidr) => address.kind() === cidr[0].kind() && address.match(cidr));
 }
+
+/** Why a connection failed, in words that a shop's developer can act on. The codes are Bun's and Node's. */
+const REASONS: Record<string, string> = {
+  ConnectionRefused: "the connection was refused",
+  ECONNREFUSED: "the connection was refused",
+  ConnectionClosed: "the connection was closed before the answer ended",
+  ECONNRESET: "the connection was closed before the answer ended",
+  EADDRNOTAVAIL: "the network cannot be reached",
+  ETIMEDOUT: "the host did not answer",
+  EHOSTUNREACH: "the host cannot be reached",
+  ENETUNREACH: "the network cannot be reached",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the TLS certificate is for another name",
+  CERT_HAS_EXPIRED: "the TLS certificate has expired",
+  CERT_NOT_YET_VALID: "the TLS certificate is not valid yet",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "the TLS certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "the TLS certificate is from an unknown authority",
+  UNABLE_TO_GET_ISSUER_CERT: "the TLS certificate is from an unknown authority",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "the TLS certificate is from an unknown authority, or its chain is incomplete",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the TLS certificate is from an unknown authority, or its chain is incomplete",
+  UNKNOWN_CERTIFICATE_VERIFICATION_ERROR: "the TLS certificate is not valid",
+  EPROTO: "TLS failed",
+  Malformed_HTTP_Response: "the answer is not HTTP",
+  ResponseHeadersTooLarge: "the answer's headers are too large",
+};
+
+/** The reason, as the end of "Could not connect to the endpoint: …". */
+export function connectReason(thrown: unknown): string {
+  const { code, message = thrown } = Object(thrown) as { code?: unknown; message?: unknown };
+  if (code === undefined) return String(message);
+  return REASONS[String(code)] ?? `the connection failed (${code})`;
+}

@@ -1,3 +1,35 @@
+const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz234567"];
+/** Two characters for every ten bits. */
+const PAIRS = CHARACTERS.flatMap((first) => CHARACTERS.map((second) => first + second));
+const VALUES = new Map(CHARACTERS.map((character, value) => [character.charCodeAt(0), value]));
+/** The bytes of what is encoded: 120 bits. */
+const BYTES = 15;
+
+/** Lower-case base32 (the alphabet of RFC 4648, section 6) of the first 15 bytes: 24 characters, 120 bits. */
+export function base32(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let text = "";
+  for (let at = 0; at < BYTES; at += 5) {
+    // Five bytes are four pairs of characters: two in the first 20 bits, two in the last.
+    const first = view.getUint32(at) >>> 12;
+    const last = view.getUint32(at + 1);
+    text += `${PAIRS[first >>> 10]}${PAIRS[first & 1023]}${PAIRS[(last >>> 10) & 1023]}${PAIRS[last & 1023]}`;
+  }
+  return text;
+}
+
+/** The 15 bytes that `base32` encoded. @param text 24 characters of the alphabet */
+export function unbase32(text: string): Buffer {
+  const bytes = Buffer.alloc(BYTES);
+  for (let group = 0; group < BYTES / 5; group += 1) {
+    // Eight characters are five bytes: 40 bits, which a number holds exactly.
+    let bits = 0;
+    for (let at = group * 8; at < group * 8 + 8; at += 1) bits = bits * 32 + (VALUES.get(text.charCodeAt(at)) ?? 0);
+    bytes.writeUIntBE(bits, group * 5, 5);
+  }
+  return bytes;
+}
+
 /** Decodes UTF-8. @returns undefined for other bytes, which must not be stored as replacement characters */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
@@ -15,4 +47,21 @@ export function sentence(text: string): string {
 /** A number with its noun: "1 delivery", "2 deliveries", "1,000 deliveries". */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/**
+ * Remembers what a function without side effects returned, to save the work of the next calls. It forgets everything
+ * once there are too many texts.
+ * @param limit how many texts
+ */
+export function memoize<T>(limit: number, compute: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size >= limit) known.clear();
+    const computed = compute(text);
+    known.set(text, computed);
+    return computed;
+  };
 }

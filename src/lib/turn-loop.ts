@@ -1,5 +1,5 @@
-import { nextTurn } from "./next-turn.ts";
-import type { Sleep } from "./sleep.ts";
+import { nextTurn } from "./turns.ts";
+import type { Sleep } from "./waits.ts";
 
 const PAUSE_MS = 900;
 

@@ -1,5 +1,5 @@
 import type { ShopRef } from "../domain/shop.ts";
-import type { Slices } from "../lib/slices.ts";
+import type { Slices } from "../lib/turns.ts";
 import type { IntakeBodyStore } from "../store/port/intake-bodies.ts";
 import { StoreError } from "../store/port/store-error.ts";
 

@@ -1,6 +1,6 @@
 import { SdsError } from "../domain/error.ts";
 import type { ShopRef } from "../domain/shop.ts";
-import { nextTurn } from "../lib/next-turn.ts";
+import { nextTurn } from "../lib/turns.ts";
 import type { IntakeBodyStore } from "../store/port/intake-bodies.ts";
 import type { MirrorStore } from "../store/port/mirror.ts";
 

@@ -3,8 +3,8 @@ import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
 import type { ShopRef } from "../domain/shop.ts";
-import { splitJson } from "../lib/json-split.ts";
-import type { Slices } from "../lib/slices.ts";
+import { splitJson } from "../lib/json.ts";
+import type { Slices } from "../lib/turns.ts";
 import type { MirrorStore } from "../store/port/mirror.ts";
 
 /** Records of one body that fit into one commit. More are stored as parts first. */

@@ -1,6 +1,6 @@
 import { createKeyedMutex, type KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
-import type { Sleep } from "../lib/sleep.ts";
+import type { Sleep } from "../lib/waits.ts";
 import type { RecordWriter } from "../mirror/record-writer.ts";
 import type { Store } from "../store/port/store.ts";
 import type { ShopAddress } from "./api/address.ts";

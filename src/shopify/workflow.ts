@@ -1,7 +1,6 @@
 import { keptAnswer, type Outcome } from "../domain/deliveries/delivery.ts";
 import { sentence } from "../lib/text.ts";
-import { createTimeLimit } from "../lib/time-limit.ts";
-import { untilAborted } from "../lib/until-aborted.ts";
+import { createTimeLimit, untilAborted } from "../lib/waits.ts";
 import type { Claim } from "../store/port/deliveries.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import type { AdminGraphqlClient } from "./api/graphql-client.ts";

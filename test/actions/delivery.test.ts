@@ -6,7 +6,7 @@ import {
   retryDelivery,
   retryResultText,
 } from "../../src/actions/delivery.ts";
-import { verify } from "../../src/domain/deliveries/signature.ts";
+import { verifySignature } from "../../src/client/signature.ts";
 import { apply, START, testApp } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { subscription } from "../support/records.ts";
@@ -24,7 +24,7 @@ test("a delivery is found with its attempts and the signature that every attempt
   const id = await deadDelivery(store, shop);
   const { delivery, signature } = await findDelivery(store, shop, id);
   expect(delivery).toMatchObject({ id, status: "dead", attempts: 1, history: [{ statusCode: 500 }] });
-  expect(await verify(await store.webhooks.secret(shop.id, START), delivery.body, signature)).toBe(true);
+  expect(await verifySignature(await store.webhooks.secret(shop.id, START), delivery.body, signature)).toBe(true);
   await expect(findDelivery(store, other, id)).rejects.toMatchObject({ code: "not_found" });
 });
 

@@ -25,7 +25,7 @@ async function shopsToRemove(...names: string[]) {
   const logged: string[] = [];
   const remover = (beforeStep: (index: number) => void = () => {}, isOwn: (index: number) => boolean = () => true) => {
     const made = createShopRemover({
-      membership: { owns: (id) => isOwn(ids.indexOf(id)) },
+      membership: { mayBegin: (id) => isOwn(ids.indexOf(id)) },
       shops: {
         removing: shops.removing,
         async removeSome(id) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ReceivedWebhook, startReceiver } from "../../src/cli/receiver.ts";
-import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
+import { importSecret, signBody } from "../../src/client/signature.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { Receiver } from "../support/receiver.ts";
 

@@ -11,7 +11,7 @@ const shared = engines().filter(({ name }) => name === "postgres");
 
 test("a process that has the database to itself works for every shop", async () => {
   const member = soleMember();
-  expect([member.owns(1), member.leads, member.hold(1) !== undefined]).toEqual([true, true, true]);
+  expect([member.mayBegin(1), member.isLeader, member.beginUnlessMoving(1) !== undefined]).toEqual([true, true, true]);
 });
 
 /** Nodes on one database, whose clock stands still until the test moves it. */
@@ -30,16 +30,16 @@ async function openNodes(engine: Engine, count: number) {
 
 /** The shops, one of each partition, that a node works for. */
 function owned(member: Membership): number[] {
-  return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.owns(shop));
+  return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.mayBegin(shop));
 }
 
 describe.each(shared)("nodes on one database: $name", (engine) => {
   test("a node alone works for every shop, and for none before its first beat", async () => {
     const { members, gained } = await openNodes(engine, 1);
     const [a] = members as [Membership];
-    expect([owned(a).length, a.leads]).toEqual([0, false]);
+    expect([owned(a).length, a.isLeader]).toEqual([0, false]);
     await a.beat();
-    expect([owned(a).length, a.leads, gained]).toEqual([PARTITIONS, true, [0]]);
+    expect([owned(a).length, a.isLeader, gained]).toEqual([PARTITIONS, true, [0]]);
   });
 
   test("several share the shops out: each shop has one node, also while they do not agree yet", async () => {
@@ -57,14 +57,14 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const ids = nodes.map(({ id }) => id);
     for (const [index, member] of [a, b, c].entries())
       expect(owned(member)).toEqual([...partitionsFor(ids[index] ?? "", ids)]);
-    expect([a, b, c].filter(({ leads }) => leads).length).toBe(1);
+    expect([a, b, c].filter(({ isLeader }) => isLeader).length).toBe(1);
   });
 
   test("work that is held stays with its node until it ends", async () => {
     const { members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     await a.beat();
-    const ends = owned(a).map((shop) => a.hold(shop));
+    const ends = owned(a).map((shop) => a.beginUnlessMoving(shop));
     for (let beat = 0; beat < 3; beat += 1) {
       await b.beat();
       await a.beat();
@@ -72,7 +72,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(owned(b)).toEqual([]);
     // Until then it goes on with what several nodes may do, such as deliveries, and begins nothing else.
     expect(owned(a).length).toBe(PARTITIONS);
-    const began = owned(a).filter((shop) => a.hold(shop) !== undefined);
+    const began = owned(a).filter((shop) => a.beginUnlessMoving(shop) !== undefined);
     expect(began.length).toBeWithin(1, PARTITIONS);
     for (const end of ends) end?.();
     await a.beat();
@@ -86,23 +86,23 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     const [a] = members as [Membership];
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
-    const end = a.hold(7);
+    const end = a.beginUnlessMoving(7);
     // The node stands still. Another one takes everything, and stops.
     await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     clock.ms += 20_000;
     for (let beat = 0; beat < 2; beat += 1) await a.beat();
-    expect([a.owns(7), a.owns(8)]).toEqual([false, true]);
+    expect([a.mayBegin(7), a.mayBegin(8)]).toEqual([false, true]);
     end?.();
     await a.beat();
-    expect(a.owns(7)).toBe(true);
+    expect(a.mayBegin(7)).toBe(true);
   });
 
   test("work that goes on while its shop is handed over must end before the shop is taken again", async () => {
     const { members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     await a.beat();
-    const ends = owned(a).map((shop) => a.begin(shop));
+    const ends = owned(a).map((shop) => a.beginAlways(shop));
     for (let beat = 0; beat < 2; beat += 1) for (const member of [a, b]) await member.beat();
     const others = owned(b);
     expect(others.length).toBeGreaterThan(0);
@@ -139,7 +139,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     };
     void a.beat();
     await asked.promise;
-    expect(others.filter((shop) => a.owns(shop))).toEqual([]);
+    expect(others.filter((shop) => a.mayBegin(shop))).toEqual([]);
   });
 
   test("a node that cannot reach the database stops before its leases end", async () => {
@@ -154,7 +154,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     await a.beat();
     expect(owned(a).length).toBe(PARTITIONS);
     clock.ms += 1_000;
-    expect([owned(a).length, a.leads, a.hold(1)]).toEqual([0, false, undefined]);
+    expect([owned(a).length, a.isLeader, a.beginUnlessMoving(1)]).toEqual([0, false, undefined]);
   });
 
   test("a node that leaves hands everything over at once", async () => {

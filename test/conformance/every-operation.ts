@@ -1,10 +1,10 @@
+import { hashToken } from "../../src/actions/session.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import type { RowFilter } from "../../src/domain/pages/row-filter.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { NO_COUNTS } from "../../src/domain/platform/sync.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
-import { hashToken } from "../../src/domain/session.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";

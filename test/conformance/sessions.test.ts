@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hashToken } from "../../src/domain/session.ts";
+import { hashToken } from "../../src/actions/session.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";
 import { engines } from "./engines.ts";

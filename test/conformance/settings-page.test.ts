@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hashToken } from "../../src/domain/session.ts";
+import { hashToken } from "../../src/actions/session.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { verify } from "../../src/domain/deliveries/signature.ts";
+import { verifySignature } from "../../src/client/signature.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { subscription } from "../support/records.ts";
@@ -33,7 +33,7 @@ describe("delivery", () => {
       body: receiver.received[0]?.body,
       signature: receiver.received[0]?.signature,
     });
-    expect(await verify(secret, shown.body, shown.signature)).toBe(true);
+    expect(await verifySignature(secret, shown.body, shown.signature)).toBe(true);
     expect(shown.history).toMatchObject([
       { number: 1, statusCode: 500, url: receiver.url, answer: "out\nof order" },
       { number: 2, statusCode: 500, url: receiver.url, answer: "out\nof order" },

@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { nextTurn } from "../../src/lib/next-turn.ts";
+import { nextTurn } from "../../src/lib/turns.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, type Server } from "../support/program.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verify } from "../../src/domain/deliveries/signature.ts";
+import { verifySignature } from "../../src/client/signature.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { type Delivered, Receiver } from "../support/receiver.ts";
@@ -18,12 +18,12 @@ const LANGUAGES: {
   command: [string, ...string[]];
   prepare?: (code: string) => string;
 }[] = [
-  { name: "TypeScript", fence: "ts", file: "verify.mts", command: [process.execPath] },
-  { name: "Node", fence: "ts", file: "verify.mjs", command: ["node"], prepare: withoutTypes },
-  { name: "Python", fence: "python", file: "verify.py", command: ["python3"] },
-  { name: "Ruby", fence: "ruby", file: "verify.rb", command: ["ruby"] },
-  { name: "PHP", fence: "php", file: "verify.php", command: ["php"] },
-  { name: "Go", fence: "go", file: "verify.go", command: ["go", "run"] },
+  { name: "TypeScript", fence: "ts", file: "verifySignature.mts", command: [process.execPath] },
+  { name: "Node", fence: "ts", file: "verifySignature.mjs", command: ["node"], prepare: withoutTypes },
+  { name: "Python", fence: "python", file: "verifySignature.py", command: ["python3"] },
+  { name: "Ruby", fence: "ruby", file: "verifySignature.rb", command: ["ruby"] },
+  { name: "PHP", fence: "php", file: "verifySignature.php", command: ["php"] },
+  { name: "Go", fence: "go", file: "verifySignature.go", command: ["go", "run"] },
 ];
 
 let delivered: Delivered;
@@ -52,7 +52,7 @@ function codeIn(fence: string): string {
 describe("the receivers in docs/webhooks.md", () => {
   test("are there in every language, and Node is there to run one", () => {
     for (const { name, fence } of LANGUAGES)
-      expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verify") });
+      expect({ name, code: codeIn(fence) }).toEqual({ name, code: expect.stringContaining("verifySignature") });
     // scripts/test needs it anyway.
     expect(Bun.which("node")).not.toBeNull();
   });
@@ -96,9 +96,9 @@ describe("the receivers in docs/webhooks.md", () => {
 });
 
 test("sds/signature accepts the delivery, and refuses a missing header", async () => {
-  expect(await verify(secret, delivered.body, delivered.signature)).toBe(true);
-  expect(await verify(secret, delivered.body, null)).toBe(false);
-  expect(await verify(secret, delivered.body, "")).toBe(false);
+  expect(await verifySignature(secret, delivered.body, delivered.signature)).toBe(true);
+  expect(await verifySignature(secret, delivered.body, null)).toBe(false);
+  expect(await verifySignature(secret, delivered.body, "")).toBe(false);
 });
 
 test("another maker's check of a raw body accepts a delivery and refuses a tampered one", async () => {

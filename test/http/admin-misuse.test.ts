@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hashToken, LINK_LIFE_MS, newToken } from "../../src/domain/session.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "../../src/actions/session.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 import { cookieOf, signInPath, visit } from "../support/visitor.ts";

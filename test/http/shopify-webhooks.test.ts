@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { importSecret } from "../../src/domain/deliveries/signature.ts";
+import { importSecret } from "../../src/client/signature.ts";
 import { LONGEST_BURST_MS } from "../../src/shopify/api/topics.ts";
 import { answerOf, refusal, success } from "../support/answer.ts";
 import { START, type TestApp, temporaryFolder, testApp } from "../support/app.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SESSION_LIFE_MS } from "../../src/domain/session.ts";
+import { SESSION_LIFE_MS } from "../../src/actions/session.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { removeShop } from "../conformance/fixtures.ts";
 import { testApp } from "../support/app.ts";

@@ -53,7 +53,91 @@ test("what it opens finds descriptors free, and the reserve is full again as soo
   expect(() => reserve.withSpare(() => undefined, 5)).toThrow(
     expect.objectContaining({ code: "EMFILE", message: "no file descriptor is left" }),
   );
-  const opened = reserve.withSpareForThread(() => openSync("/dev/zero", "r"));
+  const opened = reserve.lendToThread(() => openSync("/dev/zero", "r"));
   closeSync(opened);
   expect(heldCount() - before).toBe(4);
+});
+
+/**
+ * Answers the first request at once, as nothing else is open then, and each later one when another one is open too.
+ * @param last the number of the last request, which is answered at once
+ */
+function answerTwoAtOnce(last: number): () => Promise<Response> {
+  let count = 0;
+  let held: (() => void)[] = [];
+  return async () => {
+    count += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held.push(resolve);
+    if (held.length === 2 || count === 1 || count === last) {
+      for (const answer of held) answer();
+      held = [];
+    }
+    await promise;
+    return new Response("answer");
+  };
+}
+
+/** Runs code in a process that may have 64 descriptors. `fill` takes all that are left. @returns what it printed */
+async function withFewDescriptors(code: string): Promise<string> {
+  const program = `
+    import { closeSync, openSync, writeSync } from "node:fs";
+    import { open } from "node:fs/promises";
+    import { createDescriptorReserve, isShortage, reservedFetch } from "${LIB}/descriptor-reserve.ts";
+    const held: number[] = [];
+    const fill = () => { try { for (;;) held.push(openSync("/dev/zero", "r")); } catch {} };
+    // Bun starts its threads here.
+    await (await open("/dev/zero")).close();
+    await (await fetch("http://127.0.0.1:" + process.env.PORT, { keepalive: false })).text();
+    const reserve = createDescriptorReserve({ wanted: 4, onShortage: () => undefined });
+    ${code}
+    process.exit();
+  `;
+  const limited = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh", process.execPath, "-e", program];
+  const server = Bun.serve({ port: 0, fetch: answerTwoAtOnce(13) });
+  afterTest(() => server.stop(true));
+  const env = { ...process.env, PORT: String(server.port) };
+  const child = Bun.spawn(limited, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect(stderr).toBe("");
+  return stdout;
+}
+
+test("a fetch without a free descriptor fails with a code that counts as a shortage", async () => {
+  const seen = await withFewDescriptors(`
+    fill();
+    const thrown = await fetch("http://127.0.0.1:9/").catch((error) => error);
+    writeSync(1, thrown.code + " " + isShortage(thrown));
+  `);
+  expect(seen).toBe("EMFILE true");
+});
+
+test("more fetches than the reserve has descriptors wait for each other", async () => {
+  const seen = await withFewDescriptors(`
+    reserve.start();
+    fill();
+    const reserved = reservedFetch(reserve, fetch);
+    const url = "http://127.0.0.1:" + process.env.PORT;
+    const read = async () => (await reserved(url, { keepalive: false })).text();
+    const answers = await Promise.all(Array.from({ length: 12 }, () => read().catch((error) => error.code)));
+    writeSync(1, JSON.stringify(answers));
+  `);
+  expect(JSON.parse(seen)).toEqual(Array.from({ length: 12 }, () => "answer"));
+});
+
+test("a descriptor of the reserve is free until another thread has it", async () => {
+  const seen = await withFewDescriptors(`
+    reserve.start();
+    fill();
+    let count = 0;
+    for (let round = 0; round < 50; round += 1) {
+      const file = await reserve.lendToThread(() => open("/dev/zero")).catch(() => undefined);
+      count += Number(file !== undefined);
+      await file?.close();
+      reserve.refill();
+    }
+    writeSync(1, String(count));
+  `);
+  // On a busy machine a thread may take longer than the reserve waits.
+  expect(Number(seen)).toBeGreaterThan(40);
 });

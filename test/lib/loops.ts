@@ -1,5 +1,5 @@
-import type { Sleep } from "../../src/lib/sleep.ts";
 import { createTurnLoop } from "../../src/lib/turn-loop.ts";
+import type { Sleep } from "../../src/lib/waits.ts";
 
 interface Pause {
   ms: number;

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLoadGauge } from "../../src/lib/load-gauge.ts";
-import { createReaderQueue } from "../../src/lib/reader-queue.ts";
+import { createLoadGauge, createReaderQueue } from "../../src/lib/reader-queue.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isoUtc, parseUtc } from "../../src/lib/time.ts";
+import { createSteadyTime, isoUtc, parseUtc } from "../../src/lib/time.ts";
 
 test.each([
   ["2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"],
@@ -26,4 +26,16 @@ test.each([
   ["", "empty"],
 ])("%p is no date: %s", (text) => {
   expect(parseUtc(text)).toBeUndefined();
+});
+
+test("the time goes on from the time of day at the start, whatever somebody sets", () => {
+  const at = { now: 1_000_000, clock: 5.25 };
+  const time = createSteadyTime(
+    () => at.now,
+    () => at.clock,
+  );
+  expect(time()).toBe(1_000_000);
+  at.now -= 500_000;
+  at.clock += 10.5;
+  expect(time()).toBe(1_000_011);
 });

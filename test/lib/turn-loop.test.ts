@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Sleep } from "../../src/lib/sleep.ts";
 import { createTurnLoop } from "../../src/lib/turn-loop.ts";
+import type { Sleep } from "../../src/lib/waits.ts";
 import { countingLoop, loopWith, settle } from "./loops.ts";
 
 describe("wake", () => {

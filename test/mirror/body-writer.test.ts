@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Shop } from "../../src/domain/shop.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { nextTurn } from "../../src/lib/next-turn.ts";
-import { createSlices } from "../../src/lib/slices.ts";
+import { createSlices, nextTurn } from "../../src/lib/turns.ts";
 import { createBodyWriter } from "../../src/mirror/body-writer.ts";
 import type { IntakeBodyStore } from "../../src/store/port/intake-bodies.ts";
 import type { MirrorStore } from "../../src/store/port/mirror.ts";

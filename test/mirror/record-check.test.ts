@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { IncomingRecord } from "../../src/domain/records/record-schemas.ts";
-import { createSlices } from "../../src/lib/slices.ts";
+import { createSlices } from "../../src/lib/turns.ts";
 import { checkBody } from "../../src/mirror/record-check.ts";
 import { cancelFlow, customer, gid, order, reward, subscription } from "../support/records.ts";
 

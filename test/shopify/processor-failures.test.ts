@@ -223,7 +223,7 @@ test("what a clock that was ahead left in the inbox is processed after a start",
 });
 
 test("what fails because another node took the shop over stays in the inbox as it is", async () => {
-  const membership = { ...soleMember(), owns: () => false };
+  const membership = { ...soleMember(), mayBegin: () => false };
   const { addShop, receive, wake, settle, newCalls, waits, logged } = await processing(membership);
   const shop = await addShop("a");
   await receive(shop, ["s"]);

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { importSecret, signBody } from "../../src/client/signature.ts";
 import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
 import type { Resolve } from "../../src/delivery/address.ts";
-import { importSecret, signBody } from "../../src/domain/deliveries/signature.ts";
 import { randomId } from "../../src/domain/ids.ts";
 import { fingerprintOf, generateKey, hashKey } from "../../src/domain/key.ts";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";

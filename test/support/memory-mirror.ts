@@ -39,8 +39,8 @@ export class MemoryMirror {
     triggers: TRIGGER_HANDLES,
     isConnected: true,
     changeCount: 0,
-    changeSpan: 0,
-    notedCount: 0,
+    spanNumber: 0,
+    previousSpanCount: 0,
     counts: { customers: 0, subscriptions: 0, orders: 0 },
   };
   private lastId = 0;

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { verify } from "../../src/domain/deliveries/signature.ts";
+import { verifySignature } from "../../src/client/signature.ts";
 import { afterTest } from "./cleanup.ts";
 import { webhookProblems } from "./described.ts";
 
@@ -81,7 +81,9 @@ export class Receiver {
   }
 
   async allGenuine(secret: string): Promise<boolean> {
-    const checks = await Promise.all(this.received.map(({ body, signature }) => verify(secret, body, signature)));
+    const checks = await Promise.all(
+      this.received.map(({ body, signature }) => verifySignature(secret, body, signature)),
+    );
     return !checks.includes(false);
   }
 }

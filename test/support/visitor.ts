@@ -1,4 +1,4 @@
-import { hashToken, LINK_LIFE_MS, newToken } from "../../src/domain/session.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "../../src/actions/session.ts";
 import type { Shop } from "../../src/domain/shop.ts";
 import { randomBytes, type TestApp } from "./app.ts";
 

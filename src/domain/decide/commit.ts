@@ -67,9 +67,9 @@ export interface ShopState extends EventTargets {
   /** How many times a row of the shop was written; each row keeps the number of its own last write. */
   changeCount: number;
   /** The last span for which `change_spans` has a number, counted since 1970; 0 for none. */
-  changeSpan: number;
+  spanNumber: number;
   /** The change count after the last commit that noted its span. */
-  notedCount: number;
+  previousSpanCount: number;
   counts: ResourceCounts;
 }
 
@@ -85,10 +85,10 @@ export interface ShopChanges {
   rows: { row: Row; changeNumber: number }[];
   /** The shop's new totals. */
   changeCount: number;
-  changeSpan: number;
+  spanNumber: number;
   counts: ResourceCounts;
   /** How many changes there were before the span, if it is a new one; else null. */
-  beforeSpan: number | null;
+  countBeforeSpan: number | null;
   deliveries: NewDelivery[];
   /** Items that leave the inbox. */
   inboxNumbers: number[];
@@ -222,7 +222,7 @@ class ShopDraft {
   }
 
   changes(): ShopChanges {
-    const { counts, changeCount, changeSpan, notedCount } = this.state;
+    const { counts, changeCount, spanNumber, previousSpanCount } = this.state;
     const newCounts = { ...counts };
     const redactedRewards = new Map(this.rewards.map((row, index) => [row, this.redactedReward(row, index)]));
     const rows = this.snapshot.changedRows().map(({ row, isNew }, index) => {
@@ -231,15 +231,15 @@ class ShopDraft {
     });
     // A clock that was set back does not make a span earlier than one that is noted.
     const span = Math.floor(this.now / SPAN_MS);
-    const isNewSpan = rows.length > 0 && span > changeSpan;
+    const isNewSpan = rows.length > 0 && span > spanNumber;
     const redacted = this.redactedTexts();
     return {
       shop: this.shop,
       rows,
       changeCount: changeCount + rows.length,
-      changeSpan: isNewSpan ? span : changeSpan,
+      spanNumber: isNewSpan ? span : spanNumber,
       // What changed before spans were noted belongs to the first one.
-      beforeSpan: isNewSpan ? (changeSpan === 0 ? 0 : notedCount) : null,
+      countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
       inboxNumbers: [...this.inboxNumbers],

@@ -58,7 +58,7 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
 }
 
 /** How far the platform's clock may be ahead of ours. Milliseconds. */
-const MAX_AHEAD_MS = 3_600_000;
+const MAX_CHANGE_AHEAD_MS = 3_600_000;
 /** What is further ahead than this is no time of a change. Milliseconds. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
@@ -68,7 +68,7 @@ const MAX_PLAUSIBLE_MS = 86_400_000;
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;
-  return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_AHEAD_MS);
+  return asOf > now + MAX_PLAUSIBLE_MS ? now : Math.min(asOf, now + MAX_CHANGE_AHEAD_MS);
 }
 
 /** The customer with more or fewer contracts. */

@@ -1,5 +1,5 @@
 import { CryptoHasher } from "bun";
-import { base32, unbase32 } from "../../lib/base32.ts";
+import { base32, unbase32 } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { Resource } from "../resources.ts";
 

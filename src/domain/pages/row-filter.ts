@@ -71,14 +71,14 @@ export function readFilter(resource: Resource, name: FilterName, text: string, d
     case "shopifyId":
       return namedRow(resource, text, domain);
     case "customerId":
-      return renamed("customerId", namedRow("customers", text, domain)?.id);
+      return filterById("customerId", namedRow("customers", text, domain)?.id);
     case "contractId":
-      return renamed("contractId", namedRow("subscriptions", text, domain)?.id);
+      return filterById("contractId", namedRow("subscriptions", text, domain)?.id);
     case "status":
       return (STATUSES[resource] as readonly string[]).includes(text) ? { status: text } : undefined;
   }
 }
 
-function renamed(name: "customerId" | "contractId", id: string | undefined): RowFilter | undefined {
+function filterById(name: "customerId" | "contractId", id: string | undefined): RowFilter | undefined {
   return id === undefined ? undefined : { [name]: id };
 }

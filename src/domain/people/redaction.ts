@@ -1,4 +1,4 @@
-import { asObject, type JsonObject, parseExact } from "../../lib/exact-json.ts";
+import { asObject, type JsonObject, parseExact } from "../../lib/json.ts";
 import { holdsReward } from "../deliveries/event-queue.ts";
 import { customerId, redactedId } from "../ids.ts";
 import type { Contacts } from "../records/platform-records.ts";
@@ -104,14 +104,17 @@ export function redactionOf(
 function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery":
-      return { ...value, data: emptied(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]) };
+      return {
+        ...value,
+        data: withoutPersonalFields(asObject(value["data"]) ?? {}, person, ["source", "customer_id"]),
+      };
     case "reward":
       return {
-        ...emptied(value, person, ["type", "id", "source", "customer"]),
+        ...withoutPersonalFields(value, person, ["type", "id", "source", "customer"]),
         id: redactedRewardId(String(value["id"]), person),
       };
     case "inbox":
-      return emptied(value, person, []);
+      return withoutPersonalFields(value, person, []);
   }
 }
 
@@ -129,7 +132,7 @@ function withoutProfile(record: CustomerRecord): CustomerRecord {
   return others;
 }
 
-function emptied(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {
+function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {
   const entries = Object.entries(value).flatMap(([field, inner]) =>
     kept.includes(field) ? [[field, inner]] : Object.entries(withoutPerson({ [field]: inner }, person) as JsonObject),
   );

@@ -24,7 +24,7 @@ export interface AppSubscription {
  * @returns undefined where the platform does not decide the plan
  */
 export function planOf(subscriptions: readonly AppSubscription[]): Plan | undefined {
-  const plans = subscriptions.filter(givesAccess).map(planOfOne);
+  const plans = subscriptions.filter(givesAccess).map(planOfSubscription);
   if (plans.length === 0) return subscriptions.length > 0 ? "free" : undefined;
   const known = plans.filter((plan) => plan !== undefined);
   return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];
@@ -36,12 +36,12 @@ export function givesAccess({ status }: Pick<AppSubscription, "status">): boolea
 }
 
 /** The plan that one subscription stands for, whatever its status. */
-export function planOfOne({ name, handle }: Omit<AppSubscription, "status">): Plan | undefined {
-  return PLAN_OF_HANDLE.get(handle ?? handleLike(name));
+export function planOfSubscription({ name, handle }: Omit<AppSubscription, "status">): Plan | undefined {
+  return PLAN_OF_HANDLE.get(handle ?? handleFromName(name));
 }
 
 /** A name written like a handle: `Free + API and webhooks` becomes `free-api-and-webhooks`. */
-function handleLike(name: string): string {
+function handleFromName(name: string): string {
   return name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")

@@ -7,7 +7,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
   SPACE,
-} from "../../lib/json-characters.ts";
+} from "../../lib/json.ts";
 import type { OrderRecord, RewardRecord, SubscriptionRecord } from "./record-schemas.ts";
 import { type Refusal, refuse } from "./refusal.ts";
 

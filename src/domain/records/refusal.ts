@@ -38,26 +38,26 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
     const given = Object.keys(parent).slice(0, MAX_COMPARED);
     const misspelt = given.find((field) => !known.includes(field) && isLike(field, name));
     return misspelt === undefined
-      ? { field: pathOf([...keys, name]), reason: "is missing" }
+      ? { field: fieldPathOf([...keys, name]), reason: "is missing" }
       : unknownField([...keys, misspelt], name);
   }
   if (first.type === ValueErrorType.ObjectAdditionalProperties) {
     const meant = fieldsOf(check, keys, lineFields).find((known) => isLike(name, known));
     return unknownField([...keys, name], meant);
   }
-  return { field: pathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
+  return { field: fieldPathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
 }
 
 /** @param meant a field of the record that the unknown one is like */
 export function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
   return {
-    field: pathOf(keys),
+    field: fieldPathOf(keys),
     reason: `is not a field of this record${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
   };
 }
 
 /** From `["lines", "0", "title"]` to `lines[0].title`. */
-function pathOf(keys: readonly string[]): string {
+function fieldPathOf(keys: readonly string[]): string {
   return keys
     .map((key, index) => (index > 0 && /^\d+$/.test(key) ? `[${key}]` : `.${key}`))
     .join("")

@@ -1,4 +1,4 @@
-import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../domain/session.ts";
+import { csrfToken, hashToken, isToken, newToken, SESSION_LIFE_MS } from "../../actions/session.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { RouteContext } from "../route.ts";
 import type { AdminDependencies } from "./admin-request.ts";

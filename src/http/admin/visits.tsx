@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
+
+import { hashToken } from "../../actions/session.ts";
 import { type ErrorCode, SdsError } from "../../domain/error.ts";
-import { hashToken } from "../../domain/session.ts";
 import { sentence } from "../../lib/text.ts";
 import { StoreError } from "../../store/port/store-error.ts";
 import { isUnavailable, logUnavailable, newRequestId } from "../respond.ts";

@@ -1,6 +1,6 @@
 import airbyte from "../../docs/airbyte.yaml" with { type: "text" };
 import { GUIDES, isGuide } from "../../docs/guides.ts";
-import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import { type Awaitable, andThen } from "../../lib/waits.ts";
 import { createDocument, type Document, respondDocument } from "../documents.ts";
 import type { Route, RouteHandler } from "../route.ts";
 import { clientPackage } from "./client-package.ts";

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../domain/answers.ts";
+import type { ApiError } from "../answers.ts";
 import {
   headerOf,
   type JsonSchema,

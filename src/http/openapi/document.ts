@@ -1,8 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
-import { ApiError, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
-import { sampleRows } from "../../domain/decide/sample-rows.ts";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
+import { ApiError, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
 import { apiError } from "../respond.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
@@ -10,6 +9,7 @@ import { INTAKE_RECORD, intakeOperation, recordSchemas } from "./intake.ts";
 import { createSchemaWriter } from "./json-schema.ts";
 import { listPaths, pageSchemas } from "./lists.ts";
 import type { JsonSchema, OpenApiDocument, OpenApiOperation } from "./parts.ts";
+import { sampleRows } from "./sample-rows.ts";
 import { webhookOperations, webhookSchemas } from "./webhooks.ts";
 
 const DESCRIPTION = `A read-only JSON API over a local mirror of a shop's subscription data, signed webhooks, and an

@@ -1,4 +1,3 @@
-import { DOMAIN } from "../../domain/decide/sample-rows.ts";
 import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
 import { badRecord } from "../bad-record.ts";
 import { MAX_INBOUND_BYTES } from "../body.ts";
@@ -7,6 +6,7 @@ import { DATABASE_BUSY, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
 import type { Ref, ResponseObject } from "./parts.ts";
+import { DOMAIN } from "./sample-rows.ts";
 
 /** An error and its condition. */
 interface ErrorCase {

@@ -1,9 +1,9 @@
 import type { TObject } from "@sinclair/typebox";
-import { DOMAIN, SAMPLE_RECORDS } from "../../domain/decide/sample-rows.ts";
 import { RECORD_SCHEMAS, RECORD_TYPES } from "../../domain/records/record-schemas.ts";
 import { refusalRefs } from "./errors.ts";
 import { COMMON, headerParameter, headerRefs } from "./headers.ts";
 import type { JsonSchema, OpenApiOperation } from "./parts.ts";
+import { DOMAIN, SAMPLE_RECORDS } from "./sample-rows.ts";
 
 /** The schema of each type of record, with an example, for `components.schemas`. */
 export function recordSchemas(): TObject[] {

@@ -1,14 +1,14 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { PageInfo, ROW_SCHEMAS } from "../../domain/answers.ts";
-import { sampleRows } from "../../domain/decide/sample-rows.ts";
 import { formatCursor } from "../../domain/pages/cursor.ts";
 import { FILTERS, type FilterName, STATUSES } from "../../domain/pages/row-filter.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
+import { PageInfo, ROW_SCHEMAS } from "../answers.ts";
 import { DEFAULT_LIMIT } from "../read/list-query.ts";
 import { refusalRefs, type SharedRefusal } from "./errors.ts";
 import { COMMON, type HeaderName, headerParameter, headerRefs } from "./headers.ts";
 import type { JsonSchema, Media, OpenApiDocument, OpenApiOperation, OpenApiParameter } from "./parts.ts";
+import { sampleRows } from "./sample-rows.ts";
 
 /** Names of a resource in texts and types, and its sort field. */
 const NAMES = {

@@ -1,5 +1,4 @@
 import { type TObject, Type } from "@sinclair/typebox";
-import { DOMAIN } from "../../domain/decide/sample-rows.ts";
 import { envelope } from "../../domain/deliveries/delivery.ts";
 import { TOPIC_NAMES, TOPICS, type Topic } from "../../domain/events/event.ts";
 import { ENVELOPE, EVENT_DATA } from "../../domain/events/event-schemas.ts";
@@ -7,6 +6,7 @@ import { sampleEvent } from "../../domain/events/sample.ts";
 import { idPattern } from "../../domain/resources.ts";
 import { headerParameter } from "./headers.ts";
 import type { OpenApiOperation, OpenApiParameter } from "./parts.ts";
+import { DOMAIN } from "./sample-rows.ts";
 
 const SAMPLE_ID = `whd_${"a".repeat(24)}`;
 const QUEUED_AT = Date.parse("2026-02-01T00:00:10.000Z");

@@ -1,10 +1,10 @@
-import type { PageInfo } from "../../domain/answers.ts";
 import type { Checkpoints } from "../../domain/pages/checkpoint.ts";
 import { formatCursor, type Position, parseCursor } from "../../domain/pages/cursor.ts";
 import type { Resource } from "../../domain/resources.ts";
-import { type Awaitable, andThen } from "../../lib/awaitable.ts";
+import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import type { ChangePage, PageStore, RowPage } from "../../store/port/pages.ts";
+import type { PageInfo } from "../answers.ts";
 import { refusals } from "../refusals.ts";
 import { queryOf, type RouteHandler, urlPathOf } from "../route.ts";
 import { isStrict, type ListQuery, readListQuery } from "./list-query.ts";

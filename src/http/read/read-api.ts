@@ -1,6 +1,6 @@
 import { requireAccess } from "../../actions/access.ts";
-import { type Awaitable, andThen } from "../../lib/awaitable.ts";
 import type { ReaderQueue } from "../../lib/reader-queue.ts";
+import { type Awaitable, andThen } from "../../lib/waits.ts";
 import type { KeyOwner } from "../../store/port/keys.ts";
 import { type Bytes, compress, encodingFor, SMALLEST_COMPRESSED_BYTES, varyOf } from "../encoding.ts";
 import { type EntityTags, hasTag } from "../entity-tags.ts";

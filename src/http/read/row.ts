@@ -1,6 +1,6 @@
 import { isRowName, namedRow } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
-import { andThen } from "../../lib/awaitable.ts";
+import { andThen } from "../../lib/waits.ts";
 import type { PageStore } from "../../store/port/pages.ts";
 import { refusals } from "../refusals.ts";
 import { respondNotFound } from "../respond.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "../../lib/log.ts";
-import type { Sleep } from "../../lib/sleep.ts";
+import type { Sleep } from "../../lib/waits.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import { createAccessReport } from "./access-report.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";

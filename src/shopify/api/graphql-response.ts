@@ -1,4 +1,4 @@
-import { asObject } from "../../lib/exact-json.ts";
+import { asObject } from "../../lib/json.ts";
 import type { ThrottleStatus } from "../../lib/rate-limiter.ts";
 import { PlatformError } from "./platform-error.ts";
 import type { JsonResponse } from "./post-json.ts";

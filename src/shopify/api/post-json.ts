@@ -1,5 +1,5 @@
-import { connectReason } from "../../domain/connect-reason.ts";
-import { type JsonObject, parseObject } from "../../lib/exact-json.ts";
+import { type JsonObject, parseObject } from "../../lib/json.ts";
+import { connectReason } from "../../lib/networks.ts";
 import { PlatformError } from "./platform-error.ts";
 
 const RESPONSE_TIMEOUT_MS = 30_000;

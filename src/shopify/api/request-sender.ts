@@ -1,4 +1,4 @@
-import { untilAborted } from "../../lib/until-aborted.ts";
+import { untilAborted } from "../../lib/waits.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";

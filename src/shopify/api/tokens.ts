@@ -1,6 +1,5 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
-import type { Sleep } from "../../lib/sleep.ts";
-import { untilAborted } from "../../lib/until-aborted.ts";
+import { type Sleep, untilAborted } from "../../lib/waits.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopAddress } from "./address.ts";
 import { PlatformError } from "./platform-error.ts";

@@ -1,5 +1,5 @@
-import { connectReason } from "../../domain/connect-reason.ts";
-import type { Sleep } from "../../lib/sleep.ts";
+import { connectReason } from "../../lib/networks.ts";
+import type { Sleep } from "../../lib/waits.ts";
 import { BulkFailure } from "./bulk-failure.ts";
 
 export interface FileDependencies {

@@ -1,4 +1,4 @@
-import { type JsonObject, parseObject } from "../../lib/exact-json.ts";
+import { type JsonObject, parseObject } from "../../lib/json.ts";
 import { BulkFailure } from "./bulk-failure.ts";
 
 /** Objects of a file, one from each line. */

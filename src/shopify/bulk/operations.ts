@@ -1,6 +1,6 @@
 import { messageOf } from "../../domain/error.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Sleep } from "../../lib/sleep.ts";
+import type { Sleep } from "../../lib/waits.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import {

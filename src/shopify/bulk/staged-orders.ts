@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../lib/exact-json.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import type { OrderStageStore, StagedLine, StagedOrder } from "../../store/port/order-stages.ts";
 import type { OrderLineNode, OrderNode } from "../api/operations/orders.ts";
 import type { NodeLoader } from "../contracts/node-loader.ts";

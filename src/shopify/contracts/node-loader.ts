@@ -1,5 +1,5 @@
-import { asObject } from "../../lib/exact-json.ts";
 import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
+import { asObject } from "../../lib/json.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";

@@ -1,4 +1,4 @@
-import { asObject } from "../../lib/exact-json.ts";
+import { asObject } from "../../lib/json.ts";
 import { badRecord } from "./values.ts";
 
 /**

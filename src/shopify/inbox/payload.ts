@@ -3,7 +3,7 @@ import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
 import { parseRecord } from "../../domain/records/records.ts";
 import { isDomain } from "../../domain/shop.ts";
-import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/exact-json.ts";
+import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/json.ts";
 import { type TopicUse, WEBHOOK_TOPICS } from "../api/topics.ts";
 import { clipText } from "../contracts/values.ts";
 

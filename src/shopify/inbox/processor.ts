@@ -2,9 +2,9 @@ import type { Membership } from "../../cluster/membership.ts";
 import { messageOf } from "../../domain/error.ts";
 import { REMOVAL_TOPIC, type Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
-import { createRotation } from "../../lib/rotation.ts";
-import type { Sleep } from "../../lib/sleep.ts";
+import { createRotation } from "../../lib/slots.ts";
 import { createTurnLoop } from "../../lib/turn-loop.ts";
+import type { Sleep } from "../../lib/waits.ts";
 import type { InboxItem, InboxQueue, InboxStore } from "../../store/port/inbox.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { failureFields } from "../../store/port/store-error.ts";
@@ -27,7 +27,7 @@ interface Dependencies {
   handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
   /** Whether the shop's platform answers slowly. */
   isSlow: (shopId: number) => boolean;
-  membership: Pick<Membership, "hold" | "owns">;
+  membership: Pick<Membership, "beginUnlessMoving" | "mayBegin">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -92,7 +92,7 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
 
   async function startNext(queue: InboxQueue): Promise<boolean> {
     if (!capacity.allows(queue)) return false;
-    const letGo = membership.hold(queue.shopId);
+    const letGo = membership.beginUnlessMoving(queue.shopId);
     if (letGo === undefined) return false;
     const subject = await ahead.take(queue).catch((thrown: unknown) => {
       letGo();
@@ -157,7 +157,7 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       // The stop may have caused the error, so it is no failed attempt. The items stay in the inbox as they are.
       if (isStopping()) return;
       // Another node has taken the shop over, or does so next.
-      if (!membership.owns(shopId)) return;
+      if (!membership.mayBegin(shopId)) return;
       if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, items, thrown);
     }

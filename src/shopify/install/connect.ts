@@ -2,7 +2,7 @@ import { SdsError } from "../../domain/error.ts";
 import { planOf } from "../../domain/platform/app-plan.ts";
 import { type ConnectionKind, missingScopes, type Tokens } from "../../domain/platform/connection.ts";
 import { beingRemoved, type Shop } from "../../domain/shop.ts";
-import { asObject } from "../../lib/exact-json.ts";
+import { asObject } from "../../lib/json.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { ShopStore } from "../../store/port/shops.ts";
 import { apiUrls } from "../api/address.ts";

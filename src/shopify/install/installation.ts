@@ -1,4 +1,4 @@
-import { type AppSubscription, givesAccess, planOf, planOfOne } from "../../domain/platform/app-plan.ts";
+import { type AppSubscription, givesAccess, planOf, planOfSubscription } from "../../domain/platform/app-plan.ts";
 import { missingScopes } from "../../domain/platform/connection.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { Log } from "../../lib/log.ts";
@@ -77,7 +77,7 @@ export function createInstallationReader({ shops, connections, client, log }: De
         }
       }
       // The end of one subscription ends only the plan that it gave.
-      if (givesAccess(changed) || planOfOne(changed) === shop.plan) await followPlan(shop, [changed]);
+      if (givesAccess(changed) || planOfSubscription(changed) === shop.plan) await followPlan(shop, [changed]);
     },
   };
 }

@@ -21,7 +21,7 @@ interface Dependencies {
   connections: Pick<ConnectionStore, "list">;
   syncs: Pick<SyncStore, "lastComplete">;
   synchronizer: Pick<Synchronizer, "reconcile">;
-  membership: Pick<Membership, "begin" | "owns">;
+  membership: Pick<Membership, "beginAlways" | "mayBegin">;
   now: () => number;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
@@ -50,7 +50,7 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       log.info("reconciled the mirror with the platform", { shop: shop.domain, changed, events, skipped });
     } catch (thrown) {
       // Another node may have taken over the shop, and reconciles it.
-      if (stopping || !membership.owns(shopId)) return;
+      if (stopping || !membership.mayBegin(shopId)) return;
       notBefore.set(shopId, clock() + RETRY_WAIT_MS);
       const message = "cannot reconcile a mirror with the platform; the next run is in five minutes";
       log.warn(message, { shopId, ...failureFields(thrown) });
@@ -62,8 +62,8 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
       for (const shopId of await connections.list()) {
         if (stopping || underWay.size >= MAX_CONCURRENT_SHOPS) return;
         if (underWay.has(shopId) || clock() < (notBefore.get(shopId) ?? Number.NEGATIVE_INFINITY)) continue;
-        if (!membership.owns(shopId) || !(await isDue(dependencies, shopId))) continue;
-        const end = membership.begin(shopId);
+        if (!membership.mayBegin(shopId) || !(await isDue(dependencies, shopId))) continue;
+        const end = membership.beginAlways(shopId);
         const running = run(shopId).finally(() => {
           underWay.delete(shopId);
           end();

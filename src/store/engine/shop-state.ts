@@ -15,15 +15,16 @@ export interface StoredState {
   /** SQLite has 0 and 1 for booleans. */
   isConnected: number | boolean;
   changeCount: number;
-  changeSpan: number;
-  notedCount: number;
+  spanNumber: number;
+  previousSpanCount: number;
   customers: number;
   subscriptions: number;
   orders: number;
 }
 
 export function stateOf(stored: StoredState): ShopState {
-  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, changeSpan, notedCount } = stored;
+  const { plan, url, topics, triggers, secretVersion, isConnected, changeCount, spanNumber, previousSpanCount } =
+    stored;
   const { customers, subscriptions, orders } = stored;
   return {
     plan,
@@ -33,8 +34,8 @@ export function stateOf(stored: StoredState): ShopState {
     triggers: JSON.parse(triggers) as TriggerHandle[],
     isConnected: Boolean(isConnected),
     changeCount,
-    changeSpan,
-    notedCount,
+    spanNumber,
+    previousSpanCount,
     counts: { customers, subscriptions, orders },
   };
 }

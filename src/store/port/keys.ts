@@ -1,6 +1,6 @@
 import type { ApiKey } from "../../domain/key.ts";
 import type { Plan } from "../../domain/shop.ts";
-import type { Awaitable } from "../../lib/awaitable.ts";
+import type { Awaitable } from "../../lib/waits.ts";
 
 /** The shop of an API key, with its plan. */
 export interface KeyOwner {

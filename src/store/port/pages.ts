@@ -1,7 +1,7 @@
 import type { Position } from "../../domain/pages/cursor.ts";
 import type { NamedRow, RowFilter } from "../../domain/pages/row-filter.ts";
 import type { Resource } from "../../domain/resources.ts";
-import type { Awaitable } from "../../lib/awaitable.ts";
+import type { Awaitable } from "../../lib/waits.ts";
 
 /** The most rows of a page. */
 export const MAX_PAGE_ROWS = 250;

@@ -1,6 +1,6 @@
 import { mentions } from "../../domain/people/person.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import { parseExact } from "../../lib/exact-json.ts";
+import { parseExact } from "../../lib/json.ts";
 import { isoUtc } from "../../lib/time.ts";
 
 /** Everything that is stored about a person, to answer their request. */

@@ -2,7 +2,7 @@ import type { ShopChanges } from "../../domain/decide/commit.ts";
 import type { StoredState } from "../engine/shop-state.ts";
 import { pipeline, type Queries } from "./database.ts";
 
-type CountNames = "changeCount" | "changeSpan" | "notedCount" | "customers" | "subscriptions" | "orders";
+type CountNames = "changeCount" | "spanNumber" | "previousSpanCount" | "customers" | "subscriptions" | "orders";
 type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
@@ -17,7 +17,7 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
   const [counts, settings] = await pipeline([
     tx.all<Counts & { id: number }>(
       `SELECT shop_id::float8 AS id, change_count::float8 AS "changeCount",
-         change_span::float8 AS "changeSpan", noted_count::float8 AS "notedCount",
+         change_span::float8 AS "spanNumber", noted_count::float8 AS "previousSpanCount",
          customer_count::float8 AS customers, subscription_count::float8 AS subscriptions, order_count::float8 AS orders
        FROM shop_changes WHERE shop_id = ANY($1::bigint[]) ORDER BY shop_id FOR NO KEY UPDATE`,
       [ids],
@@ -61,7 +61,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
       changes.map(({ counts }) => counts.customers),
       changes.map(({ counts }) => counts.subscriptions),
       changes.map(({ counts }) => counts.orders),
-      changes.map(({ changeSpan }) => changeSpan),
+      changes.map(({ spanNumber }) => spanNumber),
     ],
   );
 }
@@ -70,7 +70,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
  * Notes how many changes there were before each span that is new. After `sds copy` it can be there (copy/tables.ts).
  */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
-  const noted = changes.filter(({ beforeSpan }) => beforeSpan !== null);
+  const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);
   if (noted.length === 0) return;
   await tx.run(
     `INSERT INTO change_spans (shop_id, span, number)
@@ -78,8 +78,8 @@ export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): P
      ON CONFLICT (shop_id, span) DO UPDATE SET number = least(change_spans.number, excluded.number)`,
     [
       noted.map(({ shop }) => shop.id),
-      noted.map(({ changeSpan }) => changeSpan),
-      noted.map(({ beforeSpan }) => beforeSpan),
+      noted.map(({ spanNumber }) => spanNumber),
+      noted.map(({ countBeforeSpan }) => countBeforeSpan),
     ],
   );
 }

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { afterAttempt } from "../../domain/deliveries/delivery.ts";
 import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
 import { randomId } from "../../domain/ids.ts";
-import { nextTurn } from "../../lib/next-turn.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import {
   type AttemptResult,
   type Claim,

@@ -3,7 +3,7 @@ import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../d
 import { webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { SdsError } from "../../domain/error.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
-import { nextTurn } from "../../lib/next-turn.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { type Attempt, type Delivery, type DeliveryDetails, type DeliveryStore, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";

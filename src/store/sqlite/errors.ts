@@ -1,5 +1,5 @@
 import { codeOf, SdsError } from "../../domain/error.ts";
-import type { Awaitable } from "../../lib/awaitable.ts";
+import type { Awaitable } from "../../lib/waits.ts";
 import { StoreError } from "../port/store-error.ts";
 import { isBusy, type LockWait } from "./lock-wait.ts";
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
-import { nextTurn } from "../../lib/next-turn.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import {
   type DueItem,
   dueAtOf,

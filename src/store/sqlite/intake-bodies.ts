@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { nextTurn } from "../../lib/next-turn.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { IntakeBodyStore } from "../port/intake-bodies.ts";
 import { shopCheck } from "./shop-ids.ts";
 

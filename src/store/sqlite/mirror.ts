@@ -27,8 +27,8 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   const insertDelivery = deliveryInserter(db);
   const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredState, [number]>(
-    `SELECT plan, url, topics, triggers, change_count AS changeCount, change_span AS changeSpan,
-       change_count AS notedCount,
+    `SELECT plan, url, topics, triggers, change_count AS changeCount, change_span AS spanNumber,
+       change_count AS previousSpanCount,
        customer_count AS customers, subscription_count AS subscriptions, order_count AS orders,
        (SELECT max(version) FROM webhook_secrets WHERE shop_id = shops.id) AS secretVersion,
        EXISTS (SELECT 1 FROM connections WHERE shop_id = shops.id) AS isConnected
@@ -66,13 +66,13 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
   }
 
   function write(
-    { shop, rows: changedRows, changeCount, changeSpan, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
+    { shop, rows: changedRows, changeCount, spanNumber, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
     now: number,
   ): void {
     for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
     if (changedRows.length > 0)
-      setCounts.run(changeCount, changeSpan, counts.customers, counts.subscriptions, counts.orders, shop.id);
-    if (more.beforeSpan !== null) noteSpan.run(shop.id, changeSpan, more.beforeSpan);
+      setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
+    if (more.countBeforeSpan !== null) noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
     for (const delivery of deliveries) insertDelivery(shop.id, delivery, now);
     for (const number of inboxNumbers) removeFromInbox.run(shop.id, number);
     for (const read of more.reads) reads.note(shop.id, read);

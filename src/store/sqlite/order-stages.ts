@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { nextTurn } from "../../lib/next-turn.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { OrderStageStore } from "../port/order-stages.ts";
 
 /** Rows that are removed in one transaction, so that nobody waits for it. */

@@ -37,8 +37,8 @@ function storedBytes(record: ReturnType<typeof subscription>): number {
     triggers: [],
     isConnected: false,
     changeCount: 0,
-    changeSpan: 0,
-    notedCount: 0,
+    spanNumber: 0,
+    previousSpanCount: 0,
     counts: { customers: 0, subscriptions: 0, orders: 0 },
   };
   const rows = noRows();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nextTurn } from "../../../src/lib/next-turn.ts";
+import { nextTurn } from "../../../src/lib/turns.ts";
 import { BulkFailure } from "../../../src/shopify/bulk/bulk-failure.ts";
 import { type FileDependencies, readFileBytes } from "../../../src/shopify/bulk/file-bytes.ts";
 import { readObjects } from "../../../src/shopify/bulk/file-lines.ts";

@@ -102,8 +102,8 @@ test("a run that ends because another node has taken over the shop is no failure
       },
     },
     membership: {
-      owns: () => isOwn,
-      begin() {
+      mayBegin: () => isOwn,
+      beginAlways() {
         underWay += 1;
         return () => {
           underWay -= 1;

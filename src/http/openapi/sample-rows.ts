@@ -1,9 +1,9 @@
-import { createShopIds } from "../ids.ts";
-import type { IncomingRecord, RecordType } from "../records/record-schemas.ts";
-import type { Customer, Order, Subscription } from "../resources.ts";
-import type { CustomerRow, OrderRow, SubscriptionRow } from "../rows.ts";
-import { decide } from "./change.ts";
-import type { MirrorView } from "./decision.ts";
+import { decide } from "../../domain/decide/change.ts";
+import type { MirrorView } from "../../domain/decide/decision.ts";
+import { createShopIds } from "../../domain/ids.ts";
+import type { IncomingRecord, RecordType } from "../../domain/records/record-schemas.ts";
+import type { Customer, Order, Subscription } from "../../domain/resources.ts";
+import type { CustomerRow, OrderRow, SubscriptionRow } from "../../domain/rows.ts";
 
 /** The shop of the samples. */
 export const DOMAIN = "alpha.myshopify.com";

@@ -1,4 +1,46 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./json-characters.ts";
+export type JsonObject = Record<string, unknown>;
+
+/** Parses JSON. @returns undefined for text that is not a JSON object */
+export function parseObject(text: string): JsonObject | undefined {
+  return parse(text);
+}
+
+/**
+ * Parses JSON that can have numbers above 2^53, such as the platform's ids. JSON.parse rounds such numbers. Here a
+ * whole number outside the safe range becomes a string of its digits.
+ * @returns undefined for text that is not a JSON object
+ */
+export function parseExact(text: string): JsonObject | undefined {
+  return parse(text, (_key, value, { source } = {}) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^\d+$/.test(source ?? "") ? source : value,
+  );
+}
+
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+
+function parse(text: string, reviver?: Reviver): JsonObject | undefined {
+  try {
+    return asObject(JSON.parse(text, reviver));
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns undefined for anything except an object; an array is not an object here */
+export function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+}
+
+/** Codes of the characters that give a JSON text its form (RFC 8259). */
+export const SPACE = 0x20;
+export const QUOTE = 0x22;
+const COMMA = 0x2c;
+export const OPEN_BRACKET = 0x5b;
+export const BACKSLASH = 0x5c;
+export const CLOSE_BRACKET = 0x5d;
+export const LETTER_U = 0x75;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
 
 /** How many characters are looked at before the caller may pause. */
 const PAUSE_CHARACTERS = 16_384;

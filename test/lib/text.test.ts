@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { remembering } from "../../src/lib/remembering.ts";
+import { memoize } from "../../src/lib/text.ts";
 
 test("a result is computed once, and again only after there were too many texts", () => {
   const computed: string[] = [];
-  const length = remembering(2, (text) => {
+  const length = memoize(2, (text) => {
     computed.push(text);
     return text.length;
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { untilAborted } from "../../src/lib/until-aborted.ts";
+import { untilAborted } from "../../src/lib/waits.ts";
 
 test("work that ends first gives its result or its error", async () => {
   const { signal } = new AbortController();

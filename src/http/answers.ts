@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { API_ERROR_CODES } from "./error.ts";
-import { Customer, Order, oneOf, orNull, Subscription } from "./resources.ts";
+import { API_ERROR_CODES } from "../domain/error.ts";
+import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 
 /** What is around the rows of a page (docs/api.md, "Pagination"). */
 export const PageInfo = Type.Object(

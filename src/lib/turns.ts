@@ -1,18 +1,21 @@
-import { nextTurn } from "./next-turn.ts";
+/** Resolves in the next turn of the event loop, so that other work runs in between. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 /** Long work that lets other work run in between. */
 export interface Slices {
   /**
-   * Resolves in a later turn of the event loop. Only one caller of all goes on in each turn, in the order of their
-   * calls, so that many pieces of long work together take no more of a turn than one.
+   * Resolves in a later turn of the event loop, for one caller in each turn, first come, first served. So many pieces
+   * of long work together take no more of a turn than one.
    */
   next(): Promise<void>;
-  /** Work that calls `pause` often and waits only when its slice is used up. */
+  /** For work that calls `pause` often and waits only when its slice is used up. */
   begin(): Promise<Slice>;
 }
 
 interface Slice {
-  /** undefined while there is time left in this slice; else resolves when the next one begins. */
+  /** @returns undefined while time is left in this slice; else a promise of the next slice */
   pause(): Promise<void> | undefined;
 }
 

@@ -1,0 +1,45 @@
+/**
+ * A value that is there already, or comes later. SQLite has it at once. A request that is answered in the turn of the
+ * event loop in which it came is cheaper: Bun first copies a request that is answered later.
+ *
+ * An error is thrown at once, or rejects the promise: handle both.
+ */
+export type Awaitable<T> = T | Promise<T>;
+
+/** Goes on with a value: at once if it is there. */
+export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** Waits for a time in milliseconds, or until the signal is aborted. Never rejects. */
+export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;
+
+/** A time limit that begins when it is created. */
+export interface TimeLimit {
+  /** Aborted when the time is over. */
+  signal: AbortSignal;
+  /** Whether the time is over. After the whole process was paused, other events can come before the signal. */
+  isOver(): boolean;
+}
+
+export function createTimeLimit(timeoutMs: number): TimeLimit {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const endsAt = performance.now() + timeoutMs;
+  return { signal, isOver: () => signal.aborted || performance.now() > endsAt };
+}
+
+/**
+ * Waits for work or for the signal, whichever comes first. The signal ends only the waiting: the work goes on.
+ * @throws the reason of the signal
+ */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
