@@ -121,7 +121,7 @@ test("the database stays in store/", () => {
       part(path) !== "store" && imports.some(({ from }) => from === "bun:sqlite" || from.startsWith("drizzle-orm")),
   );
   // version asks SQLite in memory for its version, and touches no data.
-  expect(outside.map(({ path }) => path)).toEqual(["cli/version.ts"]);
+  expect(outside.map(({ path }) => path)).toEqual(["cli/program.ts"]);
 });
 
 test.each(["sqlite", "postgres"])("only open-store.ts chooses an engine: %s", (engine) => {

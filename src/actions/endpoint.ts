@@ -42,27 +42,3 @@ export async function saveEndpoint(
   );
   return { settings, warnings: unresolved === undefined ? warnings : [...warnings, unresolved] };
 }
-
-/** Removes the URL and all topics. No webhook is queued after that. The delivery log and the signing secrets stay. */
-export async function clearEndpoint({ webhooks }: Pick<Store, "webhooks">, shop: Shop): Promise<void> {
-  await webhooks.clear(shop.id);
-}
-
-/** The secret that signs webhooks queued from now on. It is made on first use. */
-export async function signingSecret({ webhooks }: Pick<Store, "webhooks">, shop: Shop, now: number): Promise<string> {
-  return webhooks.secret(shop.id, now);
-}
-
-/**
- * Makes a new signing secret. It makes `X-Service-Signature` of webhooks queued from now on; older ones keep theirs. It
- * makes `webhook-signature` of every attempt from now on.
- * @param overlapMs how long the former secret makes `webhook-signature` too. An earlier overlap ends.
- * @returns the new secret
- */
-export async function rotateSigningSecret(
-  { webhooks }: Pick<Store, "webhooks">,
-  { shop, overlapMs }: { shop: Shop; overlapMs: number },
-  now: number,
-): Promise<string> {
-  return webhooks.rotateSecret(shop.id, now, overlapMs);
-}

@@ -1,5 +1,5 @@
 import { SdsError } from "../domain/error.ts";
-import { type ApiKey, describeKey, generateKey, hashKey, isKey } from "../domain/key.ts";
+import { type ApiKey, describeKey, generateKey, hashKey } from "../domain/key.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
@@ -13,54 +13,24 @@ interface KeyRequest {
   shop: Shop;
   label: string;
   actor: Actor;
-}
-
-interface AddedKey {
-  entry: ApiKey;
-  warnings: string[];
+  /** A key that `parseKey` accepted, of an older system that kept it in plain text. Without it, a new key is made. */
+  legacyKey?: string;
 }
 
 /**
- * Creates a key. Only its hash is stored, so the key itself can be shown only now.
- * @throws SdsError `plan_required` for a merchant, `invalid` for the label
+ * Stores the hash of a key, never the key itself, so a new key can be shown only now.
+ * @throws SdsError `plan_required` for a merchant, `invalid` for the label, `conflict` for a legacy key stored before
  */
 export async function createKey(
-  dependencies: KeyDependencies,
-  request: KeyRequest,
-  now: number,
-): Promise<AddedKey & { plaintext: string }> {
-  const plaintext = generateKey(dependencies.random);
-  return { ...(await addKey(dependencies, request, { plaintext, legacy: false }, now)), plaintext };
-}
-
-/** Reads a key that an older system made. @throws SdsError `invalid` */
-export function parseKey(text: string): string {
-  if (isKey(text)) return text;
-  throw new SdsError("invalid", "the key must be cad_pk_ and 48 lower-case hexadecimal digits");
-}
-
-/**
- * Stores a key of an older system and marks it as legacy, because that system kept it in plain text.
- * @throws SdsError `invalid` for the key or the label, `conflict` if the key was stored before
- */
-export async function importLegacyKey(
-  dependencies: KeyDependencies,
-  request: KeyRequest & { plaintext: string },
-  now: number,
-): Promise<AddedKey> {
-  return addKey(dependencies, request, { plaintext: parseKey(request.plaintext), legacy: true }, now);
-}
-
-async function addKey(
   { store, random }: KeyDependencies,
-  { shop, label, actor }: KeyRequest,
-  { plaintext, legacy }: { plaintext: string; legacy: boolean },
+  { shop, label, actor, legacyKey }: KeyRequest,
   now: number,
-): Promise<AddedKey> {
+): Promise<{ entry: ApiKey; plaintext: string; warnings: string[] }> {
   const warnings = checkAccess(shop, "API access", actor);
-  const entry = describeKey(plaintext, label, legacy, random, now);
+  const plaintext = legacyKey ?? generateKey(random);
+  const entry = describeKey(plaintext, label, legacyKey !== undefined, random, now);
   await store.keys.add(shop.id, entry, hashKey(plaintext));
-  return { entry, warnings };
+  return { entry, plaintext, warnings };
 }
 
 /**

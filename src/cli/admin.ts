@@ -1,49 +1,80 @@
 import type { Command } from "commander";
-import { createSignInLink } from "../actions/sign-in-link.ts";
+import { hashToken, LINK_LIFE_MS, newToken } from "../actions/session.ts";
 import { httpAddress } from "../config.ts";
+import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
+import type { Store } from "../store/port/store.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { configOf, withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
-import { addNoun, onShop } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
-interface Options {
-  json?: boolean;
+export function addAdminCommands(program: SdsCommand): void {
+  const admin = program
+    .command("admin")
+    .description("let people into a shop's settings page, or sign them out")
+    .examples("sds admin link");
+
+  admin
+    .command("link")
+    .description("print a sign-in link to the shop's settings page; it works once, within ten minutes")
+    .shopOption()
+    .jsonOption()
+    .examples("sds admin link", "SDS_PUBLIC_URL=https://sds.example.com sds admin link --shop alpha.myshopify.com")
+    .action(link);
+
+  admin
+    .command("sign-out")
+    .description("end all sessions of the shop's settings page, and make unused sign-in links invalid")
+    .shopOption()
+    .jsonOption()
+    .examples("sds admin sign-out")
+    .action(async ({ json }: JsonOption, command: Command) => {
+      const ended = await withShop(command, (store, shop) => store.sessions.endAll(shop.id, Date.now()));
+      if (json) printJson({ ended });
+      else tell(`Ended ${counted(ended, "session", "sessions")}.`);
+    });
 }
 
-export function addAdminCommands(program: Command): void {
-  const admin = addNoun(program, "admin", "let people into a shop's settings page, or sign them out", "sds admin link");
+async function link({ json }: JsonOption, command: Command): Promise<void> {
+  const { publicUrl, host, port } = configOf(command);
+  const addresses = { publicUrl, configuredUrl: httpAddress(host, port) };
+  const { domain, url, expiresAt } = await withShop(command, async (store, shop) => ({
+    domain: shop.domain,
+    ...(await createSignInLink({ store, random: randomBytes }, { shop, ...addresses }, Date.now())),
+  }));
+  if (json) return printJson({ url, expiresAt: isoUtc(expiresAt) });
+  printLine(url);
+  tell(`Open this link in a browser within ten minutes. It works once, and opens the settings of ${domain}.`);
+}
 
-  onShop(
-    admin
-      .command("link")
-      .description("print a sign-in link to the shop's settings page; it works once, within ten minutes"),
-    "sds admin link",
-    "SDS_PUBLIC_URL=https://sds.example.com sds admin link --shop alpha.myshopify.com",
-  ).action(async (options: Options, command: Command) => {
-    const { publicUrl, host, port } = configOf(command);
-    const { domain, url, expiresAt } = await withShop(command, async (store, shop) => ({
-      domain: shop.domain,
-      ...(await createSignInLink(
-        { store, random: randomBytes },
-        { shop, publicUrl, configuredUrl: httpAddress(host, port) },
-        Date.now(),
-      )),
-    }));
-    if (options.json) return printJson({ url, expiresAt: isoUtc(expiresAt) });
-    printLine(url);
-    tell(`Open this link in a browser within ten minutes. It works once, and opens the settings of ${domain}.`);
-  });
+interface LinkRequest {
+  shop: Shop;
+  /** SDS_PUBLIC_URL; null if it is not set. */
+  publicUrl: string | null;
+  /** The address on which the settings tell `serve` to listen. */
+  configuredUrl: string;
+}
 
-  onShop(
-    admin
-      .command("sign-out")
-      .description("end all sessions of the shop's settings page, and make unused sign-in links invalid"),
-    "sds admin sign-out",
-  ).action(async (options: Options, command: Command) => {
-    const ended = await withShop(command, (store, shop) => store.sessions.endAll(shop.id, Date.now()));
-    if (options.json) printJson({ ended });
-    else tell(`Ended ${counted(ended, "session", "sessions")}.`);
-  });
+/**
+ * Makes a link to the shop's settings page that works once, within ten minutes. It begins with the public URL, else
+ * with the address of a running `serve`, else with the configured one.
+ * @returns the link, and when it expires, epoch milliseconds
+ */
+export async function createSignInLink(
+  { store: { sessions }, random }: { store: Pick<Store, "sessions">; random: (bytes: number) => Uint8Array },
+  { shop, publicUrl, configuredUrl }: LinkRequest,
+  now: number,
+): Promise<{ url: string; expiresAt: number }> {
+  const token = newToken(random);
+  const expiresAt = now + LINK_LIFE_MS;
+  const base = publicUrl ?? (await sessions.address()) ?? configuredUrl;
+  await sessions.addLink(shop.id, hashToken(token), expiresAt);
+  return { url: `${browsable(base)}/admin/sign-in?token=${token}`, expiresAt };
+}
+
+/** A server on the wildcard address 0.0.0.0 or [::] is opened at the loopback address of the same machine. */
+function browsable(url: string): string {
+  return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]");
 }

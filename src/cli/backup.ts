@@ -2,22 +2,32 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
-import { backupStore } from "../store/open-store.ts";
+import { backupStore, checkBackup, restoreStore } from "../store/open-store.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
-import { example, JSON_OPTION } from "./options.ts";
-import { printJson, printLine, tell } from "./print.ts";
+import { printJson, printLine, tell, warn } from "./print.ts";
+import { confirm } from "./stdin.ts";
 
-export function addBackupCommand(program: Command): void {
+/** Adds `backup` and `restore`. */
+export function addBackupCommands(program: SdsCommand): void {
   program
     .command("backup <file>")
     .description("write a checked copy of the database into a new file, also while `sds serve` runs")
-    .option(...JSON_OPTION)
-    .addHelpText("after", example('sds backup "backups/sds-$(date -u +%Y-%m-%dT%H%M%SZ).db"'))
+    .jsonOption()
+    .examples('sds backup "backups/sds-$(date -u +%Y-%m-%dT%H%M%SZ).db"')
     .action(backup);
+
+  program
+    .command("restore <file>")
+    .description("replace the database by a copy that `sds backup` made; `sds serve` must not run")
+    .option("--yes", "really replace it")
+    .jsonOption()
+    .examples("sds restore backups/sds-2026-01-31T013000Z.db --yes")
+    .action(restore);
 }
 
-async function backup(file: string, { json }: { json?: boolean }, command: Command): Promise<void> {
+async function backup(file: string, { json }: JsonOption, command: Command): Promise<void> {
   if (file.trim() === "" || file === "-")
     throw new SdsError("invalid", "name the file to write, for instance sds.backup");
   const { data: folder, masterKeyFile } = configOfFolder(command);
@@ -27,5 +37,21 @@ async function backup(file: string, { json }: { json?: boolean }, command: Comma
   if (json) printJson({ file, bytes, seconds });
   else printLine(printable(`${file}: ${bytes} bytes in ${seconds} s`));
   if (existsSync(masterKeyFile)) tell(`The master key is not in it. Keep a copy of ${masterKeyFile} in another place.`);
-  else tell(`sds: warning: the master key is not in it, and ${masterKeyFile} is missing`);
+  else warn([`the master key is not in it, and ${masterKeyFile} is missing`]);
+}
+
+async function restore(
+  file: string,
+  { yes = false, json }: JsonOption & { yes?: boolean },
+  command: Command,
+): Promise<void> {
+  const { data: folder, masterKeyFile } = configOfFolder(command);
+  checkBackup({ folder, file });
+  await confirm(`this replaces the database in ${folder} by ${file}`, yes);
+  const request = { folder, file, masterKeyFile, random: randomBytes, now: Date.now() };
+  const { bytes, kept, hasMasterKey } = await restoreStore(request);
+  if (json) printJson({ file, bytes });
+  else tell(`Restored ${file} into ${folder}.`);
+  if (kept !== null) tell(`The old database is kept as ${kept}. Delete it when you do not need it any more.`);
+  if (!hasMasterKey) warn([`the master key ${masterKeyFile} is missing: put it back before you start \`sds serve\``]);
 }

@@ -7,25 +7,25 @@ import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/port/store.ts";
-import { configOf, findShop, readSecret, withStore } from "./context.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
+import { configOf, findShop, withStore } from "./context.ts";
 import { dependencies } from "./dependencies.ts";
-import { example, JSON_OPTION } from "./options.ts";
 import { printJson, tell, warn } from "./print.ts";
+import { readSecret } from "./stdin.ts";
 
-/** What an app sees that is not the one that bills, and what is seen of a shop that sells no subscriptions yet. */
+/** Said to an app that does not bill, and for a shop that sells no subscriptions yet. */
 export const NO_CONTRACTS =
   "the platform shows this app no subscription contracts. It shows an app only the contracts that the app made, " +
   "so sds needs the client id of the app that bills";
 
-interface Options {
+interface CredentialOptions {
   clientCredentials?: boolean;
   tokenStdin?: boolean;
   refreshTokenStdin?: boolean;
-  json?: boolean;
 }
 
 /** Adds `connect` and `disconnect` to the commands of shops. */
-export function addConnectionCommands(shop: Command): void {
+export function addConnectionCommands(shop: SdsCommand): void {
   shop
     .command("connect <domain>")
     .description("connect a shop to the platform; adds the shop if it does not exist")
@@ -38,20 +38,17 @@ export function addConnectionCommands(shop: Command): void {
       "--refresh-token-stdin",
       "use a refresh token, read from stdin; it is exchanged for an access token and a new refresh token",
     )
-    .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      example(
-        "sds shop connect alpha.myshopify.com --client-credentials",
-        "sds shop connect alpha.myshopify.com --token-stdin < token.txt",
-      ),
+    .jsonOption()
+    .examples(
+      "sds shop connect alpha.myshopify.com --client-credentials",
+      "sds shop connect alpha.myshopify.com --token-stdin < token.txt",
     )
     .action(connectShop);
 
   shop
     .command("disconnect <domain>")
     .description("delete a shop's tokens for the platform; its mirror stays")
-    .addHelpText("after", example("sds shop disconnect alpha.myshopify.com"))
+    .examples("sds shop disconnect alpha.myshopify.com")
     .action(async (domain: string, _options: object, command: Command) => {
       const hadTokens = await withStore(command, async (store) =>
         store.connections.disconnect((await findShop(store, domain)).id, Number.MAX_SAFE_INTEGER),
@@ -61,7 +58,7 @@ export function addConnectionCommands(shop: Command): void {
     });
 }
 
-async function connectShop(text: string, options: Options, command: Command): Promise<void> {
+async function connectShop(text: string, options: JsonOption & CredentialOptions, command: Command): Promise<void> {
   const domain = parseNewDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
@@ -81,17 +78,13 @@ export function platformOf(config: Config, store: Store): Platform {
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
 }
 
-async function readCredentials({
-  clientCredentials = false,
-  tokenStdin = false,
-  refreshTokenStdin = false,
-}: Options): Promise<Credentials> {
-  if (Number(clientCredentials) + Number(tokenStdin) + Number(refreshTokenStdin) !== 1) {
+async function readCredentials(options: CredentialOptions): Promise<Credentials> {
+  const { clientCredentials, tokenStdin, refreshTokenStdin } = options;
+  if ([clientCredentials, tokenStdin, refreshTokenStdin].filter(Boolean).length !== 1)
     throw new SdsError(
       "invalid",
       "say how to connect: one of --client-credentials, --token-stdin and --refresh-token-stdin",
     );
-  }
   if (clientCredentials) return { kind: "client_credentials" };
   return tokenStdin
     ? { kind: "token", token: await readSecret("token") }

@@ -92,13 +92,3 @@ export async function chooseShop(store: Store, domain: string | null): Promise<S
     );
   return shop;
 }
-
-/**
- * Reads a secret from stdin. On the command line, other users and the shell's history would see it.
- * @throws SdsError `invalid`
- */
-export async function readSecret(what: string): Promise<string> {
-  const secret = (await Bun.stdin.text()).trim();
-  if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without spaces`);
-}

@@ -5,31 +5,24 @@ import { SdsError } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
 import { copyStore } from "../store/open-store.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { sleep } from "./dependencies.ts";
-import { example, JSON_OPTION } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
 
-interface Options {
-  to?: string;
-  toFile?: string;
-  json?: boolean;
-}
+type Options = JsonOption & { to?: string; toFile?: string };
 
-export function addCopyCommand(program: Command): void {
+export function addCopyCommand(program: SdsCommand): void {
   program
     .command("copy")
     .description("copy the whole database into an empty one of the other engine; no `sds serve` may run")
     .option("--to <url>", "postgres://USER@HOST/DATABASE, or sqlite:FOLDER")
     .option("--to-file <file>", "the same, read from a file: for an address with a password")
-    .option(...JSON_OPTION)
-    .addHelpText(
-      "after",
-      example(
-        "sds copy --to-file /etc/sds/database-url",
-        "SDS_DATABASE_URL_FILE=/etc/sds/database-url sds copy --to sqlite:./data-new",
-      ),
+    .jsonOption()
+    .examples(
+      "sds copy --to-file /etc/sds/database-url",
+      "SDS_DATABASE_URL_FILE=/etc/sds/database-url sds copy --to sqlite:./data-new",
     )
     .action(copy);
 }
@@ -52,13 +45,11 @@ async function copy({ to, toFile, json }: Options, command: Command): Promise<vo
   else
     printLine(printable(`copied and compared ${counted(copied.rows, "row", "rows")} to ${copied.to} in ${rounded} s`));
   tell("The source is as it was. Serve only one of the two, and run commands on that one: put the source away.");
-  const place = "folder" in target ? join(target.folder, "master.key") : undefined;
-  if (place !== masterKeyFile)
-    tell(
-      place === undefined
-        ? `The master key is not in it. Keep ${masterKeyFile}: the same key belongs to the copy.`
-        : `The master key is not in it. Copy ${masterKeyFile} to ${place}, or set SDS_MASTER_KEY_FILE.`,
-    );
+  const keyOfCopy = "folder" in target ? join(target.folder, "master.key") : undefined;
+  if (keyOfCopy === undefined)
+    tell(`The master key is not in it. Keep ${masterKeyFile}: the same key belongs to the copy.`);
+  else if (keyOfCopy !== masterKeyFile)
+    tell(`The master key is not in it. Copy ${masterKeyFile} to ${keyOfCopy}, or set SDS_MASTER_KEY_FILE.`);
 }
 
 /** @throws SdsError `invalid` */

@@ -1,151 +1,113 @@
 import type { Command } from "commander";
+import { findDelivery, retryDelivery, retryResultText } from "../actions/delivery.ts";
 import {
-  countDeadDeliveries,
-  countedDeliveries,
-  findDelivery,
-  retryDeadDeliveries,
-  retryDelivery,
-  retryResultText,
-} from "../actions/delivery.ts";
-import { DELIVERY_KINDS, DELIVERY_STATUSES, RETENTION_TEXT } from "../domain/deliveries/delivery.ts";
+  DELIVERY_KINDS,
+  DELIVERY_STATUSES,
+  type DeliveryKind,
+  type DeliveryStatus,
+  RETENTION_TEXT,
+} from "../domain/deliveries/delivery.ts";
 import { SdsError } from "../domain/error.ts";
-import { isoUtc } from "../lib/time.ts";
+import { counted } from "../lib/text.ts";
+import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
-import { addNoun, LIMIT_OPTION, onShop, parseChoice, parseLimit, parseSince } from "./options.ts";
-import { printFields, printJson, printLine, printTable, tell } from "./print.ts";
+import { choiceOption, LIMIT_OPTION, parseSince } from "./options.ts";
+import { printFields, printJson, printLine, printList, printTable, tell } from "./print.ts";
 
-interface Options {
-  json?: boolean;
+type ListOptions = JsonOption & { limit: number; status?: DeliveryStatus; kind?: DeliveryKind };
+type RetryOptions = JsonOption & { dead?: boolean; since?: number; yes?: boolean };
+
+export function addDeliveryCommands(program: SdsCommand): void {
+  const delivery = program
+    .command("delivery")
+    .description(`show the delivery log, and send deliveries again. ${RETENTION_TEXT}`)
+    .examples("sds delivery list");
+
+  delivery
+    .command("list")
+    .description(`list the last deliveries, newest first. ${RETENTION_TEXT}`)
+    .option(...LIMIT_OPTION)
+    .option(...choiceOption("--status <status>", "list only deliveries with this status", DELIVERY_STATUSES))
+    .option(...choiceOption("--kind <kind>", "list only deliveries of this kind", DELIVERY_KINDS))
+    .shopOption()
+    .jsonOption()
+    .examples("sds delivery list --status dead --limit 100")
+    .action(list);
+
+  delivery
+    .command("show <id>")
+    .description(`show one delivery with its body, its signature and every attempt. ${RETENTION_TEXT}`)
+    .shopOption()
+    .jsonOption()
+    .examples("sds delivery show whd_abc")
+    .action(show);
+
+  delivery
+    .command("retry [id]")
+    .description("send one delivery again now, or with --dead all dead ones")
+    .option("--dead", "all dead deliveries; without --yes, only count them")
+    .option(
+      "--since <time>",
+      "with --dead: only deliveries queued since then, an ISO date in UTC or an age like 2h or 7d",
+      parseSince,
+    )
+    .option("--yes", "with --dead: send them again")
+    .shopOption()
+    .jsonOption()
+    .examples("sds delivery retry whd_abc", "sds delivery retry --dead --since 24h --yes")
+    .action(retry);
 }
 
-interface ListOptions extends Options {
-  limit?: string;
-  status?: string;
-  kind?: string;
-}
-
-interface RetryOptions extends Options {
-  dead?: boolean;
-  since?: string;
-  yes?: boolean;
-}
-
-export function addDeliveryCommands(program: Command): void {
-  const delivery = addNoun(
-    program,
-    "delivery",
-    `show the delivery log, and send deliveries again. ${RETENTION_TEXT}`,
-    "sds delivery list",
-  );
-
-  onShop(
-    delivery
-      .command("list")
-      .description(`list the last deliveries, newest first. ${RETENTION_TEXT}`)
-      .option(...LIMIT_OPTION)
-      .option("--status <status>", `list only deliveries with this status: ${DELIVERY_STATUSES.join(", ")}`)
-      .option("--kind <kind>", `list only deliveries of this kind: ${DELIVERY_KINDS.join(", ")}`),
-    "sds delivery list --status dead --limit 100",
-  ).action(list);
-
-  onShop(
-    delivery
-      .command("show <id>")
-      .description(`show one delivery with its body, its signature and every attempt. ${RETENTION_TEXT}`),
-    "sds delivery show whd_abc",
-  ).action(show);
-
-  onShop(
-    delivery
-      .command("retry [id]")
-      .description("send one delivery again now, or with --dead all dead ones")
-      .option("--dead", "all dead deliveries; without --yes, only count them")
-      .option(
-        "--since <time>",
-        "with --dead: only deliveries queued since then, an ISO date in UTC or an age like 2h or 7d",
-      )
-      .option("--yes", "with --dead: send them again"),
-    "sds delivery retry whd_abc",
-    "sds delivery retry --dead --since 24h --yes",
-  ).action(async (id: string | undefined, options: RetryOptions, command: Command) => {
-    if ((id === undefined) !== (options.dead === true))
-      throw new SdsError("invalid", "name one delivery by its id, or use --dead");
-    if (id === undefined) return retryDead(options, command);
-    if (options.since !== undefined || options.yes === true)
-      throw new SdsError("invalid", "--since and --yes can only be used with --dead");
-    await retryOne(id, options, command);
+async function list({ json, ...filter }: ListOptions, command: Command): Promise<void> {
+  const deliveries = await withShop(command, (store, shop) => store.deliveries.list(shop.id, filter));
+  printList(json, deliveries.map(listEntry), "There are no such deliveries.", {
+    ID: ({ id }) => id,
+    KIND: ({ kind }) => kind,
+    TOPIC: topicText,
+    STATUS: ({ status }) => status,
+    ATTEMPTS: ({ attempts }) => String(attempts),
+    HTTP: ({ lastStatusCode }) => String(lastStatusCode ?? ""),
+    CREATED: ({ createdAt }) => createdAt,
+    ERROR: ({ error }) => error ?? "",
   });
 }
 
-async function list({ limit, status, kind, json }: ListOptions, command: Command): Promise<void> {
-  const filter = {
-    limit: parseLimit(limit),
-    ...(status !== undefined && { status: parseChoice("--status", status, DELIVERY_STATUSES) }),
-    ...(kind !== undefined && { kind: parseChoice("--kind", kind, DELIVERY_KINDS) }),
-  };
-  const deliveries = await withShop(command, (store, shop) => store.deliveries.list(shop.id, filter));
-  if (json) return printJson(deliveries.map(listEntry));
-  if (deliveries.length === 0) return tell("There are no such deliveries.");
-  printTable(
-    ["ID", "KIND", "TOPIC", "STATUS", "ATTEMPTS", "HTTP", "CREATED", "ERROR"],
-    deliveries.map((each) => [
-      each.id,
-      each.kind,
-      topicText(each),
-      each.status,
-      String(each.attempts),
-      String(each.lastStatusCode ?? ""),
-      isoUtc(each.createdAt),
-      each.error ?? "",
-    ]),
-  );
-}
-
-async function show(id: string, { json }: Options, command: Command): Promise<void> {
+async function show(id: string, { json }: JsonOption, command: Command): Promise<void> {
   const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id));
   if (json)
     printJson({ ...listEntry(delivery), body: delivery.body, signature, history: delivery.history.map(attemptEntry) });
   else printDelivery(delivery, signature);
 }
 
-async function retryOne(id: string, { json }: Options, command: Command): Promise<void> {
+async function retry(id: string | undefined, options: RetryOptions, command: Command): Promise<void> {
+  if ((id === undefined) !== (options.dead === true))
+    throw new SdsError("invalid", "name one delivery by its id, or use --dead");
+  if (id === undefined) return retryDead(options, command);
+  if (options.since !== undefined || options.yes === true)
+    throw new SdsError("invalid", "--since and --yes can only be used with --dead");
   const { delivery, signature } = await withShop(command, (store, shop) => retryDelivery(store, shop, id, Date.now()));
-  if (json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
+  if (options.json) printJson({ ...listEntry(delivery), body: delivery.body, signature });
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);
 }
 
-async function retryDead({ since: text, yes = false, json }: RetryOptions, command: Command): Promise<void> {
-  const since = text === undefined ? 0 : parseSince(text);
-  const { dead, retried } = await withShop(command, async (store, shop) => ({
-    dead: await countDeadDeliveries(store, shop, { since }),
-    retried: yes ? await retryDeadDeliveries(store, shop, { since }, Date.now()) : 0,
+async function retryDead({ since = 0, yes = false, json }: RetryOptions, command: Command): Promise<void> {
+  const { dead, retried } = await withShop(command, async ({ deliveries }, { id }) => ({
+    dead: await deliveries.countDead(id, since),
+    retried: yes ? await deliveries.retryDead(id, since, Date.now()) : 0,
   }));
   if (json) printJson({ dead, retried });
   else if (yes) tell(retryResultText(retried));
   else if (dead === 0) tell("There are no dead deliveries.");
-  else
-    tell(
-      dead === 1
-        ? "1 delivery is dead. Add --yes to send it again."
-        : `${countedDeliveries(dead)} are dead. Add --yes to send them again.`,
-    );
+  else if (dead === 1) tell("1 delivery is dead. Add --yes to send it again.");
+  else tell(`${counted(dead, "delivery", "deliveries")} are dead. Add --yes to send them again.`);
 }
 
 /** Has `test` only for a test event. */
-function listEntry({
-  id,
-  kind,
-  topic,
-  status,
-  attempts,
-  lastStatusCode,
-  error,
-  createdAt,
-  nextAttemptAt,
-  test,
-}: Delivery) {
-  const times = { createdAt: isoUtc(createdAt), nextAttemptAt: nextAttemptAt === null ? null : isoUtc(nextAttemptAt) };
+function listEntry(delivery: Delivery) {
+  const { id, kind, topic, status, attempts, lastStatusCode, error, test } = delivery;
+  const times = { createdAt: isoUtc(delivery.createdAt), nextAttemptAt: isoUtcOrNull(delivery.nextAttemptAt) };
   return { id, kind, topic, status, attempts, lastStatusCode, error, ...times, ...(test && { test }) };
 }
 
@@ -159,7 +121,7 @@ function answerLine({ answer }: Attempt): string {
   return answer === "" ? "empty" : answer.replaceAll(/\s+/g, " ");
 }
 
-function topicText({ topic, test }: Delivery): string {
+function topicText({ topic, test }: { topic: string; test?: boolean }): string {
   return test ? `${topic} (test)` : topic;
 }
 
@@ -172,7 +134,7 @@ function printDelivery(delivery: DeliveryDetails, signature: string | null): voi
     status,
     createdAt: isoUtc(createdAt),
     attempts: String(attempts),
-    nextAttemptAt: nextAttemptAt === null ? "none" : isoUtc(nextAttemptAt),
+    nextAttemptAt: isoUtcOrNull(nextAttemptAt) ?? "none",
     lastStatusCode: String(lastStatusCode ?? "none"),
     error: error ?? "none",
     signature: signature ?? "none",
@@ -189,14 +151,11 @@ function printDelivery(delivery: DeliveryDetails, signature: string | null): voi
     ),
   );
   printLine("");
-  printTable(
-    ["ATTEMPT", "STARTED", "TOOK", "HTTP", "ERROR"],
-    history.map((each) => [
-      String(each.number),
-      isoUtc(each.startedAt),
-      `${each.duration} ms`,
-      String(each.statusCode ?? ""),
-      each.error ?? "",
-    ]),
-  );
+  printTable(history, {
+    ATTEMPT: ({ number }) => String(number),
+    STARTED: ({ startedAt }) => isoUtc(startedAt),
+    TOOK: ({ duration }) => `${duration} ms`,
+    HTTP: ({ statusCode }) => String(statusCode ?? ""),
+    ERROR: ({ error: text }) => text ?? "",
+  });
 }

@@ -1,22 +1,18 @@
-import { createReadStream } from "node:fs";
+import { accessSync, constants, createReadStream, statSync } from "node:fs";
 import type { Command } from "commander";
 import type { CommitResult } from "../domain/decide/commit.ts";
-import { SdsError } from "../domain/error.ts";
+import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { type Line, readLines } from "./line-reader.ts";
-import { EVENTS_OPTION, onShop } from "./options.ts";
-import { printJson, printLine } from "./print.ts";
+import { EVENTS_OPTION } from "./options.ts";
+import { printJson, printLine, printSecret } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
-
-interface Options {
-  json?: boolean;
-  events?: boolean;
-}
 
 interface ImportCounts {
   read: number;
@@ -29,25 +25,46 @@ const LINES_PER_COMMIT = 1_000;
 /** Fewer lines make a commit if they have so many characters, so that it takes neither much memory nor long. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
-export function addImportCommand(program: Command): void {
-  onShop(
-    program
-      .command("import <file>")
-      .description("import records from an NDJSON file, which has one record on each line; - reads stdin")
-      .option(...EVENTS_OPTION),
-    "sds import subscriptions.ndjson",
-  ).action(async (file: string, { events = false, json }: Options, command: Command) => {
-    const input = await openInput(file);
-    const counts = await withShop(command, async (store, shop) => {
-      await finishBodies(store, shop, Date.now);
-      const recordWriter = createRecordWriter(store.mirror, Date.now);
-      return importLines(input, (records) =>
-        recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
-      );
+/** Adds `import`, and `intake secret`: the two ways of records. */
+export function addImportCommands(program: SdsCommand): void {
+  program
+    .command("import <file>")
+    .description("import records from an NDJSON file, which has one record on each line; - reads stdin")
+    .option(...EVENTS_OPTION)
+    .shopOption()
+    .jsonOption()
+    .examples("sds import subscriptions.ndjson")
+    .action(importFile);
+
+  program
+    .command("intake")
+    .description("show what the billing system needs to post records to /intake")
+    .examples("sds intake secret")
+    .command("secret")
+    .description("print the shop's intake secret, which signs every post to /intake")
+    .shopOption()
+    .jsonOption()
+    .examples("sds intake secret --shop alpha.myshopify.com")
+    .action(async ({ json }: JsonOption, command: Command) => {
+      const found = await withShop(command, (store, shop) => store.shops.intakeSecret(shop.domain));
+      if (found === undefined) throw new SdsError("not_found", "the shop was removed");
+      printSecret(found.secret, json);
     });
-    if (json) printJson(counts);
-    else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
+}
+
+type Options = JsonOption & { events?: boolean };
+
+async function importFile(file: string, { events = false, json }: Options, command: Command): Promise<void> {
+  const input = openInput(file);
+  const counts = await withShop(command, async (store, shop) => {
+    await finishBodies(store, shop, Date.now);
+    const recordWriter = createRecordWriter(store.mirror, Date.now);
+    return importLines(input, (records) =>
+      recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),
+    );
   });
+  if (json) printJson(counts);
+  else printLine(`read ${counts.read}, changed ${counts.changed}, events ${counts.events}`);
 }
 
 interface Input {
@@ -56,15 +73,29 @@ interface Input {
   size: number | undefined;
 }
 
-async function openInput(file: string): Promise<Input> {
+/** @throws SdsError `not_found` for a missing file, `invalid` for a folder, `failed` for a file that cannot be read */
+function openInput(file: string): Input {
   if (file === "-") return { stream: Bun.stdin.stream(), size: undefined };
-  const handle = Bun.file(file);
-  const stat = await handle.stat().catch(() => undefined);
-  if (stat === undefined) throw new SdsError("not_found", `there is no file ${file}`);
-  if (stat.isDirectory()) throw new SdsError("invalid", `${file} is a folder`);
-  // Bun cannot wait for a device such as /dev/null, and its own reader does that.
-  if (!stat.isFile()) return { stream: createReadStream(file), size: undefined };
-  return { stream: handle.stream(), size: stat.size };
+  try {
+    accessSync(file, constants.R_OK);
+    const stats = statSync(file);
+    if (stats.isFile()) return { stream: Bun.file(file).stream(), size: stats.size };
+    // Bun's own stream cannot wait for a device such as /dev/null.
+    if (!stats.isDirectory()) return { stream: createReadStream(file), size: undefined };
+  } catch (thrown) {
+    throw readFailure(file, thrown);
+  }
+  throw new SdsError("invalid", `${file} is a folder`);
+}
+
+/** Why a file cannot be read. */
+export function readFailure(file: string, thrown: unknown): SdsError {
+  const code = codeOf(thrown);
+  if (code === "ENOENT") return new SdsError("not_found", `there is no file ${file}`);
+  if (code === "ENOTDIR")
+    return new SdsError("not_found", `there is no file ${file}: a part of its path is not a folder`);
+  const reason = ["EACCES", "EPERM"].includes(code) ? "this user may not read it" : messageOf(thrown);
+  return new SdsError("failed", `cannot read ${file}: ${reason}`, { cause: thrown });
 }
 
 async function importLines(

@@ -4,24 +4,18 @@ import type { Command } from "commander";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/platform/connection.ts";
 import { appFiles } from "../shopify/install/app-files.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
-import { addNoun, example, JSON_OPTION } from "./options.ts";
+import { parseChoice } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
-interface Options {
-  url: string;
-  without?: string[];
-  force?: boolean;
-  json?: boolean;
-}
+type Options = JsonOption & { url: string; without?: string[]; force?: boolean };
 
-export function addPlatformCommands(program: Command): void {
-  const platform = addNoun(
-    program,
-    "platform",
-    "write the files that describe the app to the platform",
-    "sds platform files my-app --url https://sds.example.com",
-  );
+export function addPlatformCommands(program: SdsCommand): void {
+  const platform = program
+    .command("platform")
+    .description("write the files that describe the app to the platform")
+    .examples("sds platform files my-app --url https://sds.example.com");
 
   platform
     .command("files <dir>")
@@ -29,22 +23,27 @@ export function addPlatformCommands(program: Command): void {
       "write the app's platform webhooks and workflow triggers into a folder, " +
         "as files for the platform's own command-line tool",
     )
-    .option("--url <url>", "the address at which the platform reaches this service", "https://sds.example.com")
+    .option(
+      "--url <url>",
+      "the address at which the platform reaches this service",
+      parseUrl,
+      "https://sds.example.com",
+    )
     .option(
       "--without <scope>",
       "leave out a scope that the platform has not approved, and its webhooks; again for each: " +
         ASKED_SCOPES.join(", "),
-      (scope: string, before: string[] = []) => [...before, scope],
+      (scope, before: string[] = []) => [...before, parseChoice("--without", scope, ASKED_SCOPES)],
     )
     .option("--force", "overwrite files that exist")
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds platform files my-app --url https://sds.example.com"))
+    .jsonOption()
+    .examples("sds platform files my-app --url https://sds.example.com")
     .action(writeAppFiles);
 }
 
 function writeAppFiles(dir: string, { url, without = [], force = false, json }: Options, command: Command): void {
   if (dir.trim() === "") throw new SdsError("invalid", "say which folder to write into");
-  const files = appFiles(parseUrl(url), configOf(command).platformClientId, parseScopes(without));
+  const files = appFiles(url, configOf(command).platformClientId, without);
   const paths = Object.keys(files).map((path) => join(dir, path));
   const existing = force ? undefined : paths.find((path) => existsSync(path));
   if (existing !== undefined)
@@ -75,11 +74,4 @@ function parseUrl(text: string): string {
   const isPlain = url?.protocol === "https:" && url.username === "" && url.search === "" && url.hash === "";
   if (isPlain) return url.href.replace(/\/$/, "");
   throw new SdsError("invalid", `--url is "${text}": it must be an https address, like https://sds.example.com`);
-}
-
-/** @throws SdsError `invalid` */
-function parseScopes(scopes: string[]): string[] {
-  const unknown = scopes.find((scope) => !ASKED_SCOPES.includes(scope));
-  if (unknown === undefined) return scopes;
-  throw new SdsError("invalid", `--without is "${unknown}": it must be one of ${ASKED_SCOPES.join(", ")}`);
 }

@@ -77,7 +77,7 @@ export function printJson(value: unknown, indent?: number): void {
 }
 
 /** Prints a secret alone, or as JSON. */
-export function printSecret(secret: string, { json = false }: { json?: boolean }): void {
+export function printSecret(secret: string, json: boolean | undefined): void {
   if (json) printJson({ secret });
   else printLine(secret);
 }
@@ -91,8 +91,25 @@ export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) tell(`sds: warning: ${warning}`);
 }
 
-/** Prints a table with headings, each column as wide as its longest value. */
-export function printTable(headings: string[], rows: string[][]): void {
+/**
+ * Prints a list: with `--json` the entries as they are, else a table, or a message if the list is empty.
+ * @param columns the text of an entry for each heading
+ */
+export function printList<T>(
+  json: boolean | undefined,
+  entries: readonly T[],
+  ifEmpty: string,
+  columns: Record<string, (entry: T) => string>,
+): void {
+  if (json) printJson(entries);
+  else if (entries.length === 0) tell(ifEmpty);
+  else printTable(entries, columns);
+}
+
+/** Prints a table, each column as wide as its longest text. @param columns the text of an entry for each heading */
+export function printTable<T>(entries: readonly T[], columns: Record<string, (entry: T) => string>): void {
+  const headings = Object.keys(columns);
+  const rows = entries.map((entry) => Object.values(columns).map((text) => text(entry)));
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );

@@ -1,84 +1,122 @@
 import type { Command } from "commander";
 import { version } from "../../package.json";
-import { type ServiceStatus, type ShopWork, serviceStatus } from "../actions/status.ts";
-import { SdsError } from "../domain/error.ts";
+import { messageOf, SdsError } from "../domain/error.ts";
 import { PARTITIONS } from "../domain/partition.ts";
+import { createSlots } from "../lib/slots.ts";
 import { counted } from "../lib/text.ts";
-import { isoUtc } from "../lib/time.ts";
+import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
+import type { NodeStatus } from "../store/port/nodes.ts";
+import type { Store } from "../store/port/store.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
-import { example, JSON_OPTION } from "./options.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 
-export function addStatusCommand(program: Command): void {
+const HEALTH_TIMEOUT_MS = 2_000;
+const SHOPS_AT_ONCE = 10;
+
+export function addStatusCommand(program: SdsCommand): void {
   program
     .command("status")
     .description(
       "show whether `sds serve` runs, and what waits or failed in each shop; exit status 1 if it does not run",
     )
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds status"))
-    .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const status = await withStore(command, (store) => serviceStatus({ store, fetch }));
+    .jsonOption()
+    .examples("sds status")
+    .action(async ({ json }: JsonOption, command: Command) => {
       const engine = configOf(command).database === null ? "sqlite" : "postgres";
-      if (json) printJson(jsonOf(status, engine));
-      else print(status, engine);
-      if (status.reason !== null) throw new SdsError("failed", `not serving: ${status.reason}`);
+      const { problem, shops, cluster } = await withStore(command, readStatus);
+      const service = { serving: problem === null, version, engine, shops };
+      if (json) printJson({ ...service, ...cluster });
+      else print(service, cluster);
+      if (problem !== null) throw new SdsError("failed", `not serving: ${problem}`);
     });
 }
 
-function jsonOf({ reason, shops, cluster }: ServiceStatus, engine: string) {
+/**
+ * Reads whether the service runs, and the work of each shop.
+ * @returns `problem`: why no `serve` answers, null if one does; `cluster`: null for a database of one machine
+ */
+async function readStatus(store: Store) {
+  const cluster = (await store.nodes?.status()) ?? null;
+  const problem =
+    cluster === null ? await findProblem(await store.sessions.address()) : findClusterProblem(cluster.nodes);
+  const slots = createSlots(SHOPS_AT_ONCE);
+  const listed = await store.shops.list();
+  const shops = await Promise.all(listed.map((shop) => slots.run(() => workOf(store, shop))));
   return {
-    serving: reason === null,
-    version,
-    engine,
-    shops: shops.map(shopEntry),
-    ...(cluster !== null && { nodes: cluster.nodes.map(nodeEntry), handOvers: cluster.handOvers }),
+    problem,
+    shops,
+    cluster: cluster === null ? null : { nodes: cluster.nodes.map(nodeEntry), handOvers: cluster.handOvers },
   };
 }
 
-function print({ reason, shops, cluster }: ServiceStatus, engine: string): void {
+function findClusterProblem(nodes: readonly NodeStatus[]): string | null {
+  return nodes.some(({ isAlive }) => isAlive) ? null : "no node is alive";
+}
+
+async function findProblem(address: string | undefined): Promise<string | null> {
+  if (address === undefined) return "`sds serve` does not run";
+  try {
+    const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
+    const { ok, status } = await fetch(`${address}/healthz`, { signal, proxy: false } as RequestInit);
+    return ok ? null : `${address} answers with ${status}`;
+  } catch (thrown) {
+    return `${address} does not answer: ${messageOf(thrown)}`;
+  }
+}
+
+/** What waits for a shop, what failed, and when the mirror was last compared with the platform. */
+async function workOf({ deliveries, inbox, syncs }: Store, { id, domain }: { id: number; domain: string }) {
+  const [{ pending, retrying }, dead, items, reconciliation] = await Promise.all([
+    deliveries.countWaiting(id),
+    deliveries.countDead(id, 0),
+    inbox.count(id),
+    syncs.lastComplete(id, "changes"),
+  ]);
+  return {
+    domain,
+    pending,
+    retrying,
+    dead,
+    inboxWaiting: items.waiting,
+    inboxFailed: items.failed,
+    reconciledAt: isoUtcOrNull(reconciliation?.endedAt ?? null),
+  };
+}
+
+function nodeEntry({ id, address, host, processId, version, startedAt, heartbeatAt, isAlive, shops }: NodeStatus) {
+  const times = { startedAt: isoUtc(startedAt), heartbeatAt: isoUtc(heartbeatAt) };
+  return { id, address, host, process: processId, version, ...times, alive: isAlive, shops };
+}
+
+type Status = Awaited<ReturnType<typeof readStatus>>;
+type Service = Pick<Status, "shops"> & { serving: boolean; engine: string };
+
+function print({ serving, engine, shops }: Service, cluster: Status["cluster"]): void {
   const name = engine === "sqlite" ? "SQLite" : "PostgreSQL";
-  printLine(`sds ${version} on ${name}: ${reason === null ? "serving" : "not serving"}`);
+  printLine(`sds ${version} on ${name}: ${serving ? "serving" : "not serving"}`);
   if (shops.length > 0)
-    printTable(
-      ["SHOP", "PENDING", "RETRYING", "DEAD", "INBOX WAITING", "INBOX FAILED", "RECONCILED"],
-      shops.map((shop) => Object.values(shopEntry(shop)).map((value) => String(value ?? "never"))),
-    );
+    printTable(shops, {
+      SHOP: ({ domain }) => domain,
+      PENDING: ({ pending }) => String(pending),
+      RETRYING: ({ retrying }) => String(retrying),
+      DEAD: ({ dead }) => String(dead),
+      "INBOX WAITING": ({ inboxWaiting }) => String(inboxWaiting),
+      "INBOX FAILED": ({ inboxFailed }) => String(inboxFailed),
+      RECONCILED: ({ reconciledAt }) => reconciledAt ?? "never",
+    });
   if (cluster === null) return;
-  printTable(
-    ["NODE", "ADDRESS", "HOST", "PROCESS", "VERSION", "STARTED", "LAST SEEN", "ALIVE", "SHOPS"],
-    cluster.nodes.map((node) => Object.values(nodeEntry(node)).map((value) => String(value ?? "unknown"))),
-  );
+  printTable(cluster.nodes, {
+    NODE: ({ id }) => id,
+    ADDRESS: ({ address }) => address,
+    HOST: ({ host }) => host ?? "unknown",
+    PROCESS: ({ process }) => String(process ?? "unknown"),
+    VERSION: (node) => node.version,
+    STARTED: ({ startedAt }) => startedAt,
+    "LAST SEEN": ({ heartbeatAt }) => heartbeatAt,
+    ALIVE: ({ alive }) => String(alive),
+    SHOPS: ({ shops: count }) => String(count),
+  });
   const times = counted(cluster.handOvers, "time", "times");
   printLine(`The shops are divided into ${PARTITIONS} partitions, which were handed over ${times}.`);
-}
-
-function shopEntry({ reconciledAt, ...shop }: ShopWork) {
-  return { ...shop, reconciledAt: reconciledAt === null ? null : isoUtc(reconciledAt) };
-}
-
-type Node = NonNullable<ServiceStatus["cluster"]>["nodes"][number];
-
-function nodeEntry({
-  id,
-  address,
-  host,
-  processId,
-  version: nodeVersion,
-  startedAt,
-  heartbeatAt,
-  isAlive,
-  shops,
-}: Node) {
-  return {
-    id,
-    address,
-    host,
-    process: processId,
-    version: nodeVersion,
-    startedAt: isoUtc(startedAt),
-    heartbeatAt: isoUtc(heartbeatAt),
-    alive: isAlive,
-    shops,
-  };
 }

@@ -5,23 +5,19 @@ import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
+import type { JsonOption, SdsCommand } from "./command.ts";
 import { NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
-import { EVENTS_OPTION, example, JSON_OPTION, parseSince } from "./options.ts";
+import { EVENTS_OPTION, parseSince } from "./options.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
 import { createProgressBar } from "./progress-bar.ts";
 
 /** The steps of a load, in their order. The time left is that of the step. */
 const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 
-interface Options {
-  events?: boolean;
-  since?: string;
-  pages?: boolean;
-  json?: boolean;
-}
+type Options = JsonOption & { events?: boolean; since?: number; pages?: boolean };
 
-export function addSyncCommand(program: Command): void {
+export function addSyncCommand(program: SdsCommand): void {
   program
     .command("sync [domain]")
     .description("load a connected shop from the platform; an interrupted run continues where it stopped")
@@ -30,21 +26,21 @@ export function addSyncCommand(program: Command): void {
       "--since <time>",
       "load only what changed since then, and queue the events that were missed: " +
         "an ISO date in UTC, or an age like 2h or 7d",
+      parseSince,
     )
     .option("--pages", "read everything page by page, and use no bulk operations of the platform")
-    .option(...JSON_OPTION)
-    .addHelpText("after", example("sds sync alpha.myshopify.com", "sds sync --since 24h"))
+    .jsonOption()
+    .examples("sds sync alpha.myshopify.com", "sds sync --since 24h")
     .action(sync);
 }
 
 async function sync(
   domain: string | undefined,
-  { events = false, since: text, pages = false, json }: Options,
+  { events = false, since, pages = false, json }: Options,
   command: Command,
 ): Promise<void> {
-  if (text !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
-  if (text !== undefined && pages) throw new SdsError("invalid", "--since always reads pages: leave out --pages");
-  const since = text === undefined ? undefined : parseSince(text);
+  if (since !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");
+  if (since !== undefined && pages) throw new SdsError("invalid", "--since always reads pages: leave out --pages");
   const config = configOf(command);
   const progress = createProgressBar(process.stderr);
   const startedAt = performance.now();

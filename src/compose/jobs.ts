@@ -1,27 +1,29 @@
 import { Cron } from "croner";
-import type { DataRequestReminder } from "../actions/data-request-reminder.ts";
 import type { ShopRemover } from "../actions/shop-removal.ts";
 import type { Membership } from "../cluster/membership.ts";
 import type { Sender } from "../delivery/sender.ts";
 import { DELIVERED_RETENTION_DAYS } from "../domain/deliveries/delivery.ts";
-import { ANSWERED_RETENTION_DAYS } from "../domain/people/data-request.ts";
+import { ANSWERED_RETENTION_DAYS, DATA_REQUEST_WARNING_MS } from "../domain/people/data-request.ts";
 import type { ApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
 import type { WrongKeyLog } from "../http/read/wrong-key-log.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { Log } from "../lib/log.ts";
+import { isoUtc } from "../lib/time.ts";
 import type { BodyWriter } from "../mirror/body-writer.ts";
 import type { InboxProcessor } from "../shopify/inbox/processor.ts";
 import type { Reconciler } from "../shopify/sync/reconciler.ts";
+import type { DataRequestStore } from "../store/port/data-requests.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
+const DAY_MS = 24 * 3_600_000;
 /**
  * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
  * sends one a day late.
  */
-const RECEIPT_RETENTION_MS = 7 * 24 * 3_600_000;
-const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * 24 * 3_600_000;
-const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * 24 * 3_600_000;
+const RECEIPT_RETENTION_MS = 7 * DAY_MS;
+const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
+const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
 
 interface Dependencies {
   store: Pick<
@@ -36,7 +38,6 @@ interface Dependencies {
   authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
   readiness: Pick<Readiness, "reason" | "watch">;
   wrongKeys: Pick<WrongKeyLog, "report">;
-  dataRequestReminder: DataRequestReminder;
   membership: Pick<Membership, "beat" | "isLeader">;
   now: () => number;
   /** The time of the counts of wrong sign-in tokens. */
@@ -50,7 +51,8 @@ interface Dependencies {
  */
 export function createJobs(dependencies: Dependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { dataRequestReminder, membership, bodyWriter, steadyTime } = dependencies;
+  const { membership, bodyWriter, steadyTime } = dependencies;
+  const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
   /** For what one node does for all. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
@@ -88,7 +90,7 @@ export function createJobs(dependencies: Dependencies): Cron[] {
       "forget the ids of old platform webhooks",
       onLeader(() => store.inbox.forgetReceipts(receiptsBefore())),
     ],
-    ["45 */10 * * * *", "warn of customers who wait for their data", onLeader(() => dataRequestReminder.remind())],
+    ["45 */10 * * * *", "warn of customers who wait for their data", onLeader(remindOfDataRequests)],
     [
       "0 5 * * * *",
       "forget answered requests for data",
@@ -99,4 +101,29 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     const report = (thrown: unknown) => log.error(`cannot ${name}`, failureFields(thrown));
     return new Cron(pattern, { paused: true, protect: true, catch: report }, run);
   });
+}
+
+/**
+ * Warns of customers' requests for their data that are due in a week or less, or overdue.
+ * @returns a function that logs one line for each shop, once a day
+ */
+export function createDataRequestReminder(
+  dataRequests: Pick<DataRequestStore, "dueBefore">,
+  now: () => number,
+  log: Log,
+): () => Promise<void> {
+  /** When each shop was last warned of, by its id. */
+  const warnedAt = new Map<number, number>();
+  return async () => {
+    for (const { shop, count, first } of await dataRequests.dueBefore(now() + DATA_REQUEST_WARNING_MS)) {
+      const last = warnedAt.get(shop.id);
+      // The absolute value, because the clock may have been set back.
+      if (last !== undefined && Math.abs(now() - last) < DAY_MS) continue;
+      warnedAt.set(shop.id, now());
+      const message =
+        "customers wait for their data, and the time for an answer ends in a week or less: send it with " +
+        "`sds customer export`, then run `sds customer answered`";
+      log.warn(message, { shop: shop.domain, requests: count, customer: first.customer, dueAt: isoUtc(first.dueAt) });
+    }
+  };
 }

@@ -1,4 +1,3 @@
-import { createDataRequestReminder } from "../actions/data-request-reminder.ts";
 import { createShopRemover } from "../actions/shop-removal.ts";
 import { createMember, type Membership, soleMember } from "../cluster/membership.ts";
 import type { Config } from "../config.ts";
@@ -54,7 +53,6 @@ export function openWork(resources: AppResources & { membership: Membership }) {
   const slices = createSlices();
   const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake(), isShared);
   const remover = createShopRemover({ shops, membership, sleep, log });
-  const dataRequestReminder = createDataRequestReminder(store.dataRequests, now, log);
   const nodeWriter: RecordWriter = {
     ...recordWriter,
     submit: (submission) => recordWriter.submit({ ...submission, isNodeWork: true }),
@@ -100,7 +98,6 @@ export function openWork(resources: AppResources & { membership: Membership }) {
     membership,
     recordWriter,
     remover,
-    dataRequestReminder,
     platform,
     bodyWriter,
     sender,

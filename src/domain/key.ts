@@ -25,6 +25,12 @@ export function isKey(text: string): boolean {
   return KEY.test(text);
 }
 
+/** Reads a key that an older system made. @throws SdsError `invalid` */
+export function parseKey(text: string): string {
+  if (isKey(text)) return text;
+  throw new SdsError("invalid", "the key must be cad_pk_ and 48 lower-case hexadecimal digits");
+}
+
 /** The key in an Authorization header (docs/api.md, "Authentication"); undefined for any other form. */
 export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];

@@ -18,6 +18,10 @@ export function isoUtc(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+export function isoUtcOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoUtc(ms);
+}
+
 /** Whether a text is a date as `isoUtc` writes it. */
 export function isWrittenDate(text: string): boolean {
   const ms = parseUtc(text);

@@ -1,11 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  countDeadDeliveries,
-  findDelivery,
-  retryDeadDeliveries,
-  retryDelivery,
-  retryResultText,
-} from "../../src/actions/delivery.ts";
+import { findDelivery, retryDelivery, retryResultText } from "../../src/actions/delivery.ts";
 import { verifySignature } from "../../src/client/signature.ts";
 import { apply, START, testApp } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
@@ -57,22 +51,6 @@ test("a retried delivery is due now, with the same body and signature", async ()
     body: before.delivery.body,
   });
   expect(signature).toBe(before.signature);
-});
-
-test("dead deliveries are counted and sent again by age and kind, and another shop's stay dead", async () => {
-  const { store, shop, other } = await opened();
-  const old = await deadDelivery(store, shop);
-  const young = await deadDelivery(store, shop, { queuedAt: START + 1_000 });
-  const theirs = await deadDelivery(store, other);
-  const status = async (id: string, of = shop) => (await store.deliveries.show(of.id, id)).status;
-  expect(await countDeadDeliveries(store, shop, { since: 0 })).toBe(2);
-  expect(await countDeadDeliveries(store, shop, { since: 0, kind: "trigger" })).toBe(0);
-  expect(await countDeadDeliveries(store, shop, { since: START + 1 })).toBe(1);
-  expect(await retryDeadDeliveries(store, shop, { since: 0, kind: "trigger" }, START + 2_000)).toBe(0);
-  expect(await retryDeadDeliveries(store, shop, { since: START + 1, kind: "webhook" }, START + 2_000)).toBe(1);
-  expect([await status(old), await status(young)]).toEqual(["dead", "pending"]);
-  expect(await retryDeadDeliveries(store, shop, { since: 0 }, START + 2_000)).toBe(1);
-  expect([await status(old), await status(theirs, other)]).toEqual(["pending", "dead"]);
 });
 
 test.each([

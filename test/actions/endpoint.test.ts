@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { clearEndpoint, rotateSigningSecret, saveEndpoint, signingSecret } from "../../src/actions/endpoint.ts";
+import { saveEndpoint } from "../../src/actions/endpoint.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
@@ -15,7 +15,7 @@ async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {
   const dependencies = { store, resolve: async () => addresses, allow: [] };
   const save = (change: Change, actor: "merchant" | "operator" = "merchant") =>
     saveEndpoint(dependencies, { shop, change, actor }, START);
-  return { store, shop, save, stored: () => store.webhooks.settings(shop.id) };
+  return { save, stored: () => store.webhooks.settings(shop.id) };
 }
 
 describe("saving the endpoint", () => {
@@ -60,22 +60,4 @@ describe("saving the endpoint", () => {
     expect(settings.url).toBe(url);
     expect(warnings).toEqual([NO_WEBHOOKS, "the name hooks.example.com does not resolve at present; the URL is kept"]);
   });
-});
-
-test("clearing removes URL and topics, and keeps the signing secret", async () => {
-  const { store, shop, save, stored } = await opened();
-  await save({ url: "https://hooks.example.com/", topics: ["order.failed"] });
-  const secret = await signingSecret(store, shop, START);
-  await clearEndpoint(store, shop);
-  expect(await stored()).toEqual({ url: null, topics: [] });
-  expect(await signingSecret(store, shop, START)).toBe(secret);
-});
-
-test("rotating gives a new signing secret, which stays until the next rotation", async () => {
-  const { store, shop } = await opened();
-  const first = await signingSecret(store, shop, START);
-  const second = await rotateSigningSecret(store, { shop, overlapMs: 0 }, START);
-  expect(second).toMatch(/^whsec_/);
-  expect(second).not.toBe(first);
-  expect(await signingSecret(store, shop, START)).toBe(second);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { parseChoice, parseLimit, parseSince, splitList } from "../../src/cli/options.ts";
 
-test("--limit is 20 by default, and any whole number from 1 to 10000", () => {
-  expect([parseLimit(), parseLimit("1"), parseLimit("10000")]).toEqual([20, 1, 10_000]);
+test("--limit is a whole number from 1 to 10000", () => {
+  expect([parseLimit("1"), parseLimit("10000")]).toEqual([1, 10_000]);
   for (const text of ["0", "10001", "-1", "1.5", "x", ""]) {
     expect(() => parseLimit(text)).toThrow(`--limit is "${text}": it must be a whole number from 1 to 10000`);
   }

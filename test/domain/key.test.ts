@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fingerprintOf, generateKey, hashKey, isKey, keyFromHeader } from "../../src/domain/key.ts";
+import { fingerprintOf, generateKey, hashKey, isKey, keyFromHeader, parseKey } from "../../src/domain/key.ts";
 
 const key = `cad_pk_${"0123456789abcdef".repeat(3)}`;
 
@@ -7,6 +7,11 @@ test("a key is cad_pk_ and 48 hexadecimal characters", () => {
   const made = generateKey((n) => crypto.getRandomValues(new Uint8Array(n)));
   expect(made).toMatch(/^cad_pk_[0-9a-f]{48}$/);
   expect(isKey(made)).toBe(true);
+  expect(parseKey(made)).toBe(made);
+});
+
+test.each(["", key.toUpperCase(), `${key}\n`])("%j is not a key of an older system", (text) => {
+  expect(() => parseKey(text)).toThrow("the key must be cad_pk_ and 48 lower-case hexadecimal digits");
 });
 
 test("its SHA-256 and its first characters are stored", () => {

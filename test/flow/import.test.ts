@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
@@ -101,9 +101,18 @@ describe("import", () => {
     });
   });
 
-  test("ends with 3 for a missing file, and with 2 for a folder", async () => {
-    const { program } = await prepared([]);
-    expect((await program.run(["import", "missing.ndjson"])).status).toBe(3);
-    expect((await program.run(["import", temporaryFolder()])).status).toBe(2);
+  test("says why a file cannot be read", async () => {
+    const { program, file } = await prepared([]);
+    const folder = temporaryFolder();
+    const circle = join(folder, "circle");
+    symlinkSync(circle, circle);
+    const refusals: [path: string, status: number, message: string][] = [
+      ["missing.ndjson", 3, "there is no file missing.ndjson"],
+      [join(file, "more"), 3, `there is no file ${file}/more: a part of its path is not a folder`],
+      [folder, 2, `${folder} is a folder`],
+      [circle, 1, `cannot read ${circle}: ELOOP: too many symbolic links encountered, access '${circle}'`],
+    ];
+    for (const [path, status, message] of refusals)
+      expect(await program.run(["import", path])).toEqual({ status, stdout: "", stderr: `sds: ${message}\n` });
   });
 });

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Command } from "commander";
 import { saveEndpoint } from "../../actions/endpoint.ts";
 import { createKey } from "../../actions/key.ts";
 import { importSecret, signBody } from "../../client/signature.ts";
@@ -9,8 +8,8 @@ import { type App, openApp } from "../../compose/app.ts";
 import { type Config, readConfig } from "../../config.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
+import type { SdsCommand } from "../command.ts";
 import { dependencies, randomBytes, resolveName } from "../dependencies.ts";
-import { example } from "../options.ts";
 import { printLine, tell } from "../print.ts";
 import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
 import { untilSignal } from "../signal.ts";
@@ -22,7 +21,7 @@ const CUSTOMERS = 150;
 const EVENT_INTERVAL_MS = 3_000;
 const ACTOR = "operator";
 
-export function addDemoCommand(program: Command): void {
+export function addDemoCommand(program: SdsCommand): void {
   program
     .command("demo")
     .description(
@@ -32,7 +31,7 @@ export function addDemoCommand(program: Command): void {
       "--port <port>",
       "port to listen on; 0 means any free port (default 8080, or any free port if that is taken)",
     )
-    .addHelpText("after", example("sds demo"))
+    .examples("sds demo")
     .action(async ({ port }: { port?: string }) => {
       const folder = mkdtempSync(join(tmpdir(), "sds-demo-"));
       try {

@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import { readAddress } from "../../client/address.ts";
 import { ApiError, ConnectionError } from "../../client/api-error.ts";
 import { createClient } from "../../client/client.ts";
@@ -7,28 +6,29 @@ import type { ResourceReader } from "../../client/resource-reader.ts";
 import { readApiKey } from "../../config.ts";
 import { SdsError } from "../../domain/error.ts";
 import { fingerprintOf } from "../../domain/key.ts";
-import { RESOURCES } from "../../domain/resources.ts";
+import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { printable } from "../../lib/log.ts";
 import { counted, sentence } from "../../lib/text.ts";
+import type { SdsCommand } from "../command.ts";
 import { randomBytes } from "../dependencies.ts";
-import { example, parseChoice } from "../options.ts";
+import { choiceOption } from "../options.ts";
 import { createProgressBar } from "../progress-bar.ts";
 import { createPullOutput, type PulledRow } from "./pull-output.ts";
 import { openStateFile, type PullSource, type StateFile } from "./pull-state.ts";
-import { createRowFormat, FORMATS } from "./row-format.ts";
+import { createRowFormat, FORMATS, type Format } from "./row-format.ts";
 
 interface Options {
   url: string;
-  resource: string;
+  resource: Resource;
   state: string;
-  format: string;
+  format: Format;
   header: boolean;
   spreadsheet?: boolean;
   anew?: boolean;
   allowHttp?: boolean;
 }
 
-export function addPullCommand(program: Command): void {
+export function addPullCommand(program: SdsCommand): void {
   program
     .command("pull")
     .description(
@@ -36,23 +36,19 @@ export function addPullCommand(program: Command): void {
         "the API key comes from the file that SDS_KEY_FILE names",
     )
     .requiredOption("--url <url>", "address of the server, such as https://sds.example.com")
-    .requiredOption("--resource <name>", `${RESOURCES.join(", ")}`)
+    .requiredOption(...choiceOption("--resource <name>", "what to print", RESOURCES))
     .requiredOption("--state <file>", "where it notes how far it has come; made by the first run")
-    .option("--format <format>", `${FORMATS.join(" or ")}`, "ndjson")
+    .option(...choiceOption("--format <format>", "how to print rows", FORMATS), "ndjson")
     .option("--no-header", "CSV without the line of column names")
     .option("--spreadsheet", "CSV for a spreadsheet: with ' before text that it would run as a formula")
     .option("--anew", "print all rows again, for instance after a restore of the server's database")
     .option("--allow-http", "send the key over plain http to another machine, where others could read it")
-    .addHelpText(
-      "after",
-      example("SDS_KEY_FILE=key.txt sds pull --url https://sds.example.com --resource orders --state orders.state"),
-    )
+    .examples("SDS_KEY_FILE=key.txt sds pull --url https://sds.example.com --resource orders --state orders.state")
     .action(pull);
 }
 
 async function pull(options: Options): Promise<void> {
-  const resource = parseChoice("--resource", options.resource, RESOURCES);
-  const format = parseChoice("--format", options.format, FORMATS);
+  const { resource, format } = options;
   const address = parseAddress(options.url, options.allowHttp ?? false);
   const key = readApiKey(process.env);
   const url = address.href.replace(/\/$/, "");

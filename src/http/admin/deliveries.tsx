@@ -1,14 +1,8 @@
 /** @jsxImportSource preact */
-import {
-  countDeadDeliveries,
-  countedDeliveries,
-  findDelivery,
-  retryDelivery as retry,
-  retryDeadDeliveries,
-  retryResultText,
-} from "../../actions/delivery.ts";
+import { findDelivery, retryDelivery as retry, retryResultText } from "../../actions/delivery.ts";
 import { webhookHeaders } from "../../delivery/webhook-headers.ts";
 import { type DeliveryKind, RETENTION_TEXT } from "../../domain/deliveries/delivery.ts";
+import { counted } from "../../lib/text.ts";
 import type { DeliveryDetails } from "../../store/port/deliveries.ts";
 import type { AdminRequest, AdminSection, Handler } from "./admin-request.ts";
 import { Confirm, Empty, Table, Time } from "./components.tsx";
@@ -71,7 +65,7 @@ export const retryDelivery: Handler = async ({ shop, id, form }, { store, now, w
 export function askToRetryDead(kind: DeliveryKind): Handler {
   const section = SECTION_OF[kind];
   return async ({ shop, csrf }, { store }) => {
-    const count = await countDeadDeliveries(store, shop, { since: 0, kind });
+    const count = await store.deliveries.countDead(shop.id, 0, kind);
     const content =
       count === 0 ? (
         <Empty id="no-dead">
@@ -82,11 +76,11 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
           id="retry-all-dead"
           csrf={csrf}
           action={`${section}/retry-dead`}
-          button={`Retry ${countedDeliveries(count)}`}
+          button={`Retry ${counted(count, "delivery", "deliveries")}`}
           back={section}
         >
           <p>
-            <strong id="count">{countedDeliveries(count)}</strong>{" "}
+            <strong id="count">{counted(count, "delivery", "deliveries")}</strong>{" "}
             {count === 1 ? "is dead. Send it" : "are dead. Send all of them"} again now? Each gets up to five new
             attempts,
             {kind === "webhook" ? " with the same id, body and signature." : " with the same fields."}
@@ -99,7 +93,7 @@ export function askToRetryDead(kind: DeliveryKind): Handler {
 
 export function retryDead(kind: DeliveryKind): Handler {
   return async ({ shop }, { store, now, wake }) => {
-    const count = await retryDeadDeliveries(store, shop, { since: 0, kind }, now());
+    const count = await store.deliveries.retryDead(shop.id, 0, now(), kind);
     wake();
     return { to: SECTION_OF[kind], notices: [{ text: retryResultText(count) }] };
   };

@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { rotateSigningSecret } from "../../actions/endpoint.ts";
 import { parseOverlap } from "../../domain/deliveries/signing-secret.ts";
 import type { AdminRequest, Handler } from "./admin-request.ts";
 import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
@@ -41,7 +40,7 @@ export const askToRotate: Handler = async ({ csrf }) => {
 export const rotateSecret: Handler = async ({ shop, form }, { store, now }) => {
   const overlap = form.get("overlap") ?? "";
   const overlapMs = overlap === "" ? 0 : parseOverlap(overlap);
-  const value = await rotateSigningSecret(store, { shop, overlapMs }, now());
+  const value = await store.webhooks.rotateSecret(shop.id, now(), overlapMs);
   return {
     to: WEBHOOKS,
     notices: [

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { clearEndpoint, saveEndpoint, signingSecret } from "../../actions/endpoint.ts";
+import { saveEndpoint } from "../../actions/endpoint.ts";
 import { queueTestEvent } from "../../actions/test-event.ts";
 import { SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../../domain/events/event.ts";
@@ -40,7 +40,7 @@ export const saveWebhooks: Handler = async (request, dependencies) => {
 
 export const showSecret: Handler = async (request, dependencies) =>
   webhooksPage(request, dependencies, {
-    secret: await signingSecret(dependencies.store, request.shop, dependencies.now()),
+    secret: await dependencies.store.webhooks.secret(request.shop.id, dependencies.now()),
   });
 
 export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
@@ -57,7 +57,7 @@ export const askToClear: Handler = async ({ csrf, shop }, { store }) => {
 };
 
 export const clearWebhooks: Handler = async ({ shop }, { store }) => {
-  await clearEndpoint(store, shop);
+  await store.webhooks.clear(shop.id);
   return { to: WEBHOOKS, notices: [{ text: "Webhooks are off." }] };
 };
 

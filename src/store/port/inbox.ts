@@ -48,7 +48,7 @@ export interface DueItem {
 }
 
 export const INBOX_STATUSES = ["waiting", "failed"] as const;
-type InboxStatus = (typeof INBOX_STATUSES)[number];
+export type InboxStatus = (typeof INBOX_STATUSES)[number];
 
 /** An item in a list. */
 export interface InboxEntry {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSignInLink } from "../../src/actions/sign-in-link.ts";
+import { createSignInLink } from "../../src/cli/admin.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 
 async function opened() {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createDataRequestReminder } from "../../src/actions/data-request-reminder.ts";
+import { createDataRequestReminder } from "../../src/compose/jobs.ts";
 import { dataRequest } from "../../src/domain/people/data-request.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { START, testApp } from "../support/app.ts";
@@ -15,13 +15,13 @@ test("a request for data is warned of once a day from a week before its end, unt
   await app.store.mirror.applyRecords([{ shop, records: [], dataRequests }], START);
   const logged: { level: string; requests: number; customer: string; dueAt: string }[] = [];
   const log = createLog("info", { write: (text) => logged.push(JSON.parse(text)) }, clock.now);
-  const reminder = createDataRequestReminder(app.store.dataRequests, clock.now, log);
+  const remind = createDataRequestReminder(app.store.dataRequests, clock.now, log);
   /** Lets days pass, with a look every hour. @returns how many warnings there were */
   async function warningsOf(days: number): Promise<number> {
     const before = logged.length;
     for (let hour = 0; hour < days * 24; hour += 1) {
       clock.ms += HOUR;
-      await reminder.remind();
+      await remind();
     }
     return logged.length - before;
   }

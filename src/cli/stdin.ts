@@ -1,0 +1,34 @@
+import { SdsError } from "../domain/error.ts";
+import { printable } from "../lib/log.ts";
+
+/**
+ * Asks before something that cannot be taken back. `--yes` is the answer in advance.
+ * @param what happens, as a sentence without its full stop
+ * @throws SdsError `invalid` without a terminal, or for any answer but yes
+ */
+export async function confirm(what: string, yes: boolean): Promise<void> {
+  if (yes) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new SdsError("invalid", `${what}: add --yes to do it`);
+  process.stderr.write(`${printable(what)}. Go on? [y/N] `);
+  if (!/^y(es)?$/i.test((await readAnswer()).trim())) throw new SdsError("invalid", "nothing was done");
+}
+
+/** A terminal gives one line at a time, and an empty text at the end of the input. */
+async function readAnswer(): Promise<string> {
+  const reader = Bun.stdin.stream().getReader();
+  try {
+    return Buffer.from((await reader.read()).value ?? []).toString();
+  } finally {
+    await reader.cancel();
+  }
+}
+
+/**
+ * Reads a secret. As an argument, other users and the shell's history would see it.
+ * @throws SdsError `invalid`
+ */
+export async function readSecret(what: string): Promise<string> {
+  const secret = (await Bun.stdin.text()).trim();
+  if (secret !== "" && secret.length <= 4096 && /^[\x21-\x7e]+$/.test(secret)) return secret;
+  throw new SdsError("invalid", `stdin has no ${what}: it must be one line without spaces`);
+}

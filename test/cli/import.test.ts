@@ -1,0 +1,12 @@
+import { expect, test } from "bun:test";
+import { readFailure } from "../../src/cli/import.ts";
+
+// Tests that run as root cannot make a file that they may not read.
+test.each([
+  ["EACCES", "cannot read a.ndjson: this user may not read it"],
+  ["EPERM", "cannot read a.ndjson: this user may not read it"],
+  ["EIO", "cannot read a.ndjson: EIO: i/o error"],
+])("a file that fails with %s is not called missing", (code, message) => {
+  const thrown = Object.assign(new Error(`${code}: i/o error`), { code });
+  expect(readFailure("a.ndjson", thrown)).toMatchObject({ code: "failed", message });
+});

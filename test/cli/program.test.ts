@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import type { Command } from "commander";
+import { buildProgram } from "../../src/cli/program.ts";
+
+/** A command with all commands below it. */
+function tree(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(tree)];
+}
+
+function helpOf(command: Command): string {
+  let help = "";
+  command.configureOutput({
+    writeOut: (text) => {
+      help += text;
+    },
+  });
+  command.outputHelp();
+  return help;
+}
+
+test("every command has a description, and help that ends with examples", () => {
+  const commands = tree(buildProgram());
+  expect(commands.length).toBeGreaterThan(40);
+  for (const command of commands) {
+    expect(command.description()).not.toBe("");
+    expect(helpOf(command)).toMatch(/\nExample:\n {2}\$ (\w+=\S+ )*sds /);
+  }
+});
