@@ -3,14 +3,14 @@
  * alone and while eight connections read pages of 250 rows as fast as they can.
  * `bun scripts/bench/beside.ts [PROGRAM]` measures only this, with an sds that is built already.
  */
-import { createHmac } from "node:crypto";
-import { cpSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { $, serve } from "bun";
+import { $ } from "bun";
+import { Endpoint } from "./endpoint.ts";
 import { processorSeconds } from "./processor-time.ts";
-import { subscriptionRecords } from "./records.ts";
-import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
+import { median, percentile, rateIn, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import * as shops from "./shops.ts";
+import { post, type SignedPost, signedPosts } from "./signed-posts.ts";
 import { rate, rounded, Table } from "./table.ts";
 
 const BENCH = import.meta.dir;
@@ -22,14 +22,7 @@ const EVENTS_PER_ROUND = 100;
 /** An event begins in each of these, unless the one before takes longer. So both halves have the same events to do. */
 const PERIOD_MS = 25;
 const READ_SECONDS = 2;
-/** No contract of the filled shop has such an id. */
-const FIRST_NEW_CONTRACT = 90_000_000_000;
 const DOMAIN = "bench.myshopify.com";
-
-interface Posted {
-  body: string;
-  headers: Record<string, string>;
-}
 
 interface Latencies {
   acknowledged: number[];
@@ -46,46 +39,13 @@ interface Measured {
   pageMicroseconds: number;
 }
 
-/** The last moment at which the endpoint was called, by this process's clock. */
-function startEndpoint() {
-  let arrival = Promise.withResolvers<number>();
-  const server = serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    development: false,
-    async fetch(request) {
-      arrival.resolve(performance.now());
-      await request.arrayBuffer();
-      return new Response();
-    },
-  });
-  return {
-    url: String(server.url),
-    next(): Promise<number> {
-      arrival = Promise.withResolvers<number>();
-      return arrival.promise;
-    },
-    [Symbol.dispose]: () => void server.stop(true),
-  };
-}
-
-function posts(secret: string, count: number): Posted[] {
-  return Array.from(subscriptionRecords(count, "random"), (record, index) => {
-    const shopifyId = `gid://shopify/SubscriptionContract/${FIRST_NEW_CONTRACT + index}`;
-    const body = JSON.stringify({ ...record, shopifyId });
-    const signature = createHmac("sha256", secret).update(body).digest("hex");
-    return { body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": `sha256=${signature}` } };
-  });
-}
-
-async function post(server: Server, events: readonly Posted[], endpoint: { next(): Promise<number> }) {
+async function postEvents(server: Server, events: readonly SignedPost[], endpoint: Endpoint): Promise<Latencies> {
   const latencies: Latencies = { acknowledged: [], received: [] };
-  for (const { body, headers } of events) {
+  for (const event of events) {
     const arrival = endpoint.next();
     const start = performance.now();
-    const answer = await fetch(`${server.url}/intake`, { method: "POST", body, headers });
+    await post(server, event);
     const acknowledged = performance.now();
-    if (answer.status !== 202) throw new Error(`/intake gave ${answer.status}: ${await answer.text()}`);
     const received = await arrival;
     latencies.acknowledged.push(acknowledged - start);
     latencies.received.push(Math.max(0, received - acknowledged));
@@ -96,44 +56,22 @@ async function post(server: Server, events: readonly Posted[], endpoint: { next(
 
 /** Reads random pages of 250 until `seconds` are over or it is stopped. @returns pages a second */
 function read(server: Server, key: string, paths: string, seconds: number) {
-  const script = join(BENCH, "load.lua");
   // The client of the events goes first, or its own waiting would be measured.
-  const command = [
-    "nice",
-    "-n",
-    "10",
-    "taskset",
-    "-c",
-    "1",
-    "wrk",
-    "-t1",
-    `-c${WALKERS}`,
-    `-d${seconds}s`,
-    "--timeout",
-    "30s",
-    "-s",
-    script,
-  ];
-  const wrk = Bun.spawn([...command, "-H", `Authorization: Bearer ${key}`, server.url, "--", paths], {
+  const pinned = ["nice", "-n", "10", "taskset", "-c", "1"];
+  const options = ["-t1", `-c${WALKERS}`, `-d${seconds}s`, "--timeout", "30s", "-s", join(BENCH, "load.lua")];
+  const wrk = Bun.spawn([...pinned, "wrk", ...options, "-H", `Authorization: Bearer ${key}`, server.url, "--", paths], {
     stderr: "inherit",
   });
   return {
     stop: () => wrk.kill("SIGINT"),
-    async pagesPerSecond(): Promise<number> {
-      const printed = await wrk.stdout.text();
-      const [, requests = 0, failed, microseconds = 0] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];
-      if (failed !== 0) throw new Error(`wrk met errors:\n${printed}`);
-      return requests / (microseconds / 1e6);
-    },
+    pagesPerSecond: async () => rateIn(await wrk.stdout.text()),
   };
 }
 
 /** A copy of a filled shop whose webhooks go to the endpoint. */
 async function shopFor(endpoint: string): Promise<{ folder: string; key: string; secret: string; paths: string }> {
   const filled = await shops.filledShop(ROWS);
-  const folder = `${filled.folder}-beside`;
-  rmSync(folder, { recursive: true, force: true });
-  cpSync(filled.folder, folder, { recursive: true });
+  const folder = shops.copyFolder(filled.folder, `${filled.folder}-beside`);
   const sds = [shops.SDS, "--data", folder];
   await $`${sds} webhook set --url ${endpoint} --all-topics`
     .env({ ...process.env, SDS_EGRESS_ALLOW: "127.0.0.0/8" })
@@ -149,15 +87,15 @@ function useCores(cores: string): void {
 
 /** @param program the sds to measure */
 export async function besideReaders(program: string): Promise<Measured> {
-  using endpoint = startEndpoint();
+  using endpoint = new Endpoint();
   const { folder, key, secret, paths } = await shopFor(endpoint.url);
   useCores("1");
   process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
   await using server = await startPinnedServer(serveCommand(program, folder));
-  const events = posts(secret, (2 * ROUNDS + 1) * EVENTS_PER_ROUND);
+  const events = signedPosts(DOMAIN, secret, (2 * ROUNDS + 1) * EVENTS_PER_ROUND);
   const next = () => events.splice(0, EVENTS_PER_ROUND);
   await read(server, key, paths, 1).pagesPerSecond();
-  await post(server, next(), endpoint);
+  await postEvents(server, next(), endpoint);
 
   const alone: Latencies = { acknowledged: [], received: [] };
   const beside: Latencies = { acknowledged: [], received: [] };
@@ -168,13 +106,13 @@ export async function besideReaders(program: string): Promise<Measured> {
     to.received.push(...received);
   };
   for (let round = 0; round < ROUNDS; round += 1) {
-    add(alone, await post(server, next(), endpoint));
+    add(alone, await postEvents(server, next(), endpoint));
     const usedBefore = processorSeconds(server.pid);
     const perSecond = await read(server, key, paths, READ_SECONDS).pagesPerSecond();
     pages.alone.push(perSecond);
     costs.push(((processorSeconds(server.pid) - usedBefore) * 1e6) / (perSecond * READ_SECONDS));
     const readers = read(server, key, paths, 600);
-    add(beside, await post(server, next(), endpoint));
+    add(beside, await postEvents(server, next(), endpoint));
     readers.stop();
     pages.beside.push(await readers.pagesPerSecond());
   }
@@ -187,10 +125,6 @@ export async function besideReaders(program: string): Promise<Measured> {
     pagesBeside: median(pages.beside),
     pageMicroseconds: median(costs),
   };
-}
-
-function percentile(numbers: readonly number[], share: number): number {
-  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * share) - 1] ?? Number.NaN;
 }
 
 /** Adds the rows of the table. */

@@ -1,14 +1,14 @@
 import { Database } from "bun:sqlite";
-import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
 import { type PlatformPost, platformPosts, postAll, requestOf } from "./platform-posts.ts";
-import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
+import { processorSeconds } from "./processor-time.ts";
+import { median, percentile, runPinned, type Server, serveCommand, startPinnedServer, waitUntil } from "./servers.ts";
 import { tell } from "./shops.ts";
 import { DOMAIN, type Points, StandIn } from "./stand-in.ts";
-import { rate, rounded, Table } from "./table.ts";
+import { machineLine, needTwoCores, rate, rounded, Table } from "./table.ts";
 
 const { values } = parseArgs({
   options: { large: { type: "boolean", default: false }, load: { type: "boolean", default: false } },
@@ -19,7 +19,6 @@ const SDS = join(FOLDER, "sds");
 const SECRET_FILE = join(FOLDER, "secret");
 const SECRET = "the-app-client-secret";
 
-const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ROUNDS = 3;
 const CONNECTIONS = 32;
 /** There are twice as many webhooks: one about each contract and one about its customer. */
@@ -37,29 +36,10 @@ const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 const SYNC_POINTS: Points = { maximumAvailable: 2_000, restoreRate: 1_000 };
 const SYNCED = values.large ? 100_000 : 10_000;
 
-/** A run that takes longer is broken. Milliseconds. */
-const RUN_WITHIN = 1_800_000;
-
 const table = new Table();
 
-/** Runs sds on the first core until it ends. @returns the seconds, and what it printed */
-async function sds(folder: string, ...args: string[]): Promise<{ seconds: number; printed: string }> {
-  const start = performance.now();
-  const program = Bun.spawn([...ON_SERVER_CORE, "setpriv", "--pdeathsig", "SIGKILL", SDS, "--data", folder, ...args], {
-    env: { ...process.env, SDS_LOG: "error" },
-    stdin: "ignore",
-    stderr: "pipe",
-    timeout: RUN_WITHIN,
-    killSignal: "SIGKILL",
-  });
-  const [printed, said, status] = await Promise.all([
-    new Response(program.stdout).text(),
-    new Response(program.stderr).text(),
-    program.exited,
-  ]);
-  if (status !== 0)
-    throw new Error(`sds ${args.join(" ")} ended with ${program.exitCode ?? program.signalCode}: ${said}`);
-  return { seconds: (performance.now() - start) / 1_000, printed };
+function sds(folder: string, ...args: string[]): Promise<{ seconds: number }> {
+  return runPinned([SDS, "--data", folder, ...args], { SDS_LOG: "error" });
 }
 
 /** Starts a stand-in with this many contracts. From now on sds uses it. */
@@ -78,12 +58,6 @@ function newFolder(name: string, template?: string): string {
 
 function connectShop(folder: string): Promise<unknown> {
   return sds(folder, "shop", "connect", DOMAIN, "--client-credentials");
-}
-
-/** Processor seconds that processes used since they were started. */
-function worked({ pid }: { pid: number }): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** Starts `serve` on a copy of the template, with a stand-in of its own, and warms it up. */
@@ -117,7 +91,7 @@ async function commitBodies(posts: PlatformPost[]): Promise<number> {
   const file = join(folder, "posts.ndjson");
   await Bun.write(file, `${posts.map((post) => JSON.stringify(post)).join("\n")}\n`);
   const command = ["bun", join(import.meta.dir, "bodies.ts"), file, join(folder, "bodies.db"), String(CONNECTIONS)];
-  return posts.length / Number(await $`${ON_SERVER_CORE} ${command}`.text());
+  return posts.length / Number((await runPinned(command)).printed);
 }
 
 async function measureWebhooks(template: string, posts: PlatformPost[]): Promise<void> {
@@ -162,13 +136,11 @@ async function measureDrain(template: string, posts: PlatformPost[]): Promise<vo
   await withServer(template, UNTHROTTLED, posts, async (server, standIn, folder) => {
     await postAll(server.url, requestsOf(posts.slice(WARM_UP)), CONNECTIONS);
     const waiting = count(folder);
-    const [start, before] = [performance.now(), [server, standIn].map(worked)];
-    while (count(folder) > 0) {
-      if (performance.now() - start > RUN_WITHIN) throw new Error("sds takes too long");
-      await Bun.sleep(50);
-    }
+    const used = () => [server, standIn].map(({ pid }) => processorSeconds(pid));
+    const [start, before] = [performance.now(), used()];
+    await waitUntil(() => count(folder) === 0, 50);
     const seconds = (performance.now() - start) / 1_000;
-    const [own, others] = [server, standIn].map((each, index) => (worked(each) - (before[index] ?? 0)) / seconds);
+    const [own, others] = used().map((now, index) => (now - (before[index] ?? 0)) / seconds);
     const busy = `sds ${percent(own)} of its core, stand-in ${percent(others)}`;
     table.addRemark(
       `${waiting.toLocaleString("en")} webhooks that wait, until the inbox is empty, no limit of points`,
@@ -179,10 +151,6 @@ async function measureDrain(template: string, posts: PlatformPost[]): Promise<vo
 
 function percent(share: number | undefined): string {
   return `${Math.round((share ?? Number.NaN) * 100)} %`;
-}
-
-function percentile(numbers: number[], share: number): number {
-  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * share) - 1] ?? Number.NaN;
 }
 
 async function measureSync(): Promise<void> {
@@ -206,10 +174,10 @@ async function measureSync(): Promise<void> {
 async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
   await using standIn = await startStandIn(UNTHROTTLED, CONTRACTS);
   await connectShop(folder);
-  const before = worked(standIn);
+  const before = processorSeconds(standIn.pid);
   const { seconds } = await sds(folder, "sync", DOMAIN);
   const { points } = await standIn.spent();
-  const busy = `stand-in ${percent((worked(standIn) - before) / seconds)} of its core`;
+  const busy = `stand-in ${percent((processorSeconds(standIn.pid) - before) / seconds)} of its core`;
   table.addRemark(
     `Load of ${CONTRACTS.toLocaleString("en")} contracts, no limit of points`,
     `${rate(CONTRACTS / seconds)}, ${rate(points / seconds)} points (${busy})`,
@@ -235,7 +203,7 @@ async function measureNothingNew(folder: string, standIn: StandIn): Promise<void
   );
 }
 
-if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other has the platform");
+needTwoCores();
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, SECRET);
@@ -252,8 +220,7 @@ if (!values.load) {
 tell("Loading one at the pace that its points allow ...");
 await measureSync();
 
-const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
 process.stdout.write(
-  `One shop on the stand-in of the platform, one core for sds and one for everything else, medians of ${ROUNDS} rounds; ${machine}\n\n${table}\n`,
+  `One shop on the stand-in of the platform, one core for sds and one for everything else, medians of ${ROUNDS} rounds; ${machineLine()}\n\n${table}\n`,
 );
 rmSync(FOLDER, { recursive: true });

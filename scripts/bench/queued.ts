@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
@@ -82,14 +82,6 @@ async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): 
   } finally {
     await store.close();
   }
-}
-
-/** Copies a folder, because a measurement changes it. @returns the path of the copy */
-export function copyOf(folder: string): string {
-  const copy = `${folder}-used`;
-  rmSync(copy, { recursive: true, force: true });
-  cpSync(folder, copy, { recursive: true });
-  return copy;
 }
 
 export function databaseOf(folder: string): string {

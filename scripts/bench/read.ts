@@ -1,11 +1,11 @@
 import { readFileSync, rmSync } from "node:fs";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
 import { addBeside, besideReaders } from "./beside.ts";
 import { addCopies } from "./copies.ts";
 import {
+  installBaseline,
   type Load,
   MemoryWatch,
   median,
@@ -16,7 +16,7 @@ import {
   startServer,
 } from "./servers.ts";
 import * as shops from "./shops.ts";
-import { rate, Table } from "./table.ts";
+import { machineLine, needTwoCores, rate, Table } from "./table.ts";
 
 const { values } = parseArgs({ options: { large: { type: "boolean", default: false } } });
 const BENCH = import.meta.dir;
@@ -50,16 +50,6 @@ function startConstant(load: Load): Promise<Server> {
 
 function startBaseline(shop: shops.Shop): Promise<Server> {
   return startPinnedServer(["node", join(BENCH, "baseline/server.js"), shops.baselineOf(shop)]);
-}
-
-/** Compiling takes a minute, so what is installed stays. */
-async function installBaseline(): Promise<void> {
-  const folder = join(BENCH, "baseline");
-  const installed = Bun.file(join(folder, "node_modules/.package-lock.json"));
-  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(folder, "package-lock.json")).lastModified)
-    return;
-  shops.tell("Installing Fastify and better-sqlite3, once ...");
-  await $`npm ci --no-audit --no-fund --loglevel=error`.cwd(folder).quiet();
 }
 
 /** The speed of the disk is not measured: this reads the files into memory first. */
@@ -190,7 +180,7 @@ async function measureStart(shop: shops.Shop): Promise<void> {
   table.addBound("`sds serve`, from start to the first answer of /readyz", ready, 100, "ms");
 }
 
-if (cpus().length < 2) throw new Error("this needs two cores: one serves, the other asks");
+needTwoCores();
 await shops.buildProgram();
 await installBaseline();
 const shop = await shops.importedShop(ROWS);
@@ -202,8 +192,7 @@ await measureImport();
 await measureSizes();
 await addCopies(table, shop);
 
-const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, ${new Date().toISOString().slice(0, 10)}`;
 const imported = `The import of the ${ROWS.toLocaleString("en")} contracts took ${shop.seconds.toFixed(0)} s: ${rate(shop.lines / shop.seconds)}.`;
 process.stdout.write(
-  `${ROWS.toLocaleString("en")} subscriptions of one shop, random cursors, 16 connections; ${machine}\n\n${table}\n\n${imported}\n`,
+  `${ROWS.toLocaleString("en")} subscriptions of one shop, random cursors, 16 connections; ${machineLine()}\n\n${table}\n\n${imported}\n`,
 );

@@ -3,11 +3,11 @@
  * of the processor, and how many statements and round trips they are. `--short` measures less of each; `--operations` only
  * counts statements and round trips.
  */
-import { cpSync, rmSync } from "node:fs";
-import { cpus } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { $ } from "bun";
+import { startHanging } from "./endpoint.ts";
 import { operationTable } from "./operations.ts";
 import * as queued from "./queued.ts";
 import { ask, type Server, startServer } from "./servers.ts";
@@ -15,7 +15,6 @@ import * as shops from "./shops.ts";
 import {
   type BenchServer,
   type Cost,
-  copyFolder,
   costOf,
   medianCost,
   type Side,
@@ -24,6 +23,7 @@ import {
   startSide,
 } from "./sides.ts";
 import { postAll, type SignedPost, signedPosts } from "./signed-posts.ts";
+import { machineLine, needTwoCores } from "./table.ts";
 
 const { values } = parseArgs({
   options: { short: { type: "boolean", default: false }, operations: { type: "boolean", default: false } },
@@ -62,9 +62,7 @@ async function inTurn<Name extends string>(
 /** Both engines with the same shop. Its endpoint never answers, so that sending takes no part. */
 async function prepareShop(postgres: BenchServer, endpoint: string) {
   const filled = await shops.filledShop(ROWS);
-  const folder = join("dist/bench/scale");
-  rmSync(folder, { recursive: true, force: true });
-  cpSync(filled.folder, folder, { recursive: true });
+  const folder = shops.copyFolder(filled.folder, "dist/bench/scale");
   const sds = [shops.SDS, "--data", folder];
   await $`${sds} webhook set --url ${endpoint} --all-topics`.quiet();
   const { secret } = await $`${sds} intake secret --json`.quiet().json();
@@ -131,7 +129,7 @@ function* postsOf(senders: Prepared["others"]): Generator<SignedPost> {
 }
 
 async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | "postgres">> {
-  await using sink = await startServer(["taskset", "-c", "1", "bun", join(import.meta.dir, "sink.ts")]);
+  await using sink = await startServer(["taskset", "-c", "1", "bun", join(import.meta.dir, "endpoint.ts")]);
   const group = { name: "shop", count: SHOPS, endpoint: `${sink.url}/`, events: EVENTS_PER_SHOP };
   const folder = await queued.makeFolder("scale", [group]);
   await server.fill("queued", shops.SDS, folder);
@@ -143,7 +141,7 @@ async function measureDeliveries(server: BenchServer): Promise<Costs<"sqlite" | 
   const isDue = "SELECT 1 FROM deliveries WHERE claimable_at IS NOT NULL LIMIT 1";
   return await inTurn(Math.min(3, ROUNDS), {
     async sqlite() {
-      const copy = copyFolder(folder, `${folder}-drained`);
+      const copy = shops.copyFolder(folder, `${folder}-drained`);
       return drain(sqliteSide(copy), async () => !queued.hasRow(copy, isDue));
     },
     async postgres() {
@@ -207,13 +205,13 @@ const NODE_HEADING = [
   "| --- | --- | --- | --- | --- | --- |",
 ].join("\n");
 
-if (cpus().length < 2) throw new Error("this needs two cores: one for sds, one for the server and the clients");
+needTwoCores();
 process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
 await shops.buildProgram();
-const hanging = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+using hanging = startHanging();
 const server = await startBenchServer();
 shops.tell("Measuring ...");
-const shop = await prepareShop(server, `http://127.0.0.1:${hanging.port}/`);
+const shop = await prepareShop(server, hanging.url);
 if (values.operations) {
   const few = signedPosts(DOMAIN, shop.secret, 2_000).values();
   const counted = await operationTable({
@@ -237,9 +235,8 @@ const operations = await operationTable({ server, side: shop.postgres, key: shop
 // Measured last: the webhooks of these shops are tried again all the time, which would disturb what follows.
 const spread = await measurePosts(shop, postsOf(shop.others), false);
 
-const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}, PostgreSQL ${server.version}`;
 const lines = [
-  `${ROWS.toLocaleString("en")} subscriptions of one shop, medians of ${ROUNDS} rounds in alternation; ${machine}, ${new Date().toISOString().slice(0, 10)}`,
+  `${ROWS.toLocaleString("en")} subscriptions of one shop, medians of ${ROUNDS} rounds in alternation; ${machineLine(`PostgreSQL ${server.version}`)}`,
   "",
   COST_HEADING,
   costRow(`Page of 50, ${CONNECTIONS} connections`, fifty.sqlite, fifty.postgres, 2),
@@ -259,5 +256,4 @@ const lines = [
 ];
 process.stdout.write(`${lines.join("\n")}\n`);
 await server.stop();
-hanging.stop(true);
 rmSync("dist/bench/scale", { recursive: true });

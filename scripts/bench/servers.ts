@@ -5,8 +5,12 @@ import { $ } from "bun";
 /** Client and server have a core each, so that the client does not slow the server. */
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
 const ON_LOAD_CORE = ["taskset", "-c", "1"];
+/** A program that is started with this is killed when the bench ends. */
+const WITH_BENCH = ["setpriv", "--pdeathsig", "SIGKILL"];
 const CONNECTIONS = 16;
-const START_WITHIN = 20_000;
+const START_TIMEOUT_MS = 20_000;
+/** A run that takes longer is broken. */
+const RUN_TIMEOUT_MS = 1_800_000;
 /** How much better than the worst round the best one may be. */
 const SPREAD = 1.3;
 
@@ -20,9 +24,9 @@ export function serveCommand(program: string, folder: string): string[] {
   return [program, "--data", folder, "serve", "--port", "0"];
 }
 
-/** Starts a program that says `listening on URL` on stderr. It ends when the bench ends, also after an error. */
+/** Starts a program that prints `listening on URL` on stderr. It ends with the bench, also after an error. */
 export async function startServer(command: string[], env: Record<string, string> = {}): Promise<Server> {
-  const program = Bun.spawn(["setpriv", "--pdeathsig", "SIGKILL", ...command], {
+  const program = Bun.spawn([...WITH_BENCH, ...command], {
     env: { ...process.env, SDS_LOG: "error", ...env },
     stdin: "ignore",
     stdout: "ignore",
@@ -32,7 +36,7 @@ export async function startServer(command: string[], env: Record<string, string>
     program.kill();
     await program.exited;
   };
-  const overdue = setTimeout(() => program.kill("SIGKILL"), START_WITHIN);
+  const overdue = setTimeout(() => program.kill("SIGKILL"), START_TIMEOUT_MS);
   let said = "";
   const output = program.stderr.getReader();
   for (let read = await output.read(); !read.done; read = await output.read()) {
@@ -53,9 +57,48 @@ async function passOn(output: ReadableStreamDefaultReader<Uint8Array>): Promise<
   for (let read = await output.read(); !read.done; read = await output.read()) process.stderr.write(read.value);
 }
 
-/** The same, on the servers' core. */
+/** Starts a server on the servers' core. */
 export function startPinnedServer(command: string[], env?: Record<string, string>): Promise<Server> {
   return startServer([...ON_SERVER_CORE, ...command], env);
+}
+
+/** Waits until a condition is met. @throws Error after half an hour */
+export async function waitUntil(isMet: () => boolean, intervalMs: number): Promise<void> {
+  for (const start = performance.now(); !isMet(); await Bun.sleep(intervalMs))
+    if (performance.now() - start > RUN_TIMEOUT_MS) throw new Error("sds took too long");
+}
+
+export interface Run {
+  printed: string;
+  seconds: number;
+  peakMemoryMb: number;
+}
+
+/** Runs a program to its end on the servers' core. @throws Error for an exit status other than 0 */
+export async function runPinned(command: string[], env: Record<string, string> = {}): Promise<Run> {
+  const start = performance.now();
+  const program = Bun.spawn([...ON_SERVER_CORE, ...WITH_BENCH, ...command], {
+    env: { ...process.env, ...env },
+    stdin: "ignore",
+    stderr: "pipe",
+    timeout: RUN_TIMEOUT_MS,
+    killSignal: "SIGKILL",
+  });
+  const output = [program.stdout.text(), program.stderr.text()] as const;
+  const [printed, errors, status] = await Promise.all([...output, program.exited]);
+  if (status !== 0) throw new Error(`${command.join(" ")} ended with ${program.signalCode ?? status}: ${errors}`);
+  const peakMemoryMb = (program.resourceUsage()?.maxRSS ?? Number.NaN) / 1e6;
+  return { printed, seconds: (performance.now() - start) / 1_000, peakMemoryMb };
+}
+
+/** Installs Fastify, better-sqlite3 and BullMQ once, because one of them is compiled for minutes. */
+export async function installBaseline(): Promise<void> {
+  const folder = join(import.meta.dir, "baseline");
+  const installed = Bun.file(join(folder, "node_modules/.package-lock.json"));
+  if ((await installed.exists()) && installed.lastModified >= Bun.file(join(folder, "package.json")).lastModified)
+    return;
+  process.stderr.write("Installing Fastify, better-sqlite3 and BullMQ, once ...\n");
+  await $`npm install --no-package-lock --no-audit --no-fund --loglevel=error`.cwd(folder).quiet();
 }
 
 export interface Load {
@@ -79,6 +122,11 @@ export async function ask(
     await $`${ON_LOAD_CORE} wrk -t1 -c${connections} -d${seconds}s -s ${script} ${options} ${server.url} -- ${paths}`
       .quiet()
       .text();
+  return rateIn(printed);
+}
+
+/** Reads what load.lua prints. @returns requests per second. @throws Error if a request failed */
+export function rateIn(printed: string): number {
   const [, requests, failed, microseconds] = /^result (\d+) (\d+) (\d+)$/m.exec(printed)?.map(Number) ?? [];
   if (requests === undefined || microseconds === undefined || failed !== 0)
     throw new Error(`wrk met errors:\n${printed}`);
@@ -117,6 +165,11 @@ export function median(values: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2);
   const above = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? above : (above + (sorted[middle - 1] ?? Number.NaN)) / 2;
+}
+
+/** @param share 0.99 for the 99th percentile */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 }
 
 /** Watches a process's resident memory, in bytes: all of it, and what is its own (not mapped from its executable). */

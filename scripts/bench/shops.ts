@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { $, CryptoHasher, Glob } from "bun";
 import { decide } from "../../src/domain/decide/change.ts";
@@ -28,6 +28,13 @@ export interface Shop {
 interface Import {
   lines: number;
   seconds: number;
+}
+
+/** A copy that a measurement may change. @returns its path */
+export function copyFolder(folder: string, copy: string): string {
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(folder, copy, { recursive: true });
+  return copy;
 }
 
 export function tell(text: string): void {

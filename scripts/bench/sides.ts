@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $, SQL } from "bun";
 import { type PostgresProcess, startPostgres } from "../../test/support/postgres-process.ts";
@@ -71,13 +71,6 @@ export function sqliteSide(folder: string): Side {
 
 export function startSide(program: string, side: Side): Promise<Server> {
   return startPinnedServer(serveCommand(program, side.folder), side.env);
-}
-
-/** A copy that the measurement may change. */
-export function copyFolder(folder: string, copy: string): string {
-  rmSync(copy, { recursive: true, force: true });
-  cpSync(folder, copy, { recursive: true });
-  return copy;
 }
 
 /** What one operation took: processor time of sds and of the database's server in microseconds, and how many a second. */

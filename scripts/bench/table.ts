@@ -1,3 +1,5 @@
+import { cpus } from "node:os";
+
 /** A Markdown table of measured values and their targets. */
 export class Table {
   private readonly rows: string[][] = [];
@@ -35,6 +37,17 @@ export class Table {
     const line = (cells: string[]) => `| ${cells.join(" | ")} |`;
     return [line(heading), line(heading.map(() => "---")), ...this.rows.map(line)].join("\n");
   }
+}
+
+/** The machine and the day of a measurement. @param programs others that took part, with their versions */
+export function machineLine(...programs: string[]): string {
+  const day = new Date().toISOString().slice(0, 10);
+  return [`${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}`, ...programs, day].join(", ");
+}
+
+/** @throws Error on a machine with one core: it cannot serve and ask at once */
+export function needTwoCores(): void {
+  if (cpus().length < 2) throw new Error("this needs two cores: one is measured, the other asks");
 }
 
 function percent(share: number): string {

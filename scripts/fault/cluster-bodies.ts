@@ -2,7 +2,7 @@ import type { SQL } from "bun";
 import { customerId } from "../../src/domain/ids.ts";
 import { type ClusterNode, type ClusterShop, pick, postRecords } from "./cluster-traffic.ts";
 
-const LARGE = 400;
+const LARGE = 250;
 const SMALL = 6;
 const VERSIONS = 5;
 

@@ -13,7 +13,7 @@ import { compiledProgram } from "./program.ts";
 const MINUTES = Number(process.argv[2] ?? 60);
 const SHOP = "living.myshopify.com";
 const PAST_CUSTOMERS = 2_000;
-const RECORDS_PER_BODY = 500;
+const RECORDS_PER_BODY = 250;
 /** Milliseconds. */
 const EVENT_INTERVAL = 100;
 const PULL_INTERVAL = 3_000;
