@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -11,9 +11,6 @@ import { RECORD_SCHEMAS } from "../src/domain/records/record-schemas.ts";
 import { parseRecord } from "../src/domain/records/records.ts";
 import { Customer, Order, Subscription } from "../src/domain/resources.ts";
 import { Program } from "./support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const TOP = join(import.meta.dir, "..");
 
