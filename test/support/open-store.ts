@@ -2,10 +2,8 @@ import { join } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes } from "./app.ts";
-import { layEmptyDatabase } from "./empty-database.ts";
 
 /** Opens the store of a data folder, whose master key is beside the database. The caller closes it. */
 export function openStoreIn(folder: string, random = randomBytes): Promise<Store> {
-  layEmptyDatabase(folder);
   return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random });
 }
