@@ -10,16 +10,14 @@ import { createPlatformClock } from "./api/platform-clock.ts";
 import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import type { WebhookPriority } from "./api/topics.ts";
-import { createStagedNodeLoader } from "./bulk/staged-orders.ts";
-import { type ContractMirror, createContractMirror } from "./contracts/mirror.ts";
+import { createRoundingReport, type RoundingReport } from "./contracts/money.ts";
 import { createNodeLoader } from "./contracts/node-loader.ts";
-import { createContractPageReader } from "./contracts/page-reader.ts";
-import { createContractReader } from "./contracts/reader.ts";
-import { createRoundingReport, type RoundingReport } from "./contracts/rounding-report.ts";
+import { type ContractRefresher, createContractRefresher } from "./contracts/refresher.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
 import { createInstallationReader, type InstallationReader } from "./install/installation.ts";
+import { createStagedNodeLoader } from "./sync/staged-orders.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {
@@ -43,7 +41,7 @@ export interface Platform {
    * @throws PlatformError
    */
   hasContracts(shop: ShopAddress): Promise<boolean>;
-  /** All requests fail from now on. Resolves when renewals of tokens that are under way are stored. */
+  /** Makes all requests fail from now on. Resolves when token renewals that are under way are stored. */
   stop(): Promise<void>;
 }
 
@@ -58,7 +56,7 @@ interface Dependencies {
   onRemovalBegun?: () => void;
 }
 
-/** How long a stop waits for renewals. A new pair of tokens that is not stored has to be asked for again. */
+/** How long a stop waits for renewals. A new pair of tokens that is not stored has to be requested again. */
 const RENEWAL_TIMEOUT_MS = 5_000;
 /** The inbox retries on its own, and a request in progress uses one of its slots. */
 const WEBHOOK_MAX_RETRIES = 1;
@@ -82,20 +80,20 @@ export function openPlatform(
     client: client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES }),
     log,
   });
-  const parts: Parts = {
+  const services: PlatformServices = {
     ...dependencies,
     api,
     store,
     recordWriter,
     installations,
     mutex: createKeyedMutex(),
-    rounding: createRoundingReport(log),
+    reportRounding: createRoundingReport(log),
   };
   return {
     client,
     now,
-    synchronizer: openSynchronizer(parts, baseUrl.startsWith("http://")),
-    handler: openWebhookHandler(parts),
+    synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
+    handler: openWebhookHandler(services),
     connect: (domain, credentials) =>
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async hasContracts(shop) {
@@ -128,70 +126,58 @@ function openApi(
 }
 
 /** What several parts share. */
-interface Parts extends Dependencies {
+interface PlatformServices extends Dependencies {
   api: Api;
   store: Store;
   recordWriter: RecordWriter;
   installations: InstallationReader;
   mutex: KeyedMutex;
-  rounding: RoundingReport;
+  reportRounding: RoundingReport;
 }
 
 /** Contracts that are read with the options of a client. */
-function openContracts(parts: Parts, client: GraphqlClient, loader = createNodeLoader(client)): ContractMirror {
-  const { api, store, recordWriter, mutex, rounding } = parts;
+function openContracts(
+  { api, store, recordWriter, mutex, reportRounding }: PlatformServices,
+  client: GraphqlClient,
+  loader = createNodeLoader(client),
+): ContractRefresher {
   const { platformClock } = api;
-  const { now } = platformClock;
   const { shops, connections, mirror } = store;
   const settingsOf = (shopId: number) => shops.settings(shopId);
-  const reader = createContractReader({ client, loader, mirror, settingsOf, rounding, now });
-  const pageReader = createContractPageReader({ client, reader, settingsOf, now });
-  return createContractMirror({
-    client,
-    loader,
-    reader,
-    pageReader,
-    mutex,
-    recordWriter,
-    connections,
-    mirror,
-    platformClock,
-  });
+  const source = { client, loader, mirror, settingsOf, reportRounding, now: platformClock.now };
+  return createContractRefresher({ source, mutex, recordWriter, connections, mirror, platformClock });
 }
 
-function openSynchronizer(parts: Parts, allowHttp: boolean): Synchronizer {
-  const { api, store, installations, fetch, sleep, clock, log } = parts;
+function openSynchronizer(services: PlatformServices, allowHttp: boolean): Synchronizer {
+  const { api, store, installations, fetch, sleep, clock, log } = services;
   const { syncs, inbox, orderStages } = store;
   const loadClient = api.client.withOptions({ priority: "load" });
   const reconcileClient = api.client.withOptions({ priority: "reconcile" });
+  const stagedLoader = createStagedNodeLoader(createNodeLoader(loadClient), orderStages);
   return createSynchronizer({
-    loadClient,
-    reconcileClient,
-    contracts: openContracts(parts, reconcileClient),
-    loadedContracts: openContracts(
-      parts,
-      loadClient,
-      createStagedNodeLoader(createNodeLoader(loadClient), orderStages),
-    ),
-    // The files are on another host, whose clock is none of the platform's.
-    files: { fetch, sleep, allowHttp },
+    forLoads: { client: loadClient, contracts: openContracts(services, loadClient, stagedLoader) },
+    forReconciling: { client: reconcileClient, contracts: openContracts(services, reconcileClient) },
+    // Files are on another host, whose clock is not the platform's. So they are read without the platform clock.
+    fetch,
+    allowHttp,
     orderStages,
     installations,
     syncs,
     inbox,
     now: api.platformClock.now,
+    sleep,
     clock,
     log,
   });
 }
 
-function openWebhookHandler(parts: Parts): WebhookHandler {
-  const { api, store, recordWriter, installations, onRemovalBegun = () => {}, now, log } = parts;
+function openWebhookHandler(services: PlatformServices): WebhookHandler {
+  const { api, store, recordWriter, installations, onRemovalBegun = () => {}, now, log } = services;
   const { shops, connections } = store;
 
   function readerFor(priority: WebhookPriority) {
     const client = api.client.withOptions({ maxRetries: WEBHOOK_MAX_RETRIES, priority });
-    return { client, contracts: openContracts(parts, client) };
+    return { client, contracts: openContracts(services, client) };
   }
 
   return createWebhookHandler({

@@ -1,14 +1,12 @@
 import type { Log } from "../../lib/log.ts";
 import type { Sleep } from "../../lib/waits.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
-import { createAccessReport } from "./access-report.ts";
 import { apiUrls, type ShopAddress } from "./address.ts";
+import type { DeniedField } from "./graphql-response.ts";
 import type { Operation } from "./operations/operation.ts";
 import { PlatformError } from "./platform-error.ts";
-import type { QueryShape } from "./query-costs.ts";
-import { createRateLimits, type Priority } from "./rate-limits.ts";
+import { createRateLimits, type Priority, type QueryShape } from "./rate-limits.ts";
 import { createRequestSender } from "./request-sender.ts";
-import { createResponseTimes } from "./response-times.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 /** Runs typed operations of the platform's Admin API. */
@@ -18,12 +16,12 @@ export interface GraphqlClient {
 }
 
 interface QueryOptions {
-  /** How often a request is repeated after a failure that may pass. A wait for points is no failure. */
+  /** How often a request is repeated after a failure that may pass. A wait for points does not count. */
   maxRetries?: number;
-  /** Who gets points first; without it, the request is as urgent as one about an attempt. */
+  /** Who gets points first. The default is the most urgent one: an attempt. */
   priority?: Priority;
   signal?: AbortSignal;
-  /** Asked just before a request is sent: if so, it is not. */
+  /** Checked before the request is sent; true cancels the request. */
   isOver?: () => boolean;
 }
 
@@ -40,11 +38,11 @@ export interface AdminGraphqlClient extends GraphqlClient {
   ): Promise<D>;
   /** Where the requests about a shop go. */
   urlOf(shop: ShopAddress): string;
-  /** The same client with other options. Fewer retries are for callers that retry on their own. */
+  /** The same client with other options. Callers that retry on their own take fewer retries. */
   withOptions(options: Pick<QueryOptions, "maxRetries" | "priority">): GraphqlClient;
   /** Whether the platform was slow to answer the shop's last request. Waits for points do not count. */
   isSlow(shopId: number): boolean;
-  /** All requests fail from now on, also those under way. May be called twice. */
+  /** Makes all requests fail from now on, also those under way. May be called twice. */
   stop(): void;
 }
 
@@ -70,9 +68,15 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
   const { fetch, baseUrl, tokens, connections, sleep, clock, log } = dependencies;
   const stopping = new AbortController();
   const limits = createRateLimits(clock, (waitMs) => sleep(waitMs, stopping.signal));
-  const times = createResponseTimes();
-  const send = createRequestSender({ fetch, baseUrl, tokens, limits, times, clock });
-  const report = createAccessReport(connections, log);
+  const { send, isSlow } = createRequestSender({ fetch, baseUrl, tokens, limits, clock });
+  const logDenied = createDeniedLog(log);
+
+  /** Stores why the platform refuses the shop's connection; null if it accepts it. Logs each change once. */
+  async function setTrouble({ id, domain }: ShopAddress, trouble: string | null): Promise<void> {
+    if (!(await connections.setTrouble(id, trouble))) return;
+    if (trouble === null) log.info("the platform accepts the shop's connection again", { shop: domain });
+    else log.error("the platform refuses the shop's connection", { shop: domain, error: trouble });
+  }
 
   async function run<D>(
     shop: ShopAddress,
@@ -84,13 +88,13 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
       try {
         stopped.throwIfAborted();
         const { data, denied } = await send(shop, { shape, body, priority, isOver }, stopped);
-        if (denied !== undefined) report.addDenied(shop, denied);
-        await report.setTrouble(shop, null);
+        if (denied !== undefined) logDenied(shop, denied);
+        await setTrouble(shop, null);
         return data as D;
       } catch (thrown) {
         if (stopped.aborted) throw new PlatformError("unavailable", "the request to the platform was stopped");
         if (!(thrown instanceof PlatformError)) throw thrown;
-        if (thrown.isTrouble) await report.setTrouble(shop, thrown.message);
+        if (thrown.needsMerchant) await setTrouble(shop, thrown.message);
         if (!thrown.isThrottled && (thrown.reason !== "unavailable" || retries >= maxRetries)) throw thrown;
         const waitMs = Math.min(thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** retries, MAX_WAIT_MS);
         const fields = { shop: shop.domain, operation: shape.operationName, waitMs, error: thrown.message };
@@ -109,8 +113,20 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
     withOptions: (options) => ({
       query: (shop, operation, variables) => run(shop, queryOf(operation, variables), options),
     }),
-    isSlow: times.isSlow,
+    isSlow,
     stop: () => stopping.abort(),
+  };
+}
+
+/** Logs a field without access, once for each shop and field. */
+function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => void {
+  const logged = new Set<string>();
+  return ({ id, domain }, { name, message: error }) => {
+    const key = `${id} ${name}`;
+    if (logged.has(key)) return;
+    logged.add(key);
+    const message = "the app has no access to a field of the platform; everything else is mirrored";
+    log.warn(message, { shop: domain, field: name, error: error.slice(0, 300) });
   };
 }
 
@@ -121,7 +137,7 @@ interface Query {
 }
 
 function queryOf<V, D>(operation: Operation<V, D>, variables: V): Query {
-  return queryWithText(operation, JSON.stringify(variables), operation.sizeOf?.(variables));
+  return queryWithText(operation, JSON.stringify(variables), operation.sizeOf(variables));
 }
 
 function queryWithText<V, D>({ text, name }: Operation<V, D>, variablesJson: string, size = 1): Query {

@@ -56,7 +56,7 @@ export function readGraphqlData(response: JsonResponse): GraphqlData {
 function readBody({ status, body, retryAfterMs }: JsonResponse): Record<string, unknown> {
   const message = `the platform answered HTTP ${status}`;
   const trouble = troubleOfStatus(status);
-  if (trouble !== undefined) throw new PlatformError("unauthorized", trouble, { status, isTrouble: true });
+  if (trouble !== undefined) throw new PlatformError("unauthorized", trouble, { status, needsMerchant: true });
   if (status === 429 || status >= 500) throw new PlatformError("unavailable", message, { status, retryAfterMs });
   if (status !== 200) throw new PlatformError("refused", message, { status });
   if (body === undefined) throw new PlatformError("unavailable", "the platform's answer is not JSON", { status });

@@ -2,14 +2,14 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time, for everything that is compared with times of the platform: a clock of ours that is ahead would
- * date a reading after a change that it does not show. What answers say is believed only if our clock is ahead. If it
- * is behind, readings look older than they are, and that loses nothing.
+ * The platform's time, for everything that is compared with times of the platform. If our clock is ahead, a reading
+ * would seem newer than a change that it does not show. So answers correct our clock only if it is ahead. If it is
+ * behind, readings look older than they are, which loses nothing.
  */
 export interface PlatformClock {
   /** Epoch milliseconds: the platform's time as far as answers have told, and never later than our clock. */
   now(): number;
-  /** Notes this moment. @returns the platform's time of it, which is best known after the next answer */
+  /** Marks now. Call the result after the next answer, for the best estimate of the platform's time at the mark. */
   mark(): () => number;
   /** A fetch that learns from each answer what time it is at the platform. */
   fetch: typeof globalThis.fetch;
@@ -17,7 +17,7 @@ export interface PlatformClock {
 
 /** @param now our own clock, epoch milliseconds */
 export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => number): PlatformClock {
-  /** How far our clock is ahead, at the most that is possible. */
+  /** Upper bound of how far our clock is ahead. */
   let aheadMs = 0;
 
   function noteAnswer({ headers }: Response, sentAt: number): void {
@@ -25,7 +25,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     if (Number.isNaN(date)) return;
     const mostMs = now() - date;
     const leastMs = sentAt - (date + RESOLUTION_MS);
-    // What is known stays while it is possible, because a slow answer tells little.
+    // A value that is still possible stays, because a slow answer tells little.
     if (aheadMs < leastMs || aheadMs > mostMs) aheadMs = leastMs > 0 ? mostMs : 0;
   }
 
@@ -41,7 +41,7 @@ export function createPlatformClock(fetch: typeof globalThis.fetch, now: () => n
     mark() {
       const at = now();
       const believed = at - aheadMs;
-      // Our clock may be set right meanwhile. Then `at` is in the future.
+      // Our clock may have been set back since. Then `at` is in the future.
       return () => Math.min(believed, at - aheadMs, now() - aheadMs);
     },
     fetch: Object.assign(datedFetch, { preconnect: fetch.preconnect }),

@@ -11,10 +11,10 @@ export class PlatformError extends Error {
   readonly status: number | null;
   /** How long the platform says to wait before the next request. */
   readonly retryAfterMs: number | undefined;
-  /** Whether only points are missing. They come back, so this is a wait and no failure. */
+  /** Whether only points are missing. They come back, so the request waits and has not failed. */
   readonly isThrottled: boolean;
   /** Whether every request of the shop is refused until somebody acts. The message says what to do. */
-  readonly isTrouble: boolean;
+  readonly needsMerchant: boolean;
 
   constructor(
     reason: PlatformError["reason"],
@@ -23,15 +23,20 @@ export class PlatformError extends Error {
       status = null,
       retryAfterMs,
       isThrottled = false,
-      isTrouble = false,
-    }: { status?: number | null; retryAfterMs?: number | undefined; isThrottled?: boolean; isTrouble?: boolean } = {},
+      needsMerchant = false,
+    }: {
+      status?: number | null;
+      retryAfterMs?: number | undefined;
+      isThrottled?: boolean;
+      needsMerchant?: boolean;
+    } = {},
   ) {
     super(message);
     this.reason = reason;
     this.status = status;
     this.retryAfterMs = retryAfterMs;
     this.isThrottled = isThrottled;
-    this.isTrouble = isTrouble;
+    this.needsMerchant = needsMerchant;
   }
 }
 

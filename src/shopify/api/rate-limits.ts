@@ -1,17 +1,20 @@
 import { createRateLimiter, type RateLimiter } from "../../lib/rate-limiter.ts";
 import type { QueryCost } from "./graphql-response.ts";
-import { createQueryCosts, type QueryShape } from "./query-costs.ts";
 
-/**
- * What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours
- * anyway. Requests that name nothing are made for somebody who waits, so they are as urgent as attempts.
- */
+/** What requests are for, the most urgent first. A failed payment may need an e-mail now; a first load takes hours. */
 const PRIORITIES = ["attempt", "contract", "order", "reconcile", "load"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
+/** A query as far as its cost goes. Queries of one operation and one size cost the same. */
+export interface QueryShape {
+  operationName: string;
+  /** How many nodes it asks for, if that varies; else 1. */
+  size: number;
+}
+
 /**
- * `sds sync` and `serve` are two programs with the same points, and neither knows what waits in the other. So a load
- * leaves half of the points that can be saved up: then `serve` always finds some.
+ * `sds sync` and `serve` are two programs with the same points, and neither knows what waits in the other. A load
+ * leaves half of the points that can be saved up, so `serve` always finds some.
  */
 const LOAD_SPARE_PART = 0.5;
 
@@ -19,13 +22,13 @@ const LOAD_SPARE_PART = 0.5;
 export type ReleasePoints = (cost: QueryCost | undefined) => void;
 
 export interface RateLimits {
-  /** Waits until the shop should have the points of a query. @returns to be called once the response is there */
+  /** Waits until the shop should have the points of a query. @returns a function to call after the response */
   reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints>;
 }
 
 /**
- * The points of each shop. What a query costs is known from earlier responses. A shop's first request of an operation
- * whose cost is not known goes alone, and the shop's others wait for its end.
+ * The points of each shop. Earlier responses tell what a query costs. If the cost of an operation is not known, the
+ * shop's first request goes alone, and the others wait for its end.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
   const limiters = new Map<number, RateLimiter>();
@@ -40,7 +43,8 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   /**
-   * Waits until the cost of an operation is known, or until its first request is to be made. @returns to end that one
+   * Waits until the cost of an operation is known, or begins the first request.
+   * @returns a function to call when the request has ended
    */
   async function begin(shopId: number, query: QueryShape): Promise<() => void> {
     const key = `${shopId} ${query.operationName}`;
@@ -65,6 +69,29 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
         release(reported?.throttleStatus);
         end();
       };
+    },
+  };
+}
+
+/** What queries cost in points, as far as responses have told. */
+function createQueryCosts() {
+  /** By operation, then by size. */
+  const known = new Map<string, Map<number, number>>();
+
+  return {
+    /** @returns an estimate that is rarely too low; undefined if no query of the operation was answered */
+    estimate({ operationName, size }: QueryShape): number | undefined {
+      const costs = known.get(operationName);
+      if (costs === undefined) return undefined;
+      const larger = [...costs.keys()].filter((each) => each >= size);
+      if (larger.length > 0) return costs.get(Math.min(...larger));
+      // The platform charges a connection less than twice as much for twice as many nodes.
+      const largest = Math.max(...costs.keys());
+      return Math.ceil(((costs.get(largest) ?? 0) * size) / largest);
+    },
+    note({ operationName, size }: QueryShape, cost: number): void {
+      const costs = known.get(operationName) ?? new Map<number, number>();
+      known.set(operationName, costs.set(size, cost));
     },
   };
 }

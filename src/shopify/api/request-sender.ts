@@ -3,21 +3,23 @@ import { apiUrls, type ShopAddress } from "./address.ts";
 import { type GraphqlData, type QueryCost, readCost, readGraphqlData } from "./graphql-response.ts";
 import { PlatformError } from "./platform-error.ts";
 import { postJson } from "./post-json.ts";
-import type { QueryShape } from "./query-costs.ts";
-import type { Priority, RateLimits, ReleasePoints } from "./rate-limits.ts";
-import type { ResponseTimes } from "./response-times.ts";
+import type { Priority, QueryShape, RateLimits, ReleasePoints } from "./rate-limits.ts";
 import type { AccessTokens } from "./tokens.ts";
 
 interface GraphqlRequest {
   shape: QueryShape;
   body: string;
   priority: Priority;
-  /** Asked just before the request is sent: if so, it is not. */
+  /** Checked before the request is sent; true cancels the request. */
   isOver: () => boolean;
 }
 
-/** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
-export type RequestSender = (shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal) => Promise<GraphqlData>;
+interface RequestSender {
+  /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
+  send(shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal): Promise<GraphqlData>;
+  /** Whether the shop's last request was slow, answered or not. */
+  isSlow(shopId: number): boolean;
+}
 
 interface Dependencies {
   fetch: typeof globalThis.fetch;
@@ -25,15 +27,17 @@ interface Dependencies {
   baseUrl: string;
   tokens: Pick<AccessTokens, "get">;
   limits: RateLimits;
-  times: Pick<ResponseTimes, "note">;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
 }
 
-export function createRequestSender(dependencies: Dependencies): RequestSender {
-  const { fetch, baseUrl, tokens, limits, times, clock } = dependencies;
+/** A platform that takes longer than this for one request is slow. */
+const SLOW_MS = 5_000;
 
-  async function send(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
+export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: Dependencies): RequestSender {
+  const slowShops = new Set<number>();
+
+  async function sendOnce(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
     const { shape, body, priority, isOver } = request;
     const release = await unlessAborted(limits.reserve(shop.id, shape, priority), signal);
     const sentAt = clock();
@@ -46,20 +50,24 @@ export function createRequestSender(dependencies: Dependencies): RequestSender {
       cost = readCost(response);
       return readGraphqlData(response);
     } finally {
-      times.note(shop.id, clock() - sentAt);
+      if (clock() - sentAt > SLOW_MS) slowShops.add(shop.id);
+      else slowShops.delete(shop.id);
       release(cost);
     }
   }
 
-  return async (shop, request, signal) => {
-    const token = await tokens.get(shop, { signal });
-    try {
-      return await send(shop, request, token, signal);
-    } catch (thrown) {
-      if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
-      // The token may have ended early: repeat once with another token.
-      return await send(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
-    }
+  return {
+    async send(shop, request, signal) {
+      const token = await tokens.get(shop, { signal });
+      try {
+        return await sendOnce(shop, request, token, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof PlatformError) || thrown.status !== 401) throw thrown;
+        // The token may have ended early: repeat once with another token.
+        return await sendOnce(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
+      }
+    },
+    isSlow: (shopId) => slowShops.has(shopId),
   };
 }
 

@@ -95,5 +95,8 @@ function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): 
     return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
   }
   const error = typeof body?.["error"] === "string" ? body["error"] : undefined;
-  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, isNew), { status, isTrouble: true });
+  return new PlatformError("unauthorized", troubleOfTokenRequest(status, error, isNew), {
+    status,
+    needsMerchant: true,
+  });
 }

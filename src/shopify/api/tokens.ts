@@ -59,7 +59,7 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
       const isFresh = expiresAt === null || expiresAt - RENEWAL_MARGIN_MS > now();
       if (accessToken !== refused && isFresh) return accessToken;
       if (connection.kind === "token") {
-        throw new PlatformError("unauthorized", troubleOfStatus(401) ?? "", { status: 401, isTrouble: true });
+        throw new PlatformError("unauthorized", troubleOfStatus(401) ?? "", { status: 401, needsMerchant: true });
       }
       const renewal = renew(shop, connection.kind, tokens);
       return (await (signal === undefined ? renewal : untilAborted(renewal, signal))).accessToken;

@@ -1,17 +1,21 @@
 import { connectReason } from "../../lib/networks.ts";
 import type { Sleep } from "../../lib/waits.ts";
-import { BulkFailure } from "./bulk-failure.ts";
 
-export interface FileDependencies {
+/** No whole file came from a bulk operation. The load then reads the same data page by page. */
+export class BulkFailure extends Error {
+  override readonly name = "BulkFailure";
+}
+
+export interface FileServices {
   fetch: typeof globalThis.fetch;
   sleep: Sleep;
-  /** Whether the address may begin with http://, as that of a platform for tests. */
+  /** Whether the address may begin with http://, as a test platform's does. */
   allowHttp: boolean;
   /** How long the host may send nothing. */
   idleTimeoutMs?: number;
 }
 
-/** Where a file is. An address works only for some time, so it is asked for again after the host refused it. */
+/** Where a file is. An address expires, so the reader asks for a new one after the host refused it. */
 export interface FileAddress {
   url: string;
   /** undefined if the platform does not say it. */
@@ -19,13 +23,13 @@ export interface FileAddress {
 }
 
 const IDLE_TIMEOUT_MS = 60_000;
-/** In sequence, without a single byte in between. */
+/** Failures in a row, without a byte in between. */
 const MAX_FAILURES = 5;
 const FIRST_WAIT_MS = 1_000;
-/** Several times the file of the largest shop that sds can serve. It keeps a wrong file from filling the disk. */
+/** Several times the file of the largest shop that sds can serve: a wrong file must not fill the disk. */
 const MAX_FILE_BYTES = 64 * 1024 ** 3;
 
-/** A download that failed. Another try may work. */
+/** A failed download. A retry may work. */
 class DownloadError extends Error {
   /** Whether the host refused the address. */
   readonly refused: boolean;
@@ -41,7 +45,7 @@ class DownloadError extends Error {
  * @throws BulkFailure if the file cannot be read to its end; what `addressOf` throws
  */
 export async function* readFileBytes(
-  dependencies: FileDependencies,
+  dependencies: FileServices,
   addressOf: () => Promise<FileAddress>,
   from: number,
 ): AsyncGenerator<Uint8Array> {
@@ -65,9 +69,9 @@ export async function* readFileBytes(
   }
 }
 
-/** @throws DownloadError; BulkFailure where another try does not help */
+/** @throws DownloadError; BulkFailure if a retry does not help */
 async function* download(
-  { fetch, allowHttp, idleTimeoutMs = IDLE_TIMEOUT_MS }: FileDependencies,
+  { fetch, allowHttp, idleTimeoutMs = IDLE_TIMEOUT_MS }: FileServices,
   { url, byteCount }: FileAddress,
   offset: number,
 ): AsyncGenerator<Uint8Array> {
@@ -75,19 +79,19 @@ async function* download(
   const timer = setTimeout(() => idle.abort(), idleTimeoutMs);
   try {
     const response = await request(fetch, checkedUrl(url, allowHttp), offset, idle.signal);
-    const { body, begin, end: sentEnd } = response === undefined ? nothingLeft(offset) : startOf(response, offset);
-    // Platform and host both know the size. Whoever has less would lose data without a word.
+    const { body, begin, end: sentEnd } = response === undefined ? emptyPart(offset) : startOf(response, offset);
+    // Platform and host both name a size. Less than the larger one would lose data silently.
     const end = Math.max(byteCount ?? 0, sentEnd ?? 0);
     if (Math.max(begin, end) > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
     let position = begin;
     for await (const chunk of body) {
       timer.refresh();
-      // A host that ignores the range sends what is known already.
-      const unknown = chunk.subarray(Math.max(0, offset - position));
+      // A host that ignores the range also sends the bytes before it.
+      const unread = chunk.subarray(Math.max(0, offset - position));
       position += chunk.length;
       if (position > MAX_FILE_BYTES) throw new BulkFailure("the file is too large");
-      if (unknown.length > 0) yield unknown;
-      // The time that the caller needs is not the host's.
+      if (unread.length > 0) yield unread;
+      // The caller's time does not count as the host's.
       timer.refresh();
     }
     if (position < end) throw new DownloadError("the download of the file broke off");
@@ -108,7 +112,7 @@ function checkedUrl(text: string, allowHttp: boolean): string {
   return url.href;
 }
 
-/** Asks for a file without the shop's token, which is not for its host. @returns undefined if no byte is left */
+/** Requests a file, without the shop's token: its host is a stranger. @returns undefined if no byte is left */
 async function request(
   fetch: typeof globalThis.fetch,
   url: string,
@@ -137,7 +141,7 @@ interface FilePart {
   end: number | undefined;
 }
 
-function nothingLeft(offset: number): FilePart {
+function emptyPart(offset: number): FilePart {
   return { body: new ReadableStream({ start: (controller) => controller.close() }), begin: offset, end: offset };
 }
 

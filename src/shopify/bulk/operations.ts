@@ -11,32 +11,10 @@ import {
   RUN_BULK_QUERY,
 } from "../api/operations/bulk.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
-import { BulkFailure } from "./bulk-failure.ts";
+import { BulkFailure } from "./file-bytes.ts";
 
-/** Queries that the platform runs in the background, with a file as their result. */
-export interface BulkOperations {
-  /**
-   * Starts an operation, or finds the one that an interrupted run has started.
-   * @returns its gid
-   * @throws BulkFailure if the platform does not run the query; PlatformError
-   */
-  begin(shop: ShopAddress, query: string): Promise<string>;
-  /**
-   * How an operation is now. If the platform cannot be reached, this waits as long as the operation may live.
-   * @returns undefined if the platform has it, or its file, no more
-   * @throws PlatformError if the platform refuses
-   */
-  find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined>;
-  /**
-   * Waits until an operation is complete, also while the platform cannot be reached. One that does not go on is
-   * canceled.
-   * @param onWait called after each look, with the objects so far
-   * @throws BulkFailure if it does not become complete; PlatformError if the platform refuses
-   */
-  wait(shop: ShopAddress, id: string, onWait: (objectCount: number) => void): Promise<void>;
-}
-
-interface Dependencies {
+/** What bulk operations are run with: queries that the platform runs in the background, with a file as their result. */
+export interface BulkServices {
   client: GraphqlClient;
   sleep: Sleep;
   /** Milliseconds of a clock that only goes forward. */
@@ -52,75 +30,95 @@ const MAX_STANDSTILL_MS = 2 * 3_600_000;
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
-export function createBulkOperations({ client, sleep, clock, log }: Dependencies): BulkOperations {
-  async function findStarted(shop: ShopAddress, query: string): Promise<string | undefined> {
-    const { bulkOperations } = await client.query(shop, RECENT_BULK_OPERATIONS, {});
-    return bulkOperations.nodes.find((each) => each.query === query && USABLE.includes(each.status))?.id;
-  }
+/**
+ * Starts an operation, or finds the one that an interrupted run has started.
+ * @returns its gid
+ * @throws BulkFailure if the platform does not run the query; PlatformError
+ */
+export async function beginBulkOperation({ client }: BulkServices, shop: ShopAddress, query: string): Promise<string> {
+  const started = await findStarted(client, shop, query);
+  if (started !== undefined) return started;
+  const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
+  if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
+  // If an answer is lost, the client repeats the request. Then the operation that is in its way is this one.
+  const repeated = await findStarted(client, shop, query);
+  if (repeated !== undefined) return repeated;
+  throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
+}
 
-  async function find(shop: ShopAddress, id: string): Promise<BulkOperationNode | undefined> {
-    const beganAt = clock();
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-      try {
-        const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
-        return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
-      } catch (thrown) {
-        if (!isPlatformError(thrown, "unavailable") || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
-        if (waitMs === FIRST_WAIT_MS) {
-          const message = "cannot ask the platform about its bulk operation; it goes on there, and is waited for";
-          log.warn(message, { shop: shop.domain, error: messageOf(thrown) });
-        }
-        await sleep(waitMs);
-      }
-    }
-  }
+async function findStarted(client: GraphqlClient, shop: ShopAddress, query: string): Promise<string | undefined> {
+  const { bulkOperations } = await client.query(shop, RECENT_BULK_OPERATIONS, {});
+  return bulkOperations.nodes.find((each) => each.query === query && USABLE.includes(each.status))?.id;
+}
 
-  /** A failure changes nothing: the platform ends the operation some day. */
-  async function cancel(shop: ShopAddress, id: string): Promise<void> {
+/**
+ * How an operation is now. If the platform cannot be reached, this waits as long as the operation may live.
+ * @returns undefined if the platform no longer has the operation, or its file
+ * @throws PlatformError if the platform refuses
+ */
+export async function findBulkOperation(
+  { client, sleep, clock, log }: BulkServices,
+  shop: ShopAddress,
+  id: string,
+): Promise<BulkOperationNode | undefined> {
+  const beganAt = clock();
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     try {
-      await client.query(shop, CANCEL_BULK_OPERATION, { id });
+      const { bulkOperation } = await client.query(shop, BULK_OPERATION, { id });
+      return bulkOperation === null || bulkOperation.status === "EXPIRED" ? undefined : bulkOperation;
     } catch (thrown) {
-      if (!(thrown instanceof PlatformError)) throw thrown;
+      if (!isPlatformError(thrown, "unavailable") || clock() - beganAt > MAX_OUTAGE_MS) throw thrown;
+      if (waitMs === FIRST_WAIT_MS) {
+        const message = "cannot ask the platform about its bulk operation; it goes on there, and is waited for";
+        log.warn(message, { shop: shop.domain, error: messageOf(thrown) });
+      }
+      await sleep(waitMs);
     }
   }
+}
 
-  return {
-    find,
+/**
+ * Waits until an operation is complete, also while the platform cannot be reached. Cancels an operation that stands
+ * still.
+ * @param onWait called after each look, with the number of objects so far
+ * @throws BulkFailure if it does not become complete; PlatformError if the platform refuses
+ */
+export async function waitForBulkOperation(
+  services: BulkServices,
+  shop: ShopAddress,
+  id: string,
+  onWait: (objectCount: number) => void,
+): Promise<void> {
+  const { client, sleep, clock } = services;
+  let seen = "";
+  let seenAt = clock();
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+    const askedAt = clock();
+    const operation = await findBulkOperation(services, shop, id);
+    // Nobody knows whether it went on while the platform could not be reached.
+    seenAt += clock() - askedAt;
+    if (operation === undefined) throw new BulkFailure("the platform no longer has the result");
+    const { status, errorCode, rootObjectCount } = operation;
+    onWait(Number(rootObjectCount));
+    if (status === "COMPLETED") return;
+    if (status !== "CREATED" && status !== "RUNNING") {
+      throw new BulkFailure(`the bulk operation ended with ${[status, errorCode].filter(Boolean).join(", ")}`);
+    }
+    const state = `${status} ${rootObjectCount}`;
+    if (state !== seen) [seen, seenAt] = [state, clock()];
+    if (clock() - seenAt > MAX_STANDSTILL_MS) {
+      await cancel(client, shop, id);
+      throw new BulkFailure("the bulk operation does not go on");
+    }
+    await sleep(waitMs);
+  }
+}
 
-    async begin(shop, query) {
-      const started = await findStarted(shop, query);
-      if (started !== undefined) return started;
-      const { bulkOperation, userErrors } = (await client.query(shop, RUN_BULK_QUERY, { query })).bulkOperationRunQuery;
-      if (bulkOperation !== null && userErrors.length === 0) return bulkOperation.id;
-      // If an answer is lost, the client repeats the request, and the operation that it finds in its way is this one.
-      const repeated = await findStarted(shop, query);
-      if (repeated !== undefined) return repeated;
-      throw new BulkFailure(`the platform does not run the bulk query: ${userErrors[0]?.message.slice(0, 300)}`);
-    },
-
-    async wait(shop, id, onWait) {
-      let seen = "";
-      let seenAt = clock();
-      for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-        const askedAt = clock();
-        const operation = await find(shop, id);
-        // Nobody knows whether it went on while the platform could not be reached.
-        seenAt += clock() - askedAt;
-        if (operation === undefined) throw new BulkFailure("the platform has the result no more");
-        const { status, errorCode, rootObjectCount } = operation;
-        onWait(Number(rootObjectCount));
-        if (status === "COMPLETED") return;
-        if (status !== "CREATED" && status !== "RUNNING") {
-          throw new BulkFailure(`the bulk operation ended with ${[status, errorCode].filter(Boolean).join(", ")}`);
-        }
-        const state = `${status} ${rootObjectCount}`;
-        if (state !== seen) [seen, seenAt] = [state, clock()];
-        if (clock() - seenAt > MAX_STANDSTILL_MS) {
-          await cancel(shop, id);
-          throw new BulkFailure("the bulk operation does not go on");
-        }
-        await sleep(waitMs);
-      }
-    },
-  };
+/** May fail: the platform ends the operation some day. */
+async function cancel(client: GraphqlClient, shop: ShopAddress, id: string): Promise<void> {
+  try {
+    await client.query(shop, CANCEL_BULK_OPERATION, { id });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError)) throw thrown;
+  }
 }

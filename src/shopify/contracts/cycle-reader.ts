@@ -9,7 +9,7 @@ import { BILLING_CYCLES, BILLING_CYCLES_BY_DATE, type CycleNode, EDITED_LINES } 
 import { allNodes } from "../api/paging.ts";
 import { firstOpenCycle, hasNextBilling, intervalMs, isUntouched, type MirroredOrders, nextCycle } from "./cycles.ts";
 import { requireShape } from "./shapes.ts";
-import { badRecord, dateFrom } from "./values.ts";
+import { dateFrom, platformRecordError } from "./values.ts";
 
 /** Cycles in the first query for a contract that the mirror knows: the open one, the next one and the one after it. */
 const FIRST_COUNT = 3;
@@ -24,8 +24,16 @@ const MAX_CYCLES = 4_000;
 /** Nobody skips cycles in a row for longer. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
+/** What cycles are read with. */
+export interface CycleSource {
+  client: GraphqlClient;
+  /** The platform's time. */
+  now: () => number;
+}
+
 /** What is known of a contract before its cycles are read. */
 export interface CycleReading {
+  shop: ShopAddress;
   contractGid: string;
   mirrored: MirroredOrders;
   /** The contract in the mirror; undefined if it is new. */
@@ -40,136 +48,136 @@ export interface CycleReading {
   settledBefore: number;
 }
 
-/** Reads the billing cycles of contracts. @throws PlatformError */
-export interface CycleReader {
-  /** The first cycles that can have changed, of a contract in the mirror. It needs nothing of the platform before. */
-  readOpen(shop: ShopAddress, reading: CycleReading & { before: Subscription }): Promise<CycleNode[]>;
-  /** The first cycles of a contract that the mirror does not have, or has without its cycles. */
-  readFirst(shop: ShopAddress, node: ContractNode, reading: CycleReading): Promise<CycleNode[]>;
-  /** The cycles after the first ones, up to the one after the next billing. */
-  readFurther(
-    shop: ShopAddress,
-    node: ContractNode,
-    reading: CycleReading,
-    first: readonly CycleNode[],
-  ): Promise<CycleNode[]>;
-  /** Some cycles after these: one of them may be charged before its time. */
-  readAhead(shop: ShopAddress, contractGid: string, cycles: readonly CycleNode[]): Promise<CycleNode[]>;
-  /** One cycle; none if there is no such cycle. */
-  readOne(shop: ShopAddress, contractGid: string, index: number): Promise<CycleNode[]>;
-  /** All attempts of a cycle. */
-  attempts(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<AttemptNode[]>;
-  /** The lines of a cycle if they were edited; else undefined. */
-  editedLines(shop: ShopAddress, contractGid: string, cycle: CycleNode): Promise<ContractLineNode[] | undefined>;
+/**
+ * The first cycles that can have changed, of a contract in the mirror. The platform need not be asked for the contract
+ * before.
+ * @throws PlatformError
+ */
+export function readOpenCycles(
+  source: CycleSource,
+  reading: CycleReading & { before: Subscription },
+): Promise<CycleNode[]> {
+  const { mirrored, before, settledBefore } = reading;
+  const first = firstOpenCycle(mirrored, settledBefore);
+  const { min, max } = intervalMs(before);
+  const isIdle = hasNextBilling(before) && latestDueAt(before, mirrored, first, max) < settledBefore - max;
+  return isIdle ? readAroundNow(source, reading, settledBefore, min) : readCycles(source, reading, first, FIRST_COUNT);
 }
 
-export function createCycleReader(client: GraphqlClient, now: () => number): CycleReader {
-  async function readRange(shop: ShopAddress, id: string, from: number, count: number): Promise<CycleNode[]> {
-    const variables = { id, from, to: from + count - 1, count };
-    return cyclesIn(await client.query(shop, BILLING_CYCLES, variables));
+/**
+ * The first cycles of a contract that the mirror does not have, or has without its cycles.
+ * @throws PlatformError
+ */
+export function readFirstCycles(source: CycleSource, node: ContractNode, reading: CycleReading): Promise<CycleNode[]> {
+  const { mirrored, settledBefore, readsSettled = false } = reading;
+  const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
+  const { max } = intervalMs(node.billingPolicy);
+  const cyclesSoFar = Math.ceil((latestEnd(node, undefined, source.now()) - Date.parse(node.createdAt)) / max);
+  const count = Math.min(Math.max(cyclesSoFar + FIRST_COUNT - first, FIRST_COUNT), MAX_COUNT);
+  return readCycles(source, reading, first, count);
+}
+
+/** The cycles after the first ones, up to the one after the next billing. @throws PlatformError */
+export async function readFurtherCycles(
+  source: CycleSource,
+  node: ContractNode,
+  reading: CycleReading,
+  first: readonly CycleNode[],
+): Promise<CycleNode[]> {
+  const all = [...first];
+  while (!isEnough(all, node, reading, source.now())) {
+    const last = all.at(-1)?.cycleIndex ?? 0;
+    const nodes = await readCycles(source, reading, last + 1, FURTHER_COUNT);
+    if (all.length > MAX_CYCLES) throw platformRecordError(`the platform's cycles of ${node.id} do not end`);
+    // Cycles that do not come after the last one would be read again and again.
+    if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
+    all.push(...nodes);
   }
-
-  /** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
-  async function readAroundNow(shop: ShopAddress, id: string, start: number, lengthMs: number): Promise<CycleNode[]> {
-    const end = now() + 2 * lengthMs;
-    const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
-    const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
-    return cyclesIn(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
-  }
-
-  return {
-    readOpen(shop, { contractGid, mirrored, before, settledBefore }) {
-      const first = firstOpenCycle(mirrored, settledBefore);
-      const { min, max } = intervalMs(before);
-      const isIdle = hasNextBilling(before) && dueAt(before, mirrored, first, max) < settledBefore - max;
-      return isIdle
-        ? readAroundNow(shop, contractGid, settledBefore, min)
-        : readRange(shop, contractGid, first, FIRST_COUNT);
-    },
-
-    readFirst(shop, node, { mirrored, settledBefore, readsSettled = false }) {
-      const first = firstOpenCycle(mirrored, readsSettled ? 0 : settledBefore);
-      const { max } = intervalMs(node.billingPolicy);
-      const cyclesSoFar = Math.ceil((endOf(node, undefined, now()) - Date.parse(node.createdAt)) / max);
-      const count = Math.min(Math.max(cyclesSoFar + FIRST_COUNT - first, FIRST_COUNT), MAX_COUNT);
-      return readRange(shop, node.id, first, count);
-    },
-
-    async readFurther(shop, node, reading, first) {
-      const all = [...first];
-      while (!isEnough(all, node, reading, now())) {
-        const last = all.at(-1)?.cycleIndex ?? 0;
-        const nodes = await readRange(shop, node.id, last + 1, FURTHER_COUNT);
-        if (all.length > MAX_CYCLES) throw badRecord(`the platform's cycles of ${node.id} do not end`);
-        // Cycles that do not come after the last one would be read again and again.
-        if ((nodes.at(-1)?.cycleIndex ?? 0) <= last) break;
-        all.push(...nodes);
-      }
-      return all.slice(first.length);
-    },
-
-    async readAhead(shop, contractGid, cycles) {
-      const last = cycles.at(-1)?.cycleIndex;
-      if (last === undefined) return [];
-      const ahead = await readRange(shop, contractGid, last + 1, AHEAD_COUNT);
-      return ahead.filter(({ cycleIndex }) => cycleIndex > last);
-    },
-
-    readOne: (shop, contractGid, index) => readRange(shop, contractGid, index, 1),
-
-    attempts: (shop, contractGid, cycle) => readAttempts(client, shop, contractGid, cycle),
-
-    editedLines: async (shop, contractGid, { cycleIndex, edited }) =>
-      edited ? readEditedLines(client, shop, contractGid, cycleIndex) : undefined,
-  };
+  return all.slice(first.length);
 }
 
-function readAttempts(
-  client: GraphqlClient,
-  shop: ShopAddress,
-  contractGid: string,
-  { cycleIndex, billingAttempts }: CycleNode,
-): Promise<AttemptNode[]> {
-  return allNodes(billingAttempts, async (after) => {
-    const answer = await client.query(shop, CYCLE_ATTEMPTS, { id: contractGid, index: cycleIndex, after });
-    return requireShape("attempts", answer.subscriptionBillingCycle?.billingAttempts);
-  });
+/** Some cycles after these: one of them may be charged before its time. @throws PlatformError */
+export async function readCyclesAhead(
+  source: CycleSource,
+  reading: CycleReading,
+  cycles: readonly CycleNode[],
+): Promise<CycleNode[]> {
+  const last = cycles.at(-1)?.cycleIndex;
+  if (last === undefined) return [];
+  const ahead = await readCycles(source, reading, last + 1, AHEAD_COUNT);
+  return ahead.filter(({ cycleIndex }) => cycleIndex > last);
 }
 
-async function readEditedLines(
-  client: GraphqlClient,
-  shop: ShopAddress,
-  contractGid: string,
-  index: number,
-): Promise<ContractLineNode[] | undefined> {
-  const readPage = async (after: string | null) => {
-    const answer = await client.query(shop, EDITED_LINES, { id: contractGid, index, after });
-    return requireShape("lines of a contract", answer.subscriptionBillingCycle?.editedContract?.lines);
-  };
-  const first = await readPage(null);
-  return first && allNodes(first, readPage);
+/** @returns the cycles that exist, of `count` cycles from a number on @throws PlatformError */
+export async function readCycles(
+  { client }: CycleSource,
+  { shop, contractGid: id }: CycleReading,
+  from: number,
+  count: number,
+): Promise<CycleNode[]> {
+  return checkedCycles(await client.query(shop, BILLING_CYCLES, { id, from, to: from + count - 1, count }));
+}
+
+/** The cycles around now, for a contract that was not billed for long: the settled ones in between stay unread. */
+async function readAroundNow(
+  { client, now }: CycleSource,
+  { shop, contractGid: id }: CycleReading,
+  start: number,
+  lengthMs: number,
+): Promise<CycleNode[]> {
+  const end = now() + 2 * lengthMs;
+  const count = Math.min(Math.ceil((end - start) / lengthMs) + 2, MAX_COUNT);
+  const variables = { id, start: isoUtc(start), end: isoUtc(end), count };
+  return checkedCycles(await client.query(shop, BILLING_CYCLES_BY_DATE, variables));
 }
 
 /** Without its number and its dates, a cycle would be looked for without end. @throws SdsError `bad_record` */
-function cyclesIn(answer: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
-  const { nodes } = requireShape("cycles", answer).subscriptionBillingCycles;
+function checkedCycles(data: { subscriptionBillingCycles: { nodes: CycleNode[] } }): CycleNode[] {
+  const { nodes } = requireShape("cycles", data).subscriptionBillingCycles;
   for (const { cycleIndex, cycleStartAt, billingAttemptExpectedDate } of nodes) {
-    if (!(cycleIndex > 0)) throw badRecord("the platform sent a billing cycle without a number");
+    if (!(cycleIndex > 0)) throw platformRecordError("the platform sent a billing cycle without a number");
     dateFrom(cycleStartAt);
     dateFrom(billingAttemptExpectedDate);
   }
   return nodes;
 }
 
+/** All attempts of a cycle. @throws PlatformError */
+export function readAttempts(
+  { client }: CycleSource,
+  { shop, contractGid: id }: CycleReading,
+  { cycleIndex: index, billingAttempts }: CycleNode,
+): Promise<AttemptNode[]> {
+  return allNodes(billingAttempts, async (after) => {
+    const data = await client.query(shop, CYCLE_ATTEMPTS, { id, index, after });
+    return requireShape("attempts", data.subscriptionBillingCycle?.billingAttempts);
+  });
+}
+
+/** The lines of a cycle if they were edited; else undefined. @throws PlatformError */
+export async function readEditedLines(
+  { client }: CycleSource,
+  { shop, contractGid: id }: CycleReading,
+  { cycleIndex: index, edited }: CycleNode,
+): Promise<ContractLineNode[] | undefined> {
+  if (!edited) return undefined;
+  const readPage = async (after: string | null) => {
+    const data = await client.query(shop, EDITED_LINES, { id, index, after });
+    return requireShape("lines of a contract", data.subscriptionBillingCycle?.editedContract?.lines);
+  };
+  const first = await readPage(null);
+  return first && allNodes(first, readPage);
+}
+
 /** About when a cycle is due, at the latest: counted on from the last mirrored order before it. */
-function dueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
+function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycle: number, longestMs: number): number {
   const before = [...mirrored].filter(([cycleNumber]) => cycleNumber > 0 && cycleNumber < cycle);
   const [last, order] = before.toSorted(([a], [b]) => a - b).at(-1) ?? [0, undefined];
   return Date.parse(order?.billedAt ?? startedAt) + (cycle - last) * longestMs;
 }
 
 /** When a contract ended, at the latest; now if it did not end. */
-function endOf(node: ContractNode, before: Subscription | undefined, now: number): number {
+function latestEnd(node: ContractNode, before: Subscription | undefined, now: number): number {
   if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
@@ -184,7 +192,7 @@ export function areAllSoFar(
   const [first, last] = [cycles[0], cycles.at(-1)];
   if (first === undefined || last === undefined) return false;
   if (first.cycleIndex > firstOpenCycle(mirrored, 0)) return false;
-  return Date.parse(last.cycleStartAt) > endOf(node, before, now);
+  return Date.parse(last.cycleStartAt) > latestEnd(node, before, now);
 }
 
 /** Whether nothing that counts can come after these cycles. */
@@ -199,9 +207,10 @@ function isEnough(
   if (last.cycleIndex < Math.max(chargedEarly, ...mirrored.keys())) return false;
   const startAt = Date.parse(last.cycleStartAt);
   if (startAt > now + MAX_LOOK_AHEAD_MS) return true;
-  if (readsSettled && startAt <= endOf(node, before, now)) return false;
+  const isAfterEnd = startAt > latestEnd(node, before, now);
+  if (readsSettled && !isAfterEnd) return false;
   if (cycles[0]?.cycleIndex === 1 && attemptCount !== undefined && attemptsIn(cycles) < attemptCount) return false;
-  if (!hasNextBilling(node)) return startAt > endOf(node, before, now) || (before !== undefined && isUntouched(last));
+  if (!hasNextBilling(node)) return isAfterEnd || (before !== undefined && isUntouched(last));
   const next = nextCycle(cycles, mirrored, settledBefore);
   return next !== undefined && last.cycleIndex > next.cycleIndex;
 }

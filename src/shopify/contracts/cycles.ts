@@ -5,7 +5,7 @@ import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 
 const DAY_MS = 86_400_000;
-/** A cycle that nothing happened in for this long is settled, once its retries are over too. */
+/** A cycle without a change for this long is settled, once its retries are over too. */
 const SETTLED_AFTER_DAYS = 30;
 /** The fewest and the most days that each interval can have. */
 const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
@@ -18,7 +18,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
 /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** A cycle that was due before this time, and was not charged, is settled: nobody will charge or skip it any more. */
+/** A cycle that was due before this time and was not charged is settled: nobody charges or skips it later. */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;
@@ -43,8 +43,7 @@ export function intervalMs({ interval, intervalCount }: ContractNode["billingPol
 }
 
 /**
- * The cycle that is billed next: the first one after the last billed one that is neither billed nor skipped. A cycle
- * that was due long ago counts as settled.
+ * The cycle that is billed next: the first one after the last billed cycle that is not billed, skipped or settled.
  * @param cycles in their order
  * @param settledBefore see `settledTime`
  * @returns undefined if it is not among them
@@ -64,8 +63,8 @@ export function nextCycle<T extends CycleState>(
 }
 
 /**
- * When a contract is billed next. The contract's own date is what the app wrote there, if it wrote any. It counts only
- * if it lies within the next cycle or after it: then the app wants to bill later or earlier than the cycle says.
+ * When a contract is billed next. An app may write a date of its own into the contract. This date counts only if it
+ * lies within the next cycle or after it: then the app bills earlier or later than the cycle says.
  */
 export function nextBillingDate(
   { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
@@ -76,7 +75,7 @@ export function nextBillingDate(
   return isAhead ? written : next.billingAttemptExpectedDate;
 }
 
-/** Whether a contract can be billed again. The cycles of one that cannot go on all the same. */
+/** Whether a contract can be billed again. The platform lists further cycles of ended contracts too. */
 export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolean {
   return status !== "CANCELLED" && status !== "EXPIRED";
 }

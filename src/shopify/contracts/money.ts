@@ -2,30 +2,36 @@ import { minorUnits } from "../../domain/money.ts";
 import type { OrderMoney } from "../../domain/records/platform-records.ts";
 import { parseRecord } from "../../domain/records/records.ts";
 import { type LineItem, MAX_LINES } from "../../domain/resources.ts";
+import type { Log } from "../../lib/log.ts";
 import { isoUtc } from "../../lib/time.ts";
+import type { ShopAddress } from "../api/address.ts";
 import type { ContractLineNode } from "../api/operations/contracts.ts";
 import type { Money } from "../api/operations/operation.ts";
 import type { OrderLineNode } from "../api/operations/orders.ts";
-import { badRecord, clipText } from "./values.ts";
+import { clipText, platformRecordError } from "./values.ts";
 
 /** Called with each amount that had a fraction of a minor unit and was rounded. */
 export type NoteRounding = (money: Money) => void;
 
 const noteNothing: NoteRounding = () => {};
 
+/** Logs the first rounded amount of each shop and currency. The amounts of one order could fill the log. */
+export type RoundingReport = (shop: ShopAddress, money: Money) => void;
+
+export function createRoundingReport(log: Log): RoundingReport {
+  const reported = new Set<string>();
+  return ({ id, domain }, { amount, currencyCode }) => {
+    const key = `${id} ${currencyCode}`;
+    if (reported.has(key)) return;
+    reported.add(key);
+    const message = "the platform sends amounts with fractions of a minor unit; they are rounded, half to even";
+    log.warn(message, { shop: domain, amount, currency: currencyCode });
+  };
+}
+
 /** The lines of a contract that name a product. @throws SdsError `bad_record` */
 export function contractLines(lines: readonly ContractLineNode[]): LineItem[] {
-  const items = lines.map((line) => {
-    const { variantId, productId, title, quantity } = line;
-    return lineItem({
-      variantId,
-      productId,
-      title,
-      quantity,
-      unitPriceCents: readAmount(line.currentPrice, noteNothing),
-    });
-  });
-  return items.flat().slice(0, MAX_LINES);
+  return productLines(lines.map((line) => ({ ...line, unitPriceCents: readAmount(line.currentPrice, noteNothing) })));
 }
 
 interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
@@ -33,10 +39,13 @@ interface LineParts extends Omit<LineItem, "variantId" | "productId"> {
   productId: string | null;
 }
 
-/** A line without a product, such as a tip or one with a deleted product, is left out. It counts only in the sums. */
-function lineItem({ variantId, productId, title, quantity, unitPriceCents }: LineParts): LineItem[] {
-  if (variantId === null || productId === null || quantity < 1) return [];
-  return [{ variantId, productId, title: clipText(title), quantity, unitPriceCents }];
+/** Leaves out lines without a product, such as a tip or a line with a deleted product. They count only in the sums. */
+function productLines(lines: readonly LineParts[]): LineItem[] {
+  const items = lines.flatMap(({ variantId, productId, title, quantity, unitPriceCents }): LineItem[] => {
+    if (variantId === null || productId === null || quantity < 1) return [];
+    return [{ variantId, productId, title: clipText(title), quantity, unitPriceCents }];
+  });
+  return items.slice(0, MAX_LINES);
 }
 
 /** What the next order of a contract should cost. @throws SdsError `bad_record` */
@@ -62,13 +71,13 @@ export function orderMoney(
   creditTitle: string,
   noteRounding: NoteRounding = noteNothing,
 ): OrderMoney {
-  const unitPrice = ({ originalUnitPriceSet }: OrderLineNode) =>
-    readAmount(originalUnitPriceSet.shopMoney, noteRounding);
-  const items = lines.map((line) => {
-    const { title, quantity } = line;
-    const [variantId, productId] = [line.variant?.id ?? null, line.product?.id ?? null];
-    return lineItem({ variantId, productId, title, quantity, unitPriceCents: unitPrice(line) });
-  });
+  const items = lines.map(({ title, quantity, variant, product, originalUnitPriceSet }) => ({
+    variantId: variant?.id ?? null,
+    productId: product?.id ?? null,
+    title,
+    quantity,
+    unitPriceCents: readAmount(originalUnitPriceSet.shopMoney, noteRounding),
+  }));
   const discounts = lines
     .flatMap(({ discountAllocations }) => discountAllocations)
     .map(({ allocatedAmountSet, discountApplication: { title, code } }) => ({
@@ -76,14 +85,14 @@ export function orderMoney(
       isCredit: (title ?? code) === creditTitle,
     }));
   return checkedMoney({
-    lines: items.flat().slice(0, MAX_LINES),
-    subtotalCents: sum(lines.map((line) => line.quantity * unitPrice(line))),
+    lines: productLines(items),
+    subtotalCents: sum(items.map(({ quantity, unitPriceCents }) => quantity * unitPriceCents)),
     discountCents: sum(discounts.filter(({ isCredit }) => !isCredit).map(({ cents }) => cents)),
     creditsCents: sum(discounts.filter(({ isCredit }) => isCredit).map(({ cents }) => cents)),
   });
 }
 
-/** Checks money like that of the order records that come from elsewhere. @throws SdsError `bad_record` */
+/** Checks money as the money of all other order records is checked. @throws SdsError `bad_record` */
 function checkedMoney(money: OrderMoney): OrderMoney {
   const parsed = parseRecord({
     type: "order",
@@ -96,7 +105,7 @@ function checkedMoney(money: OrderMoney): OrderMoney {
     ...money,
   });
   if (!("refused" in parsed)) return money;
-  throw badRecord(`the platform's order is not valid: ${parsed.refused.field} ${parsed.refused.reason}`);
+  throw platformRecordError(`the platform's order is not valid: ${parsed.refused.field} ${parsed.refused.reason}`);
 }
 
 function sum(amounts: readonly number[]): number {
@@ -106,7 +115,7 @@ function sum(amounts: readonly number[]): number {
 function readAmount({ amount, currencyCode }: Money, noteRounding: NoteRounding): number {
   const read = minorUnits(amount, currencyCode);
   if (read === undefined)
-    throw badRecord(`the platform sent an invalid amount: ${`${amount} ${currencyCode}`.slice(0, 40)}`);
+    throw platformRecordError(`the platform sent an invalid amount: ${`${amount} ${currencyCode}`.slice(0, 40)}`);
   if (read.isRounded) noteRounding({ amount, currencyCode });
   return read.units;
 }

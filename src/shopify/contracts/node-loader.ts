@@ -2,16 +2,15 @@ import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
 import { asObject } from "../../lib/json.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import type { ContractNode } from "../api/operations/contracts.ts";
-import { MAX_NODES_PER_QUERY, NODES } from "../api/operations/nodes.ts";
+import { type ContractNode, MAX_NODES_PER_QUERY, NODES } from "../api/operations/contracts.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
-import { badRecord } from "./values.ts";
+import { platformRecordError } from "./values.ts";
 
 /**
- * Reads contracts and orders by gid. What is asked for at the same time shares a query, because the platform charges a
- * query by ids like a single object, whatever the number of ids.
+ * Reads contracts and orders by gid. Calls at the same time share a query, because the platform charges a query by ids
+ * like a single object, whatever the number of ids.
  */
 export interface NodeLoader {
   /** @returns undefined for a contract that the platform does not have @throws PlatformError; SdsError `bad_record` */
@@ -36,7 +35,7 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
       async commit(gids) {
         const ids = [...new Set(gids)];
         const { nodes } = await client.query(shop, NODES, { ids });
-        if (!Array.isArray(nodes)) throw badRecord("the platform sent no objects for their ids");
+        if (!Array.isArray(nodes)) throw platformRecordError("the platform sent no objects for their ids");
         const byGid = new Map(ids.map((id, index) => [id, nodes[index] ?? null]));
         return gids.map((gid) => byGid.get(gid) ?? null);
       },

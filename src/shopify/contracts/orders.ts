@@ -54,12 +54,14 @@ export async function readOrders(
   const gids = new Set([...(checkout === undefined ? [] : [checkout]), ...attempts.flatMap(orderOf)]);
   const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
   const orders = new Map<string, ReadOrder>();
-  async function read(gid: string): Promise<void> {
+  const read = async (gid: string) => {
     const node = await readOrder(gid);
     if (node === undefined) return;
     const lines = ownLines(await readLines(client, shop, node), contractGid);
-    orders.set(gid, { node, money: withLines(orderMoney(lines, creditTitle, noteRounding), expected) });
-  }
+    const money = orderMoney(lines, creditTitle, noteRounding);
+    // The contract's lines stand in for lines whose products the app may not see.
+    orders.set(gid, { node, money: money.lines.length > 0 ? money : { ...money, lines: expected.lines } });
+  };
   await Promise.all(unknown.map(read));
   return {
     checkout: checkout === undefined ? undefined : orders.get(checkout),
@@ -79,27 +81,21 @@ function ownLines(lines: OrderLineNode[], contractGid: string): OrderLineNode[] 
   return own.length > 0 ? own : lines.filter(({ contract }) => contract === null);
 }
 
-/** The contract's lines stand in for lines whose products the app may not see. */
-function withLines(money: OrderMoney, expected: OrderMoney): OrderMoney {
-  return money.lines.length > 0 ? money : { ...money, lines: expected.lines };
-}
-
 async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderNode): Promise<OrderLineNode[]> {
   const { id, lineItems } = requireShape("an order", order);
   return allNodes(lineItems, async (after) => {
-    const answer = await client.query(shop, ORDER_LINES, { id, after });
-    return requireShape("lines of an order", answer.order?.lineItems);
+    const data = await client.query(shop, ORDER_LINES, { id, after });
+    return requireShape("lines of an order", data.order?.lineItems);
   });
 }
 
 /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
 export async function readContractsOf(
-  client: GraphqlClient,
-  loader: Pick<NodeLoader, "order">,
+  { client, loader }: { client: GraphqlClient; loader: Pick<NodeLoader, "order"> },
   shop: ShopAddress,
   orderGid: string,
-): Promise<Set<string>> {
+): Promise<string[]> {
   const order = await loader.order(shop, orderGid);
   const lines = order === undefined ? [] : await readLines(client, shop, order);
-  return new Set(lines.flatMap(({ contract }) => (contract === null ? [] : [contract.id])));
+  return [...new Set(lines.flatMap(({ contract }) => (contract === null ? [] : [contract.id])))];
 }

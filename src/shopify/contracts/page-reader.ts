@@ -1,5 +1,5 @@
 import type { MirrorRecord } from "../../domain/records/platform-records.ts";
-import type { Shop, ShopSettings } from "../../domain/shop.ts";
+import type { Shop } from "../../domain/shop.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
 import type { ContractWithAttempts } from "../api/operations/contracts.ts";
@@ -7,22 +7,9 @@ import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP 
 import { isPlatformError } from "../api/platform-error.ts";
 import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
 import type { History } from "./history.ts";
-import type { ContractReader } from "./reader.ts";
+import { type ContractSource, readContractFrom, readContractWith } from "./reader.ts";
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
-
-/** Reads the contracts of a page, with far fewer points than one after another. */
-export interface ContractPageReader {
-  /** @returns for each contract its records, or why it cannot be read @throws PlatformError */
-  read(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<PromiseSettledResult<MirrorRecord[]>[]>;
-}
-
-interface Dependencies {
-  client: GraphqlClient;
-  reader: Pick<ContractReader, "readFrom" | "readWith">;
-  settingsOf: (shopId: number) => Promise<ShopSettings>;
-  now: () => number;
-}
 
 /** The cycles after the billed ones. */
 interface OpenCycles {
@@ -31,68 +18,75 @@ interface OpenCycles {
 }
 
 /**
- * Most contracts have only successful attempts, one for each cycle so far. Then two cycles tell the whole history: if
- * there are five attempts, one interval apart, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5.
- * Of all other contracts every cycle is read.
+ * Reads the contracts of a page, with far fewer points than one after another. Most contracts have only successful
+ * attempts, one for each cycle so far. Then two cycles tell the whole history: if there are five attempts, one interval
+ * apart, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5. Of all other contracts every cycle is
+ * read.
+ * @returns for each contract its records, or why it cannot be read
+ * @throws PlatformError
  */
-export function createContractPageReader({ client, reader, settingsOf, now }: Dependencies): ContractPageReader {
-  async function lookUp(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
-    const found: (CycleState | null)[] = [];
-    for (let start = 0; start < addresses.length; start += MAX_CYCLES_PER_LOOKUP) {
-      found.push(...(await lookUpTogether(shop, addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP))));
-    }
-    return found;
-  }
+export async function readContractPage(
+  source: ContractSource,
+  shop: Shop,
+  nodes: readonly ContractWithAttempts[],
+): Promise<PromiseSettledResult<MirrorRecord[]>[]> {
+  const { client, settingsOf, now } = source;
+  const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
+  const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
+  const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const open = await readOpenCycles(client, shop, whole.filter(hasOnlySuccesses));
+  return Promise.allSettled(
+    checked.map(async (each) => {
+      if (each.status === "rejected") throw each.reason;
+      const node = each.value;
+      const cycles = open.get(node.id);
+      const history = cycles && regularHistory(node, cycles, settledBefore);
+      return history === undefined
+        ? readContractFrom(source, shop, node, attemptCount(node))
+        : readContractWith(source, shop, node, history);
+    }),
+  );
+}
 
-  /** One cycle that the platform refuses fails the whole query, so each half is asked for again. */
-  async function lookUpTogether(shop: Shop, addresses: readonly CycleAddress[]): Promise<(CycleState | null)[]> {
-    const { operation, variables } = cycleLookup(addresses);
-    try {
-      const cycles = await client.query(shop, operation, variables);
-      return addresses.map((_, index) => cycles[`c${index}`] ?? null);
-    } catch (thrown) {
-      if (!isPlatformError(thrown, "refused")) throw thrown;
-      if (addresses.length === 1 || thrown.status !== 200) return addresses.map(() => null);
-      const half = Math.ceil(addresses.length / 2);
-      const [first, second] = [addresses.slice(0, half), addresses.slice(half)];
-      return [...(await lookUpTogether(shop, first)), ...(await lookUpTogether(shop, second))];
-    }
+/** The two cycles after as many as there were attempts, by contract. A contract whose cycles are refused is missing. */
+async function readOpenCycles(
+  client: GraphqlClient,
+  shop: Shop,
+  nodes: readonly ContractWithAttempts[],
+): Promise<Map<string, OpenCycles>> {
+  const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
+    { contract: id, index: attempts.length + 1 },
+    { contract: id, index: attempts.length + 2 },
+  ]);
+  const cycles: (CycleState | null)[] = [];
+  for (let start = 0; start < addresses.length; start += MAX_CYCLES_PER_LOOKUP) {
+    cycles.push(...(await lookUp(client, shop, addresses.slice(start, start + MAX_CYCLES_PER_LOOKUP))));
   }
+  return new Map(
+    nodes.flatMap(({ id }, index) => {
+      const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
+      return next == null || following == null ? [] : [[id, { next, following }]];
+    }),
+  );
+}
 
-  /** The two cycles after as many as there were attempts, by contract; none for a contract whose cycles are refused. */
-  async function openCycles(shop: Shop, nodes: readonly ContractWithAttempts[]): Promise<Map<string, OpenCycles>> {
-    const addresses = nodes.flatMap(({ id, billingAttempts: { nodes: attempts } }) => [
-      { contract: id, index: attempts.length + 1 },
-      { contract: id, index: attempts.length + 2 },
-    ]);
-    const cycles = await lookUp(shop, addresses);
-    return new Map(
-      nodes.flatMap(({ id }, index) => {
-        const [next, following] = [cycles[2 * index], cycles[2 * index + 1]];
-        return next == null || following == null ? [] : [[id, { next, following }]];
-      }),
-    );
+/** One cycle that the platform refuses fails the whole query. So each half is asked for again. */
+async function lookUp(
+  client: GraphqlClient,
+  shop: Shop,
+  addresses: readonly CycleAddress[],
+): Promise<(CycleState | null)[]> {
+  const { operation, variables } = cycleLookup(addresses);
+  try {
+    const cycles = await client.query(shop, operation, variables);
+    return addresses.map((_, index) => cycles[`c${index}`] ?? null);
+  } catch (thrown) {
+    if (!isPlatformError(thrown, "refused")) throw thrown;
+    if (addresses.length === 1 || thrown.status !== 200) return addresses.map(() => null);
+    const half = Math.ceil(addresses.length / 2);
+    const [first, second] = [addresses.slice(0, half), addresses.slice(half)];
+    return [...(await lookUp(client, shop, first)), ...(await lookUp(client, shop, second))];
   }
-
-  return {
-    async read(shop, nodes) {
-      const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
-      const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));
-      const whole = checked.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-      const open = await openCycles(shop, whole.filter(hasOnlySuccesses));
-      return Promise.allSettled(
-        checked.map(async (each) => {
-          if (each.status === "rejected") throw each.reason;
-          const node = each.value;
-          const cycles = open.get(node.id);
-          const history = cycles && regularHistory(node, cycles, settledBefore);
-          return history === undefined
-            ? reader.readFrom(shop, node, attemptCount(node))
-            : reader.readWith(shop, node, history);
-        }),
-      );
-    },
-  };
 }
 
 /** @throws SdsError `bad_record` */

@@ -20,7 +20,7 @@ export interface CycleHistory extends Pick<CycleState, "cycleIndex" | "skipped" 
 export interface ContractParts {
   node: ContractNode;
   lines: readonly ContractLineNode[];
-  /** The customer's gid. The node has none if the platform deleted the person. */
+  /** The customer's gid. If the platform deleted the person, the node has no customer. */
   customer: string;
   /** Whether the mirror does not have the contract. */
   isNew: boolean;

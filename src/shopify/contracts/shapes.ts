@@ -1,9 +1,9 @@
 import { asObject } from "../../lib/json.ts";
-import { badRecord } from "./values.ts";
+import { platformRecordError } from "./values.ts";
 
 /**
- * What the reading relies on in an answer of the platform: which parts are objects, lists or texts. The values in them
- * are checked with the records that are made of them.
+ * The parts of a platform's answer that the reading relies on: objects, lists and texts. Their values are checked
+ * later, with the records.
  */
 type Shape = { parts: Record<string, Shape>; canBeNull?: boolean; canBeAbsent?: boolean } | { each: Shape } | "text";
 
@@ -15,12 +15,12 @@ function page(each: Shape): Shape {
   return object({ pageInfo: object(), nodes: { each } });
 }
 
-/** Absent if the object that it is of is gone. */
+/** A page that is absent if its object is gone. */
 function furtherPage(each: Shape): Shape {
   return { parts: { pageInfo: object(), nodes: { each } }, canBeAbsent: true };
 }
 
-/** Absent where the app has no access. */
+/** An object that is absent where the app has no access. */
 function optional(parts: Record<string, Shape> = {}): Shape {
   return { parts, canBeNull: true, canBeAbsent: true };
 }
@@ -42,7 +42,7 @@ const CONTRACT_PARTS = {
   lines: page(CONTRACT_LINE),
 } satisfies Record<string, Shape>;
 
-/** The shapes of what the platform sends, with the names that errors give them. */
+/** The shapes of the platform's answers, by the names that errors give them. */
 const SHAPES = {
   attempts: furtherPage(ATTEMPT),
   "a contract": object(CONTRACT_PARTS),
@@ -61,7 +61,7 @@ const SHAPES = {
 export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
   const gap = gapIn(value, SHAPES[name], "");
   if (gap === undefined) return value;
-  throw badRecord(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
+  throw platformRecordError(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
 }
 
 /** @returns the path of the first part without its shape, like `.lines.nodes[0]`; undefined if there is none */

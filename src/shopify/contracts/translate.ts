@@ -7,14 +7,14 @@ import type { CustomerNode } from "../api/operations/customers.ts";
 import type { OrderNode } from "../api/operations/orders.ts";
 import { contractLines } from "./money.ts";
 import { requireShape } from "./shapes.ts";
-import { badRecord, clipText, dateFrom } from "./values.ts";
+import { clipText, dateFrom, platformRecordError } from "./values.ts";
 
-/** Checks a record of the platform like all other records. @throws SdsError `bad_record` */
+/** Checks a record as records of all other sources are checked. @throws SdsError `bad_record` */
 function checked<T extends CustomerRecord | SubscriptionRecord>(candidate: T): T {
   const parsed = parseRecord(candidate);
   if (!("refused" in parsed)) return parsed.record as T;
   const { field, reason } = parsed.refused;
-  throw badRecord(`the platform's ${candidate.type} is not valid: ${field} ${reason}`);
+  throw platformRecordError(`the platform's ${candidate.type} is not valid: ${field} ${reason}`);
 }
 
 /** @throws SdsError `bad_record` */
@@ -39,7 +39,7 @@ export function customerRecord(node: CustomerNode): CustomerRecord {
 const STATUS: Record<string, string> = { FAILED: "PAYMENT_FAILED" };
 
 /**
- * @param customer the customer's gid. The node has none if the platform deleted the person.
+ * @param customer the customer's gid. If the platform deleted the person, the node has no customer.
  * @throws SdsError `bad_record`
  */
 export function subscriptionRecord(
@@ -70,7 +70,7 @@ export function hasEnded({ status }: Pick<ContractNode, "status">): boolean {
   return ENDED_STATUSES.has(status);
 }
 
-/** States of an order that was paid at some time. Refunds do not change that. */
+/** Statuses of an order that was paid at some time. Refunds do not change that. */
 const PAID_STATUSES = new Set(["PAID", "PARTIALLY_PAID", "PARTIALLY_REFUNDED", "REFUNDED"]);
 
 /** The checkout as the only attempt of cycle 0. @throws SdsError `bad_record` */

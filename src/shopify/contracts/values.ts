@@ -2,8 +2,8 @@ import { SdsError } from "../../domain/error.ts";
 import { MAX_STRING } from "../../domain/records/record-schemas.ts";
 import { isoUtc } from "../../lib/time.ts";
 
-/** Data that cannot be mirrored. Reading it again does not help. */
-export function badRecord(message: string): SdsError {
+/** The error for data of the platform that cannot be mirrored. Reading the data again does not help. */
+export function platformRecordError(message: string): SdsError {
   return new SdsError("bad_record", message);
 }
 
@@ -13,13 +13,11 @@ const MAX_DATE = Date.UTC(9999, 11, 31, 23, 59, 59);
 /** @throws SdsError `bad_record` */
 export function dateFrom(text: string): string {
   const ms = Date.parse(text);
-  if (!(ms >= 0 && ms <= MAX_DATE)) throw badRecord(`the platform sent an invalid date: ${String(text).slice(0, 40)}`);
-  return isoUtc(ms);
+  if (ms >= 0 && ms <= MAX_DATE) return isoUtc(ms);
+  throw platformRecordError(`the platform sent an invalid date: ${String(text).slice(0, 40)}`);
 }
 
-/**
- * Makes a text fit the mirror, so that the rest of its record can be kept: not too long, well-formed, without U+0000.
- */
+/** Makes a text fit the mirror, so that its record can be kept: not too long, well-formed, without U+0000. */
 export function clipText<T>(value: T): T | string {
   return typeof value === "string" ? value.replaceAll("\0", "").slice(0, MAX_STRING).toWellFormed() : value;
 }

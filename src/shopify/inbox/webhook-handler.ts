@@ -12,7 +12,7 @@ import type { GraphqlClient } from "../api/graphql-client.ts";
 import { CUSTOMER_BY_ID } from "../api/operations/customers.ts";
 import { PlatformError } from "../api/platform-error.ts";
 import { priorityOf, type WebhookPriority } from "../api/topics.ts";
-import type { ChangeHint, ContractMirror } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractRefresher } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
@@ -28,7 +28,7 @@ export interface WebhookHandler {
 
 interface PlatformReader {
   client: GraphqlClient;
-  contracts: ContractMirror;
+  contracts: ContractRefresher;
 }
 
 export interface HandlerDependencies {
@@ -67,7 +67,7 @@ export function createWebhookHandler(dependencies: HandlerDependencies): Webhook
       if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
       const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
       if (isOneRead && (await isConnected(dependencies, shop))) {
-        await reader.contracts.follow(shop, first.contract, hintOf(first), inboxNumbers);
+        await reader.contracts.refreshUnlessKnown(shop, first.contract, hintOf(first), inboxNumbers);
         return;
       }
       if (records.length > 0) await submit(dependencies, shop, records, []);
@@ -153,7 +153,7 @@ async function isInstalled(dependencies: HandlerDependencies, shop: Shop): Promi
     // The token is accepted, and only the query is refused.
     if (thrown.status === 200) return true;
     // A frozen shop says nothing about its apps. A closed shop is not found.
-    const isRefusal = thrown.isTrouble && thrown.status !== PAYMENT_REQUIRED;
+    const isRefusal = thrown.needsMerchant && thrown.status !== PAYMENT_REQUIRED;
     if (isRefusal || thrown.status === NOT_FOUND) return false;
     throw thrown;
   }
@@ -174,7 +174,7 @@ async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Pr
       if (!(await isConnected(dependencies, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
-      if (intent.do === "read_contract") await contracts.follow(shop, intent.contract, hintOf(intent));
+      if (intent.do === "read_contract") await contracts.refreshUnlessKnown(shop, intent.contract, hintOf(intent));
       if (intent.do === "read_order") await readOrder(dependencies, shop, intent);
       if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
       return;
@@ -222,7 +222,8 @@ async function readOrder(
   { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
 ): Promise<void> {
   const hint: ChangeHint = { of: "order", orders: [gid], triggeredAt };
-  for (const contract of await contracts.contractsOfOrder(shop, gid)) await contracts.follow(shop, contract, hint);
+  for (const contract of await contracts.contractsOfOrder(shop, gid))
+    await contracts.refreshUnlessKnown(shop, contract, hint);
 }
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */

@@ -8,11 +8,10 @@ import { ORDERS_COUNT } from "../api/operations/orders.ts";
 import { PlatformError } from "../api/platform-error.ts";
 
 /**
- * A shop with fewer is loaded in less time by pages: ten pages take seconds, and an operation takes a minute even if it
- * has little to do.
+ * Fewer objects are loaded faster by pages: ten pages take seconds, and an operation takes a minute even for little.
  */
 const MIN_OBJECTS = 2_500;
-/** An order is made before its contracts, by seconds. */
+/** An order is made seconds before its contracts. */
 const ORDER_SLACK_MS = 24 * 3_600_000;
 
 /** Decides for a new run which parts come from bulk operations. @throws PlatformError */

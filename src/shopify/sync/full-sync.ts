@@ -3,7 +3,6 @@ import type { Shop } from "../../domain/shop.ts";
 import type { InboxStore } from "../../store/port/inbox.ts";
 import type { OrderStageStore } from "../../store/port/order-stages.ts";
 import type { SyncStore } from "../../store/port/syncs.ts";
-import type { GraphqlClient } from "../api/graphql-client.ts";
 import {
   ALL_CONTRACTS,
   type ContractNode,
@@ -11,21 +10,21 @@ import {
   NEWEST_CONTRACT,
 } from "../api/operations/contracts.ts";
 import { ALL_CUSTOMERS, CUSTOMERS_COUNT } from "../api/operations/customers.ts";
-import type { EventScope } from "../contracts/mirror.ts";
-import type { SavedRun } from "./bulk-part-reader.ts";
-import type { BulkParts } from "./bulk-parts.ts";
-import type { Loader } from "./loader.ts";
+import type { FileServices } from "../bulk/file-bytes.ts";
+import type { BulkServices } from "../bulk/operations.ts";
+import type { EventScope } from "../contracts/refresher.ts";
+import { beginBulkParts } from "./bulk-part-reader.ts";
+import { loadBulkCustomers, stageOrders } from "./bulk-parts.ts";
+import { planBulk } from "./bulk-plan.ts";
+import { type Loader, loadContracts, loadCustomers, logSkippedCustomers } from "./loader.ts";
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
-import { addCounts, type OnProgress } from "./progress.ts";
+import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-interface Dependencies {
-  client: GraphqlClient;
-  loader: Loader;
-  bulkParts: BulkParts;
+/** What a load works with. */
+export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
-  orderStages: Pick<OrderStageStore, "remove">;
-  inbox: Pick<InboxStore, "waitingSubjects">;
-  now: () => number;
+  orderStages: OrderStageStore;
+  inbox: Pick<InboxStore, "receive" | "waitingSubjects">;
 }
 
 export interface LoadOptions {
@@ -37,102 +36,84 @@ export interface LoadOptions {
 
 /**
  * Loads everything that the platform has of a shop: customers and orders of a large shop with bulk operations, all else
- * page by page. A run that was interrupted continues at its last page, or at its last place in a file.
+ * page by page. A run that was interrupted continues at its last page, or at its last byte of a file.
  * @throws PlatformError; then the next run continues
  */
 export async function runFullSync(
-  dependencies: Dependencies,
+  services: LoadServices,
   shop: Shop,
   { events, pages = false }: LoadOptions,
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
-  const { bulkParts, syncs, orderStages, now } = dependencies;
-  const run: SyncRun = {
-    ...((await syncs.unfinished(shop.id, "full")) ?? (await newRun(dependencies, shop, pages))),
-    events,
-  };
+  const { syncs, orderStages, now } = services;
+  const unfinished = await syncs.unfinished(shop.id, "full");
+  const run: SyncRun = { ...(unfinished ?? (await newRun(services, shop, pages))), events };
   if (pages) {
     run.bulk = {};
     await orderStages.remove(shop.id);
   }
-  const saved: SavedRun = {
+  const active: ActiveRun = {
+    shop,
     run,
     async save(change) {
       Object.assign(run, change);
       await syncs.save(shop.id, "full", run);
     },
+    onProgress,
   };
-  await saved.save({});
-  await bulkParts.begin(shop, saved);
+  await active.save();
+  await beginBulkParts(services, active);
   if (run.stage === "customers") {
-    const isLoaded = await bulkParts.loadCustomers(shop, saved, onProgress);
-    if (!isLoaded) await loadCustomers(dependencies, shop, saved, onProgress);
-    dependencies.loader.endCustomers(shop, run.counts.skipped);
-    await saved.save({ stage: "orders", cursor: null });
+    if (!(await loadBulkCustomers(services, active))) await loadCustomerPages(services, active);
+    logSkippedCustomers(services, shop, run.counts.skipped);
+    await active.save({ stage: "orders", cursor: null });
   }
   if (run.stage === "orders") {
-    await bulkParts.stageOrders(shop, saved, onProgress);
+    await stageOrders(services, active);
     // The first page saves it.
     run.stage = "subscriptions";
   }
-  await loadContracts(dependencies, shop, saved, onProgress);
+  await loadContractPages(services, active);
   await orderStages.remove(shop.id);
   await syncs.complete(shop.id, "full", run.startedAt, run.counts.changed, now());
   return run.counts;
 }
 
-async function newRun(
-  { client, bulkParts, now }: Dependencies,
-  shop: Shop,
-  pages: boolean,
-): Promise<Omit<SyncRun, "events">> {
+async function newRun({ client, now }: LoadServices, shop: Shop, pages: boolean): Promise<Omit<SyncRun, "events">> {
   // An answer has to come first: it tells the platform's time.
   const customerTotal = (await client.query(shop, CUSTOMERS_COUNT, {})).customersCount?.count ?? 0;
   const startedAt = now();
-  const bulk = pages ? {} : await bulkParts.plan(shop, startedAt, customerTotal);
+  const bulk = pages ? {} : await planBulk(client, shop, startedAt, customerTotal);
   return { startedAt, stage: "customers", cursor: null, counts: NO_COUNTS, customerTotal, bulk };
 }
 
-async function loadCustomers(
-  { client, loader, now }: Dependencies,
-  shop: Shop,
-  { run, save }: SavedRun,
-  onProgress: OnProgress,
-): Promise<void> {
-  const beginAnew = () => {
-    run.counts = { ...run.counts, customers: 0, skipped: 0 };
-  };
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", { after: run.cursor, beginAnew }, now);
-  for await (const { nodes, endCursor } of pages) {
-    const counts = await loader.loadCustomers(shop, nodes, run.counts.skipped);
-    await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
+async function loadCustomerPages(services: LoadServices, { shop, run, save, onProgress }: ActiveRun): Promise<void> {
+  const start = { after: run.cursor, onRestart: () => forgetCustomers(run) };
+  for await (const page of readPages(services.client, shop, ALL_CUSTOMERS, start, services.now)) {
+    const counts = await loadCustomers(services, shop, page.nodes, run.counts.skipped);
+    await save({ cursor: page.endCursor, counts: addCounts(run.counts, counts) });
     const done = run.customerTotal ? run.counts.customers / run.customerTotal : undefined;
     onProgress({ counts: run.counts, stage: run.stage, done });
   }
 }
 
-async function loadContracts(
-  { client, loader, inbox, now }: Dependencies,
-  shop: Shop,
-  { run, save }: SavedRun,
-  onProgress: OnProgress,
-): Promise<void> {
+async function loadContractPages(services: LoadServices, { shop, run, save, onProgress }: ActiveRun): Promise<void> {
+  const { client, inbox, now } = services;
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // A change during the run, or one whose platform webhook still waits, queues its events even if this run reads it
-    // first.
+    // Two kinds of changes queue their events even if this run reads them first: changes during the run, and changes
+    // whose platform webhook waits in the inbox.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };
   const newestAt = (await client.query(shop, NEWEST_CONTRACT, {})).subscriptionContracts.nodes[0]?.createdAt;
   let oldestMs: number | undefined;
-  const beginAnew = () => {
+  const onRestart = () => {
     run.counts = { ...run.counts, subscriptions: 0, orders: 0 };
   };
-  const pages = readPages(client, shop, ALL_CONTRACTS, "subscriptionContracts", { after: run.cursor, beginAnew }, now);
-  const work = ({ nodes, requestedAt }: ReadPage<ContractWithAttempts>) =>
-    loader.loadContracts(shop, { nodes, requestedAt }, eventsOf);
+  const pages = readPages(client, shop, ALL_CONTRACTS, { after: run.cursor, onRestart }, now);
+  const work = (page: ReadPage<ContractWithAttempts>) => loadContracts(services, shop, page, eventsOf);
   await workOnTwo(pages, work, async ({ nodes, endCursor }, counts) => {
     await save({ cursor: endCursor, counts: addCounts(run.counts, counts) });
     // Else the engine collects so late that a load of 20,000 contracts takes 206 MiB instead of 153, in the same time.

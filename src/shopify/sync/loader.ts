@@ -7,126 +7,142 @@ import type { InboxStore } from "../../store/port/inbox.ts";
 import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CustomerNode } from "../api/operations/customers.ts";
 import { isPlatformError } from "../api/platform-error.ts";
-import type { ChangeHint, ContractMirror, ContractPage, EventScope } from "../contracts/mirror.ts";
+import type { ChangeHint, ContractPage, ContractRefresher, EventScope } from "../contracts/refresher.ts";
 import { customerRecord } from "../contracts/translate.ts";
 import { changeWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
 
-/** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and does not stop the sync. */
+/** What writes the pages of a sync to the mirror. Data that cannot be mirrored is skipped. The sync goes on. */
 export interface Loader {
-  /** @param skipped how many the run has skipped before. Only the first few are logged one by one. */
-  loadCustomers(shop: Shop, nodes: readonly CustomerNode[], skipped: number): Promise<Partial<SyncCounts>>;
-  /** Logs how many customers a run has skipped without a line of their own. */
-  endCustomers(shop: Shop, skipped: number): void;
-  /** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
-  loadContracts(
-    shop: Shop,
-    page: ContractPage,
-    eventsOf: (node: ContractNode) => EventScope,
-  ): Promise<Partial<SyncCounts>>;
-  /** Reads a contract that changed again, unless a reading has shown the change already. */
-  followContract(shop: Shop, contractGid: string, hint: ChangeHint): Promise<Partial<SyncCounts>>;
-  /** The contracts that an order belongs to. */
-  contractsOfOrder(shop: Shop, orderGid: string): Promise<{ contracts: string[]; counts: Partial<SyncCounts> }>;
-}
-
-type LoadedPage = ReturnType<ContractMirror["loadPage"]>;
-
-interface Dependencies {
-  contracts: ContractMirror;
+  contracts: ContractRefresher;
   inbox: Pick<InboxStore, "receive">;
   now: () => number;
   log: Log;
 }
 
-/** How many customers are logged one by one that a run skips. One cause can spoil all customers of a shop. */
+/** How many skipped customers a run logs one by one. One cause can spoil all customers of a shop. */
 const MAX_CUSTOMER_WARNINGS = 5;
 
-export function createLoader({ contracts, inbox, now, log }: Dependencies): Loader {
-  /** Puts a contract or an order into the inbox, where it is retried, counted and listed. */
-  async function skip(shop: Shop, of: ChangeHint["of"], gid: string, thrown: unknown): Promise<Partial<SyncCounts>> {
-    const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
-    const what = of === "contract" ? "a contract" : "an order";
-    log.warn(`${what} of the platform cannot be mirrored now; the inbox will retry it`, fields);
-    const webhook = { ...changeWebhook(of, gid), webhookId: null, triggeredAt: now() };
-    await inbox.receive([{ shopId: shop.id, subject: gid, needsPlatform: true, ...webhook }], now());
-    return { skipped: 1 };
-  }
-
-  /** One contract without a part that it must have can fail its page. Then each half is loaded alone. */
-  async function loadPage(shop: Shop, page: ContractPage, eventsOf: (node: ContractNode) => EventScope): LoadedPage {
-    const { nodes } = page;
+/** @param skipped how many customers the run has skipped before */
+export async function loadCustomers(
+  { contracts, log }: Loader,
+  shop: Shop,
+  nodes: readonly CustomerNode[],
+  skipped: number,
+): Promise<Partial<SyncCounts>> {
+  const records: CustomerRecord[] = [];
+  let badCount = 0;
+  for (const node of nodes) {
     try {
-      return await contracts.loadPage(shop, page, eventsOf);
+      records.push(customerRecord(node));
     } catch (thrown) {
-      if (!(thrown instanceof TypeError)) throw thrown;
-      if (nodes.length === 1) return [{ status: "rejected", reason: thrown }];
+      const fields = { shop: shop.domain, id: node.id, error: reasonOf(thrown) };
+      badCount += 1;
+      if (skipped + badCount > MAX_CUSTOMER_WARNINGS) continue;
+      log.warn("a customer of the platform cannot be mirrored", fields);
     }
-    const half = Math.ceil(nodes.length / 2);
-    const first = await loadPage(shop, { ...page, nodes: nodes.slice(0, half) }, eventsOf);
-    return [...first, ...(await loadPage(shop, { ...page, nodes: nodes.slice(half) }, eventsOf))];
   }
-
-  return {
-    async loadCustomers(shop, nodes, skipped) {
-      const records: CustomerRecord[] = [];
-      let badCount = 0;
-      for (const node of nodes) {
-        try {
-          records.push(customerRecord(node));
-        } catch (thrown) {
-          const fields = { shop: shop.domain, id: node.id, error: reasonOf(thrown) };
-          badCount += 1;
-          if (skipped + badCount > MAX_CUSTOMER_WARNINGS) continue;
-          log.warn("a customer of the platform cannot be mirrored", fields);
-        }
-      }
-      return { customers: records.length, skipped: badCount, ...(await contracts.submit(shop, records)) };
-    },
-
-    endCustomers(shop, skipped) {
-      const more = skipped - MAX_CUSTOMER_WARNINGS;
-      if (more > 0) log.warn("more customers of the platform cannot be mirrored", { shop: shop.domain, more });
-    },
-
-    async loadContracts(shop, page, eventsOf) {
-      const results = await loadPage(shop, page, eventsOf);
-      const { nodes } = page;
-      const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
-      const allFailed = nodes.length > 1 && failures.length === nodes.length;
-      const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));
-      if (fatal !== undefined) throw fatal;
-      let counts = NO_COUNTS;
-      for (const [index, result] of results.entries()) {
-        const id = nodes[index]?.id ?? "";
-        const isLoaded = result.status === "fulfilled";
-        const more = isLoaded ? { subscriptions: 1, ...result.value } : await skip(shop, "contract", id, result.reason);
-        counts = addCounts(counts, more);
-      }
-      return counts;
-    },
-
-    async followContract(shop, contractGid, hint) {
-      try {
-        return await contracts.follow(shop, contractGid, hint);
-      } catch (thrown) {
-        if (!isBadData(thrown)) throw thrown;
-        return skip(shop, "contract", contractGid, thrown);
-      }
-    },
-
-    async contractsOfOrder(shop, orderGid) {
-      try {
-        return { contracts: await contracts.contractsOfOrder(shop, orderGid), counts: {} };
-      } catch (thrown) {
-        if (!isBadData(thrown)) throw thrown;
-        return { contracts: [], counts: await skip(shop, "order", orderGid, thrown) };
-      }
-    },
-  };
+  return { customers: records.length, skipped: badCount, ...(await contracts.submit(shop, records)) };
 }
 
-/** The platform's data is not checked part by part. One that is missing shows as an error of the language. */
+/** Logs how many customers a run has skipped without a line of their own. */
+export function logSkippedCustomers({ log }: Loader, shop: Shop, skipped: number): void {
+  const more = skipped - MAX_CUSTOMER_WARNINGS;
+  if (more > 0) log.warn("more customers of the platform cannot be mirrored", { shop: shop.domain, more });
+}
+
+/** @throws PlatformError if the platform refuses all of several contracts: then the contracts are not the cause */
+export async function loadContracts(
+  loader: Loader,
+  shop: Shop,
+  page: ContractPage,
+  eventsOf: (node: ContractNode) => EventScope,
+): Promise<SyncCounts> {
+  const results = await loadPage(loader, shop, page, eventsOf);
+  const { nodes } = page;
+  const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+  const allFailed = nodes.length > 1 && failures.length === nodes.length;
+  const fatal = failures.find((thrown) => !isBadData(thrown) || (allFailed && isPlatformError(thrown, "refused")));
+  if (fatal !== undefined) throw fatal;
+  let counts = NO_COUNTS;
+  for (const [index, result] of results.entries()) {
+    const id = nodes[index]?.id ?? "";
+    const isLoaded = result.status === "fulfilled";
+    const more = isLoaded
+      ? { subscriptions: 1, ...result.value }
+      : await skip(loader, shop, "contract", id, result.reason);
+    counts = addCounts(counts, more);
+  }
+  return counts;
+}
+
+/** One contract without a part that it must have can fail its page. Then each half is loaded alone. */
+async function loadPage(
+  loader: Loader,
+  shop: Shop,
+  page: ContractPage,
+  eventsOf: (node: ContractNode) => EventScope,
+): ReturnType<ContractRefresher["loadPage"]> {
+  const { nodes } = page;
+  try {
+    return await loader.contracts.loadPage(shop, page, eventsOf);
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    if (nodes.length === 1) return [{ status: "rejected", reason: thrown }];
+  }
+  const half = Math.ceil(nodes.length / 2);
+  const first = await loadPage(loader, shop, { ...page, nodes: nodes.slice(0, half) }, eventsOf);
+  return [...first, ...(await loadPage(loader, shop, { ...page, nodes: nodes.slice(half) }, eventsOf))];
+}
+
+/** Reads a contract that changed again, unless a reading has shown the change already. */
+export async function refreshContract(
+  loader: Loader,
+  shop: Shop,
+  contractGid: string,
+  hint: ChangeHint,
+): Promise<Partial<SyncCounts>> {
+  try {
+    return await loader.contracts.refreshUnlessKnown(shop, contractGid, hint);
+  } catch (thrown) {
+    return skip(loader, shop, "contract", contractGid, thrown);
+  }
+}
+
+/** The contracts that an order belongs to. */
+export async function contractsOfOrder(
+  loader: Loader,
+  shop: Shop,
+  orderGid: string,
+): Promise<{ contracts: string[]; counts: Partial<SyncCounts> }> {
+  try {
+    return { contracts: await loader.contracts.contractsOfOrder(shop, orderGid), counts: {} };
+  } catch (thrown) {
+    return { contracts: [], counts: await skip(loader, shop, "order", orderGid, thrown) };
+  }
+}
+
+/**
+ * Puts a contract or an order with bad data into the inbox, where it is retried, counted and listed.
+ * @throws the error itself if its cause is not the data
+ */
+async function skip(
+  { inbox, now, log }: Loader,
+  shop: Shop,
+  of: ChangeHint["of"],
+  gid: string,
+  thrown: unknown,
+): Promise<Partial<SyncCounts>> {
+  if (!isBadData(thrown)) throw thrown;
+  const fields = { shop: shop.domain, id: gid, error: reasonOf(thrown) };
+  const what = of === "contract" ? "a contract" : "an order";
+  log.warn(`${what} of the platform cannot be mirrored now; the inbox will retry it`, fields);
+  const webhook = { ...changeWebhook(of, gid), webhookId: null, triggeredAt: now() };
+  await inbox.receive([{ shopId: shop.id, subject: gid, needsPlatform: true, ...webhook }], now());
+  return { skipped: 1 };
+}
+
+/** The platform's data is not checked part by part. A missing part shows as an error of the language. */
 function reasonOf(thrown: unknown): string {
   const message = messageOf(thrown);
   return thrown instanceof TypeError

@@ -1,6 +1,6 @@
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
-import type { Operation, PageVariables } from "../api/operations/operation.ts";
+import type { ListOperation, PageVariables } from "../api/operations/operation.ts";
 import { nextCursor, type Page } from "../api/paging.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 
@@ -8,43 +8,39 @@ import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 export interface ReadPage<T> {
   nodes: T[];
   endCursor: string | null;
-  /** When it was asked for, epoch milliseconds. The next page is asked for before it is needed. */
+  /** When it was requested, epoch milliseconds. The next page is requested before it is needed. */
   requestedAt: number;
 }
 
 interface Start extends Partial<PageVariables> {
-  /** Called before all pages are read although some were read by a former run. */
-  beginAnew?: () => void;
+  /** Called before all pages are read again, although an earlier run has read some. */
+  onRestart?: () => void;
 }
 
-/** The platform has no reason for as many empty pages in a row. Without an end, they would be read for ever. */
+/** The platform has no reason to send more empty pages in a row. Without a limit, we would read them for ever. */
 const MAX_EMPTY_PAGES = 100;
 
 /**
  * Reads all pages of a connection. The next page is requested while the caller works on the current one.
- * @param field the connection in the data of the operation
  * @param start `after`: the cursor to continue after; if the platform refuses it, all pages are read. `query`: a filter
  *   in the platform's search syntax
  * @throws PlatformError
  */
-export async function* readPages<T, F extends string>(
+export async function* readPages<T>(
   client: GraphqlClient,
   shop: ShopAddress,
-  operation: Operation<PageVariables, Record<F, Page<T>>>,
-  field: F,
-  { after = null, query = null, beginAnew = () => {} }: Start,
+  operation: ListOperation<T>,
+  { after = null, query = null, onRestart = () => {} }: Start,
   now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
   async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
     const askedAt = now();
-    const page: Partial<Page<T>> | null | undefined = (await client.query(shop, operation, { after: cursor, query }))[
-      field
-    ];
-    // Our clock may be ahead, and be known to be only by the answer.
+    const data = await client.query(shop, operation, { after: cursor, query });
+    // Our clock may be ahead, and only the answer may tell so.
     const requestedAt = Math.min(askedAt, now());
-    const { nodes, pageInfo } = page ?? {};
+    const { nodes, pageInfo }: Partial<Page<T>> = data[operation.field] ?? {};
     if (!Array.isArray(nodes) || pageInfo === undefined) {
-      throw new PlatformError("refused", `the platform's answer has no list of ${field}`);
+      throw new PlatformError("refused", `the platform's answer has no list of ${operation.field}`);
     }
     // The platform may null a node that it cannot read.
     const objects = nodes.filter((node) => typeof node === "object" && node !== null);
@@ -57,7 +53,7 @@ export async function* readPages<T, F extends string>(
   function requestAll(thrown: unknown): ReturnType<typeof request> {
     if (after === null || !isPlatformError(thrown, "refused") || thrown.status !== 200) throw thrown;
     current = null;
-    beginAnew();
+    onRestart();
     return request(null);
   }
 

@@ -1,4 +1,5 @@
 import type { SyncCounts, SyncRun } from "../../domain/platform/sync.ts";
+import type { Shop } from "../../domain/shop.ts";
 
 /** How far a sync is. */
 export interface SyncProgress {
@@ -20,6 +21,15 @@ export interface BulkProgress {
 
 export type OnProgress = (progress: SyncProgress) => void;
 
+/** The run of a shop that goes on now. */
+export interface ActiveRun {
+  shop: Shop;
+  run: SyncRun;
+  /** Changes the run. Saves it, so that the next run continues there. */
+  save(change?: Partial<SyncRun>): Promise<void>;
+  onProgress: OnProgress;
+}
+
 export function addCounts(counts: SyncCounts, more: Partial<SyncCounts>): SyncCounts {
   const { customers = 0, subscriptions = 0, orders = 0, changed = 0, events = 0, skipped = 0 } = more;
   return {
@@ -30,4 +40,9 @@ export function addCounts(counts: SyncCounts, more: Partial<SyncCounts>): SyncCo
     events: counts.events + events,
     skipped: counts.skipped + skipped,
   };
+}
+
+/** For a run that reads all customers again. */
+export function forgetCustomers(run: SyncRun): void {
+  run.counts = { ...run.counts, customers: 0, skipped: 0 };
 }

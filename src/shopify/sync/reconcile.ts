@@ -7,56 +7,55 @@ import type { GraphqlClient } from "../api/graphql-client.ts";
 import { ATTEMPTS, type ContractAttempt } from "../api/operations/attempts.ts";
 import { CHANGED_CONTRACTS } from "../api/operations/contracts.ts";
 import { CUSTOMERS } from "../api/operations/customers.ts";
-import type { Operation, PageVariables } from "../api/operations/operation.ts";
+import type { ChangedNode, ListOperation } from "../api/operations/operation.ts";
 import { CHANGED_ORDERS } from "../api/operations/orders.ts";
-import type { Page } from "../api/paging.ts";
-import type { ChangeHint } from "../contracts/mirror.ts";
-import type { Loader } from "./loader.ts";
+import type { ChangeHint } from "../contracts/refresher.ts";
+import { contractsOfOrder, type Loader, loadCustomers, logSkippedCustomers, refreshContract } from "./loader.ts";
 import { readPages } from "./pages.ts";
-import { addCounts, type OnProgress } from "./progress.ts";
+import { type ActiveRun, addCounts, type OnProgress } from "./progress.ts";
 
-interface Dependencies {
+interface Services extends Loader {
   client: GraphqlClient;
-  loader: Loader;
   syncs: SyncStore;
-  now: () => number;
 }
 
-/** A run begins this long before the last complete one: changes may have been under way then, and clocks differ. */
+/** A run begins this long before the last complete run: changes may have been under way then, and clocks differ. */
 const OVERLAP_MS = 5 * 60_000;
 
 /**
- * Brings what changed at the platform since a time into the mirror, and queues the events that were missed. A run by
- * the hour that was interrupted continues at its last page.
+ * Brings what changed at the platform since a time into the mirror, and queues the events that were missed. An hourly
+ * run that was interrupted continues at its last page.
  * @param since epoch milliseconds; without it, since the last complete run
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
 export async function reconcile(
-  dependencies: Dependencies,
+  services: Services,
   shop: Shop,
   since: number | undefined,
   onProgress: OnProgress,
 ): Promise<SyncCounts> {
-  const { syncs, now } = dependencies;
+  const { syncs, now } = services;
   const covered = await coveredUntil(syncs, shop, now());
   const from = since ?? (covered === undefined ? undefined : covered - OVERLAP_MS);
   if (from === undefined) {
     const message = `${shop.domain} was never loaded completely: run \`sds sync ${shop.domain}\` first`;
     throw new SdsError("conflict", message);
   }
-  const begun = since === undefined ? await syncs.unfinished(shop.id, "changes") : undefined;
-  const run: SyncRun = begun ?? {
-    startedAt: now(),
-    from,
-    events: true,
-    stage: "customers",
-    cursor: null,
-    counts: NO_COUNTS,
-  };
-  // A run by hand is not continued.
-  const save = since === undefined ? () => syncs.save(shop.id, "changes", run) : async () => {};
-  await runStages(dependencies, shop, run, save, onProgress);
-  // A run that begins after the last one leaves a gap between them. The next run has to begin before the gap.
+  const isHourly = since === undefined;
+  const begun = isHourly ? await syncs.unfinished(shop.id, "changes") : undefined;
+  const startedAt = now();
+  const run = begun ?? { startedAt, from, events: true, stage: "customers", cursor: null, counts: NO_COUNTS };
+  await runStages(services, {
+    shop,
+    run,
+    async save(change) {
+      Object.assign(run, change);
+      // A run by hand is not continued.
+      if (isHourly) await syncs.save(shop.id, "changes", run);
+    },
+    onProgress,
+  });
+  // This run may begin later than the last run reached. Then the next run has to begin before this gap.
   const leavesGap = covered === undefined || (run.from ?? from) > covered;
   await syncs.complete(shop.id, "changes", leavesGap ? undefined : run.startedAt, run.counts.changed, now());
   if (!leavesGap) await correctLoad(syncs, shop, run.startedAt, now());
@@ -64,8 +63,8 @@ export async function reconcile(
 }
 
 /**
- * Gives a load by a clock that was ahead the start of the reconciliation that made up for it. Otherwise its own would
- * count once that time comes, and hide the gap since the last reconciliation.
+ * A load by a clock that was ahead has its start in the future. Gives it the start of the reconciliation that made up
+ * for it. Otherwise its own start would count once that time comes, and hide the gap since the last reconciliation.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
@@ -76,8 +75,8 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 }
 
 /**
- * The time up to which complete runs have seen everything. A time in the future was noted by a clock that was ahead,
- * and says nothing: without any other, everything is read.
+ * The time up to which complete runs have seen everything. A future time was noted before the clock was set back, and
+ * says nothing: without any other time, everything is read.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];
@@ -86,69 +85,73 @@ async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<
   return starts.length === 0 ? undefined : Math.max(OVERLAP_MS, ...starts.filter((at) => at <= now));
 }
 
+const STAGES: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
+
 /** Goes on with a run, from its stage and its page on. */
-async function runStages(
-  { client, loader, now }: Dependencies,
-  shop: Shop,
-  run: SyncRun,
-  save: () => Promise<void>,
-  onProgress: OnProgress,
-): Promise<void> {
+async function runStages(services: Services, active: ActiveRun): Promise<void> {
+  const { shop, run } = active;
   const from = isoUtc(run.from ?? 0);
   const updated = `updated_at:>='${from}'`;
   const created = `created_at:>='${from}'`;
-  const stages: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
-
-  /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
-  async function runStage<T, F extends string>(
-    stage: SyncRun["stage"],
-    operation: Operation<PageVariables, Record<F, Page<T>>>,
-    field: F,
-    query: string,
-    read: (nodes: readonly T[]) => Promise<Partial<SyncCounts>>,
-  ): Promise<void> {
-    if (stages.indexOf(stage) < stages.indexOf(run.stage)) return;
-    if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
-    const beginAnew = () => {
-      run.counts = { ...run.counts, [stage]: 0 };
-    };
-    const pages = readPages(client, shop, operation, field, { query, after: run.cursor, beginAnew }, now);
-    for await (const { nodes, endCursor } of pages) {
-      run.counts = addCounts(run.counts, await read(nodes));
-      run.cursor = endCursor;
-      await save();
-      onProgress({ counts: run.counts, stage, done: undefined });
-    }
-    if (stage === "customers") loader.endCustomers(shop, run.counts.skipped);
-  }
-
-  /** Reads the contracts that changed, all at the same time: then they share queries. */
-  async function follow(changes: ReadonlyMap<string, ChangeHint>): Promise<SyncCounts> {
-    const results = await allDone([...changes].map(([gid, hint]) => loader.followContract(shop, gid, hint)));
-    return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
-  }
-
-  await runStage("customers", CUSTOMERS, "customers", updated, (nodes) =>
-    loader.loadCustomers(shop, nodes, run.counts.skipped),
+  await runStage(services, active, "customers", CUSTOMERS, updated, (nodes) =>
+    loadCustomers(services, shop, nodes, run.counts.skipped),
   );
-  await runStage("subscriptions", CHANGED_CONTRACTS, "subscriptionContracts", updated, async (nodes) => {
+  await runStage(services, active, "subscriptions", CHANGED_CONTRACTS, updated, async (nodes) => {
     const changes = nodes.map(({ id, updatedAt }): [string, ChangeHint] => [id, contractHint(updatedAt)]);
-    return { ...(await follow(new Map(changes))), subscriptions: nodes.length };
+    return { ...(await refreshAll(services, shop, new Map(changes))), subscriptions: nodes.length };
   });
-  await runStage("orders", CHANGED_ORDERS, "orders", updated, async (nodes) => {
-    const changes = new Map<string, ChangeHint>();
-    const found = await allDone(nodes.map(({ id }) => loader.contractsOfOrder(shop, id)));
-    for (const [index, { id, updatedAt }] of nodes.entries()) {
-      for (const contract of found[index]?.contracts ?? []) {
-        const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
-        const latest = Math.max(triggeredAt, Date.parse(updatedAt));
-        changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
-      }
+  await runStage(services, active, "orders", CHANGED_ORDERS, updated, (nodes) => refreshOrders(services, shop, nodes));
+  await runStage(services, active, "attempts", ATTEMPTS, created, (nodes) =>
+    refreshAll(services, shop, lastEnds(nodes)),
+  );
+}
+
+/** Reads the pages of a stage that is not done yet, and saves the run after each page. */
+async function runStage<T>(
+  services: Services,
+  { shop, run, save, onProgress }: ActiveRun,
+  stage: SyncRun["stage"],
+  operation: ListOperation<T>,
+  query: string,
+  read: (nodes: readonly T[]) => Promise<Partial<SyncCounts>>,
+): Promise<void> {
+  if (STAGES.indexOf(stage) < STAGES.indexOf(run.stage)) return;
+  if (stage !== run.stage) Object.assign(run, { stage, cursor: null });
+  const onRestart = () => {
+    run.counts = { ...run.counts, [stage]: 0 };
+  };
+  const start = { query, after: run.cursor, onRestart };
+  for await (const { nodes, endCursor } of readPages(services.client, shop, operation, start, services.now)) {
+    const counts = addCounts(run.counts, await read(nodes));
+    await save({ counts, cursor: endCursor });
+    onProgress({ counts, stage, done: undefined });
+  }
+  if (stage === "customers") logSkippedCustomers(services, shop, run.counts.skipped);
+}
+
+/** Reads the contracts that changed, all at the same time: then they share queries. */
+async function refreshAll(
+  services: Services,
+  shop: Shop,
+  changes: ReadonlyMap<string, ChangeHint>,
+): Promise<SyncCounts> {
+  const results = await allDone([...changes].map(([gid, hint]) => refreshContract(services, shop, gid, hint)));
+  return results.reduce<SyncCounts>(addCounts, NO_COUNTS);
+}
+
+/** Reads the contracts of orders that changed. */
+async function refreshOrders(services: Services, shop: Shop, nodes: readonly ChangedNode[]): Promise<SyncCounts> {
+  const changes = new Map<string, ChangeHint>();
+  const lookUps = await allDone(nodes.map(({ id }) => contractsOfOrder(services, shop, id)));
+  for (const [index, { id, updatedAt }] of nodes.entries()) {
+    for (const contract of lookUps[index]?.contracts ?? []) {
+      const { orders, triggeredAt } = changes.get(contract) ?? { orders: [], triggeredAt: 0 };
+      const latest = Math.max(triggeredAt, Date.parse(updatedAt));
+      changes.set(contract, { of: "order", orders: [...orders, id], triggeredAt: latest });
     }
-    const counts = found.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
-    return addCounts(counts, await follow(changes));
-  });
-  await runStage("attempts", ATTEMPTS, "subscriptionBillingAttempts", created, (nodes) => follow(lastEnds(nodes)));
+  }
+  const counts = lookUps.map((each) => each.counts).reduce<SyncCounts>(addCounts, NO_COUNTS);
+  return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
 /** Waits for all readings, also if one fails: none may write to the mirror after its run has ended. */

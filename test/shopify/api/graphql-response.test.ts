@@ -13,9 +13,9 @@ function withErrors(...codes: (string | undefined)[]): JsonResponse {
 
 describe("an error response", () => {
   test.each<[string, JsonResponse, object]>([
-    ["401", response({ status: 401 }), { reason: "unauthorized", status: 401, isTrouble: true }],
-    ["402", response({ status: 402 }), { reason: "unauthorized", status: 402, isTrouble: true }],
-    ["403", response({ status: 403 }), { reason: "unauthorized", status: 403, isTrouble: true }],
+    ["401", response({ status: 401 }), { reason: "unauthorized", status: 401, needsMerchant: true }],
+    ["402", response({ status: 402 }), { reason: "unauthorized", status: 402, needsMerchant: true }],
+    ["403", response({ status: 403 }), { reason: "unauthorized", status: 403, needsMerchant: true }],
     ["404", response({ status: 404 }), { reason: "refused", message: "the platform answered HTTP 404" }],
     ["429", response({ status: 429, retryAfterMs: 7 }), { reason: "unavailable", status: 429, retryAfterMs: 7 }],
     ["499", response({ status: 499 }), { reason: "refused" }],
@@ -25,7 +25,7 @@ describe("an error response", () => {
     ["no data", response({ body: {} }), { reason: "refused", message: "the platform answered: no data" }],
     ["empty data", response({ body: { data: null } }), { reason: "refused" }],
     ["an error", withErrors(undefined), { reason: "refused", message: "the platform answered: message of undefined" }],
-    ["denied data", withErrors("ACCESS_DENIED"), { reason: "unauthorized", status: 200, isTrouble: false }],
+    ["denied data", withErrors("ACCESS_DENIED"), { reason: "unauthorized", status: 200, needsMerchant: false }],
     ["a defect", withErrors("INTERNAL_SERVER_ERROR"), { reason: "unavailable" }],
     ["a timeout", withErrors("ACCESS_DENIED", "TIMEOUT"), { reason: "unavailable" }],
     ["too few points", withErrors("ACCESS_DENIED", "THROTTLED"), { reason: "unavailable", retryAfterMs: 1000 }],

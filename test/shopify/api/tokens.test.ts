@@ -293,7 +293,12 @@ describe("the platform's answer to a request for a token", () => {
     ],
   ])("is a refusal if it %s", async (_title, fault, { message = "", ...rest }: { message?: string }) => {
     const endpoint = await endpointWith(fault);
-    const expected = { reason: "unauthorized", isTrouble: true, message: expect.stringContaining(message), ...rest };
+    const expected = {
+      reason: "unauthorized",
+      needsMerchant: true,
+      message: expect.stringContaining(message),
+      ...rest,
+    };
     await expect(endpoint.byClientCredentials(DOMAIN)).rejects.toMatchObject(expected);
   });
 

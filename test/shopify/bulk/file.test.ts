@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { nextTurn } from "../../../src/lib/turns.ts";
-import { BulkFailure } from "../../../src/shopify/bulk/bulk-failure.ts";
-import { type FileDependencies, readFileBytes } from "../../../src/shopify/bulk/file-bytes.ts";
-import { readObjects } from "../../../src/shopify/bulk/file-lines.ts";
+import { BulkFailure, type FileServices, readFileBytes } from "../../../src/shopify/bulk/file-bytes.ts";
+import { readObjects } from "../../../src/shopify/bulk/result-file.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { FileHost } from "../../support/platform/file-host.ts";
 
@@ -20,7 +19,7 @@ async function host(text = `${LINES.join("\n")}\n`) {
 }
 
 /** Reads a file to its end. @returns the ids of its objects, where the batches end, and the waits */
-async function read(url: string, from = 0, given: Partial<FileDependencies> & { byteCount?: number } = {}) {
+async function read(url: string, from = 0, given: Partial<FileServices> & { byteCount?: number } = {}) {
   const waits: number[] = [];
   let asked = 0;
   const sleep = async (waitMs: number) => void waits.push(waitMs);
@@ -135,8 +134,8 @@ describe("a file is given up", () => {
       "HTTP 302",
     ],
     ["with a line that is too long", () => new Response(`{"a":"${"x".repeat(1024 * 1024)}"}\n`), "too long"],
-    ["with a line that is no object", () => new Response('{"id":1}\n[1]\n'), "no JSON object"],
-    ["that is no text", () => new Response(new Uint8Array([0, 1, 2, 10])), "no JSON object"],
+    ["with a line that is no object", () => new Response('{"id":1}\n[1]\n'), "not a JSON object"],
+    ["that is no text", () => new Response(new Uint8Array([0, 1, 2, 10])), "not a JSON object"],
     [
       "that is too large",
       () => new Response("{}", { status: 206, headers: { "Content-Range": "bytes 0-1/99999999999999" } }),

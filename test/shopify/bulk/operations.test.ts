@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { createLog } from "../../../src/lib/log.ts";
 import type { GraphqlClient } from "../../../src/shopify/api/graphql-client.ts";
 import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
-import { createBulkOperations } from "../../../src/shopify/bulk/operations.ts";
+import { findBulkOperation, waitForBulkOperation } from "../../../src/shopify/bulk/operations.ts";
 
 const SHOP = { id: 1, domain: "alpha.myshopify.com" };
 const NODE = { id: "gid://shopify/BulkOperation/1", errorCode: null, fileSize: null, url: null };
 
-/** Operations whose looks give these states or errors, the last one for ever. The clock moves only while they sleep. */
+/** A platform that answers with these states or errors, the last one for ever. The clock moves only during a sleep. */
 function watched(states: ({ status: string; rootObjectCount: string } | PlatformError)[]) {
   const logged: string[] = [];
   const log = createLog("warn", { write: (text) => logged.push(text) }, () => 0);
@@ -27,34 +27,41 @@ function watched(states: ({ status: string; rootObjectCount: string } | Platform
     waits.push(waitMs);
     nowMs += waitMs;
   };
-  const operations = createBulkOperations({ client, sleep, clock: () => nowMs, log });
-  return { operations, asked, waits, logged, now: () => nowMs };
+  const services = { client, sleep, clock: () => nowMs, log };
+  return {
+    find: () => findBulkOperation(services, SHOP, NODE.id),
+    wait: (onWait = (_: number) => {}) => waitForBulkOperation(services, SHOP, NODE.id, onWait),
+    asked,
+    waits,
+    logged,
+    now: () => nowMs,
+  };
 }
 
 const running = (count: number) => ({ status: "RUNNING", rootObjectCount: String(count) });
 
 test("looks at a bulk operation come less and less often, every 30 seconds at last", async () => {
-  const { operations, waits } = watched([
+  const { wait, waits } = watched([
     ...Array.from({ length: 7 }, (_, n) => running(n)),
     { ...running(9), status: "COMPLETED" },
   ]);
   const counts: number[] = [];
-  await operations.wait(SHOP, NODE.id, (count) => counts.push(count));
+  await wait((count) => counts.push(count));
   expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   expect(counts).toEqual([0, 1, 2, 3, 4, 5, 6, 9]);
 });
 
 test("a bulk operation that does not go on for two hours is canceled", async () => {
-  const { operations, asked, now } = watched([running(1)]);
-  await expect(operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("does not go on");
+  const { wait, asked, now } = watched([running(1)]);
+  await expect(wait()).rejects.toThrow("does not go on");
   expect(asked.at(-1)).toBe("CancelBulkOperation");
   expect(now()).toBeGreaterThan(2 * 3_600_000);
 });
 
 test("a bulk operation that goes on slowly is waited for", async () => {
   const states = Array.from({ length: 1_000 }, (_, n) => running(Math.floor(n / 100)));
-  const { operations, now } = watched([...states, { ...running(10), status: "COMPLETED" }]);
-  await operations.wait(SHOP, NODE.id, () => {});
+  const { wait, now } = watched([...states, { ...running(10), status: "COMPLETED" }]);
+  await wait();
   expect(now()).toBeGreaterThan(8 * 3_600_000);
 });
 
@@ -63,30 +70,29 @@ const DAY_MS = 24 * 3_600_000;
 
 test("an operation is waited for while the platform cannot be reached, and that does not count as standing still", async () => {
   const outage = Array.from({ length: 600 }, () => DOWN);
-  const { operations, asked, logged, now } = watched([
+  const { wait, asked, logged, now } = watched([
     running(1),
     ...outage,
     running(1),
     ...outage,
     { ...running(1), status: "COMPLETED" },
   ]);
-  await operations.wait(SHOP, NODE.id, () => {});
+  await wait();
   expect(now()).toBeGreaterThan(9 * 3_600_000);
   expect(asked).not.toContain("CancelBulkOperation");
   expect(logged.filter((line) => line.includes("is waited for") && line.includes("HTTP 503"))).toHaveLength(2);
 });
 
 test("an operation is waited for no longer than the platform lets it run, and not if the platform refuses", async () => {
-  const { operations, now } = watched([DOWN]);
-  await expect(operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("HTTP 503");
+  const { wait, now } = watched([DOWN]);
+  await expect(wait()).rejects.toThrow("HTTP 503");
   expect(Math.floor(now() / DAY_MS)).toBe(10);
   const refused = watched([new PlatformError("refused", "no such field")]);
-  await expect(refused.operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("no such field");
+  await expect(refused.wait()).rejects.toThrow("no such field");
   expect(refused.waits).toEqual([]);
 });
 
-test("an operation that the platform has no more is no result", async () => {
-  await expect(watched([]).operations.wait(SHOP, NODE.id, () => {})).rejects.toThrow("no more");
-  const expired = watched([{ status: "EXPIRED", rootObjectCount: "1" }]).operations;
-  expect(await expired.find(SHOP, NODE.id)).toBeUndefined();
+test("an operation that the platform no longer has gives no result", async () => {
+  await expect(watched([]).wait()).rejects.toThrow("no longer has the result");
+  expect(await watched([{ status: "EXPIRED", rootObjectCount: "1" }]).find()).toBeUndefined();
 });

@@ -240,7 +240,7 @@ describe("what bulk operations cannot give is read by pages", () => {
     await load(all);
     clearInterval(expire);
     expect(warnings(all).join("")).toContain("CANCELED");
-    expect(warnings(all).join("")).toContain("no more");
+    expect(warnings(all).join("")).toContain("no longer has the result");
     await expectLoaded(all);
   });
 

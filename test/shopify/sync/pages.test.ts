@@ -5,7 +5,7 @@ import { readPages } from "../../../src/shopify/sync/pages.ts";
 
 const shop = { id: 1, domain: "alpha.myshopify.com" };
 
-test("an endless row of empty pages is refused", async () => {
+test("endless empty pages are refused", async () => {
   let asked = 0;
   const client = {
     async query() {
@@ -13,15 +13,15 @@ test("an endless row of empty pages is refused", async () => {
       return { customers: { nodes: [], pageInfo: { hasNextPage: true, endCursor: String(asked) } } };
     },
   } as unknown as GraphqlClient;
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", {}, () => 0);
+  const pages = readPages(client, shop, ALL_CUSTOMERS, {}, () => 0);
   await expect(Array.fromAsync(pages)).rejects.toThrow("the platform's empty pages do not end");
   expect(asked).toBe(101);
 });
 
-test("a page was not asked for after its answer, even if our clock was ahead until then", async () => {
+test("the request time of a page is before its answer, even if our clock was ahead until then", async () => {
   const times = [3_600_000, 5_000];
   const page = { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } };
   const client = { query: async () => ({ customers: page }) } as unknown as GraphqlClient;
-  const pages = readPages(client, shop, ALL_CUSTOMERS, "customers", {}, () => times.shift() ?? 0);
+  const pages = readPages(client, shop, ALL_CUSTOMERS, {}, () => times.shift() ?? 0);
   expect(await Array.fromAsync(pages)).toMatchObject([{ requestedAt: 5_000 }]);
 });

@@ -1,6 +1,6 @@
 import { type NoVariables, operation } from "./operation.ts";
 
-/** A shop's subscription to the app. Its lines name the plan's handle if the app's prices are kept by the platform. */
+/** A shop's subscription to the app. Its lines name the plan's handle if the platform keeps the app's prices. */
 interface AppSubscriptionNode {
   name: string;
   status: string;

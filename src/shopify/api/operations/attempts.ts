@@ -1,5 +1,5 @@
 import type { Page } from "../paging.ts";
-import { type Gid, operation, type PageVariables, pageOf } from "./operation.ts";
+import { type Gid, listOperation, operation, pageOf } from "./operation.ts";
 
 type AttemptState =
   | { __typename: "SubscriptionBillingAttemptSuccessState"; order: Gid | null }
@@ -37,8 +37,9 @@ export interface ContractAttempt extends Pick<AttemptNode, "createdAt" | "comple
 }
 
 /** The contracts of attempts, by the time when the attempts began. */
-export const ATTEMPTS = operation<PageVariables, { subscriptionBillingAttempts: Page<ContractAttempt> }>(
-  `query Attempts($after: String, $query: String) {
-    subscriptionBillingAttempts(first: 250, after: $after, query: $query, sortKey: CREATED_AT) {
-      ${pageOf("createdAt completedAt subscriptionContract { id }")} } }`,
+export const ATTEMPTS = listOperation<ContractAttempt>(
+  "Attempts",
+  "subscriptionBillingAttempts",
+  "CREATED_AT",
+  "createdAt completedAt subscriptionContract { id }",
 );

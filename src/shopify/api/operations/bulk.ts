@@ -6,9 +6,7 @@ export interface BulkOperationNode {
   id: string;
   status: string;
   errorCode: string | null;
-  /**
-   * A number in a string, like all sizes and counts of bulk operations: the objects at the root of the query so far.
-   */
+  /** The objects at the root of the query so far, as a string: so are all sizes and counts of bulk operations. */
   rootObjectCount: string;
   fileSize: string | null;
   /** Without objects there is no file. */

@@ -1,7 +1,16 @@
 import type { Page } from "../paging.ts";
 import { ATTEMPT_FIELDS, type AttemptNode } from "./attempts.ts";
 import { CUSTOMER_FIELDS, type CustomerNode } from "./customers.ts";
-import { type Gid, type Money, type NoVariables, operation, type PageVariables, pageOf } from "./operation.ts";
+import {
+  type ChangedNode,
+  type Gid,
+  listOperation,
+  type Money,
+  type NoVariables,
+  operation,
+  pageOf,
+} from "./operation.ts";
+import { ORDER_FIELDS, type OrderNode } from "./orders.ts";
 
 export interface ContractLineNode {
   title: string;
@@ -29,7 +38,7 @@ export interface ContractNode {
   lines: Page<ContractLineNode>;
 }
 
-export const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDate
+const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDate
   customer { ${CUSTOMER_FIELDS} } billingPolicy { interval intervalCount } originOrder { id }
   lines(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
@@ -38,42 +47,53 @@ export interface ContractWithAttempts extends ContractNode {
   billingAttempts: Page<AttemptNode>;
 }
 
-const WITH_ATTEMPTS = `${CONTRACT_FIELDS} billingAttempts(first: 50) { ${pageOf(ATTEMPT_FIELDS)} }`;
-
 /** Contracts by the time of their last change. */
-export const CHANGED_CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<Gid & { updatedAt: string }> }>(
-  `query ChangedContracts($after: String, $query: String) {
-    subscriptionContracts(first: 250, after: $after, query: $query, sortKey: UPDATED_AT) {
-      ${pageOf("id updatedAt")} } }`,
+export const CHANGED_CONTRACTS = listOperation<ChangedNode>(
+  "ChangedContracts",
+  "subscriptionContracts",
+  "UPDATED_AT",
+  "id updatedAt",
 );
 
 /** Contracts in an order that does not change. */
-export const ALL_CONTRACTS = operation<PageVariables, { subscriptionContracts: Page<ContractWithAttempts> }>(
-  `query AllContracts($after: String, $query: String) {
-    subscriptionContracts(first: 250, after: $after, query: $query, sortKey: CREATED_AT) {
-      ${pageOf(WITH_ATTEMPTS)} } }`,
+export const ALL_CONTRACTS = listOperation<ContractWithAttempts>(
+  "AllContracts",
+  "subscriptionContracts",
+  "CREATED_AT",
+  `${CONTRACT_FIELDS} billingAttempts(first: 50) { ${pageOf(ATTEMPT_FIELDS)} }`,
 );
 
+interface CreationTimes {
+  subscriptionContracts: { nodes: { createdAt: string }[] };
+}
+
 /** When the newest contract was made: it shows how far a load in the order of creation is. */
-export const NEWEST_CONTRACT = operation<NoVariables, { subscriptionContracts: { nodes: { createdAt: string }[] } }>(
+export const NEWEST_CONTRACT = operation<NoVariables, CreationTimes>(
   `query NewestContract {
     subscriptionContracts(first: 1, sortKey: CREATED_AT, reverse: true) { nodes { createdAt } } }`,
 );
 
 /** When the oldest contract was made: no order of a contract is much older. */
-export const OLDEST_CONTRACT = operation<NoVariables, { subscriptionContracts: { nodes: { createdAt: string }[] } }>(
+export const OLDEST_CONTRACT = operation<NoVariables, CreationTimes>(
   "query OldestContract { subscriptionContracts(first: 1, sortKey: CREATED_AT) { nodes { createdAt } } }",
 );
 
-interface LinesVariables {
-  id: string;
-  after: string | null;
-}
-
 export const CONTRACT_LINES = operation<
-  LinesVariables,
+  { id: string; after: string | null },
   { subscriptionContract: { lines: Page<ContractLineNode> } | null }
 >(
   `query ContractLines($id: ID!, $after: String) {
     subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
+);
+
+/** The platform takes no more ids in one query. */
+export const MAX_NODES_PER_QUERY = 250;
+
+type Node = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
+
+/** Contracts and orders by their gids, in the same order; null for what the platform does not show. */
+export const NODES = operation<{ ids: string[] }, { nodes: (Node | null)[] }>(
+  `query Nodes($ids: [ID!]!) {
+    nodes(ids: $ids) {
+      __typename ... on SubscriptionContract { ${CONTRACT_FIELDS} } ... on Order { ${ORDER_FIELDS} } } }`,
 );

@@ -1,5 +1,4 @@
-import type { Page } from "../paging.ts";
-import { type NoVariables, operation, type PageVariables, pageOf } from "./operation.ts";
+import { listOperation, type NoVariables, operation } from "./operation.ts";
 
 export interface CustomerNode {
   id: string;
@@ -14,16 +13,10 @@ export const CUSTOMER_FIELDS = `id firstName lastName updatedAt
   defaultEmailAddress { emailAddress marketingState marketingUpdatedAt }`;
 
 /** Customers by the time of their last change. */
-export const CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
-  `query Customers($after: String, $query: String) {
-    customers(first: 250, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf(CUSTOMER_FIELDS)} } }`,
-);
+export const CUSTOMERS = listOperation<CustomerNode>("Customers", "customers", "UPDATED_AT", CUSTOMER_FIELDS);
 
 /** Customers in an order that does not change. */
-export const ALL_CUSTOMERS = operation<PageVariables, { customers: Page<CustomerNode> }>(
-  `query AllCustomers($after: String, $query: String) {
-    customers(first: 250, after: $after, query: $query, sortKey: ID) { ${pageOf(CUSTOMER_FIELDS)} } }`,
-);
+export const ALL_CUSTOMERS = listOperation<CustomerNode>("AllCustomers", "customers", "ID", CUSTOMER_FIELDS);
 
 export const CUSTOMER_BY_ID = operation<{ id: string }, { customer: CustomerNode | null }>(
   `query Customer($id: ID!) { customer(id: $id) { ${CUSTOMER_FIELDS} } }`,

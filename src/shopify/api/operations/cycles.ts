@@ -21,20 +21,12 @@ export interface CycleNode extends CycleState {
 
 const CYCLE_FIELDS = `${CYCLE_STATE_FIELDS} billingAttempts(first: 6) { ${pageOf(ATTEMPT_FIELDS)} }`;
 
-/** Cycles `from` to `to` of a contract. */
-export interface CyclesVariables {
-  id: string;
-  from: number;
-  to: number;
-  /** The number of these cycles. */
-  count: number;
-}
-
 interface CyclesData {
   subscriptionBillingCycles: { nodes: CycleNode[] };
 }
 
-export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(
+/** Cycles `from` to `to` of a contract, `count` in all. */
+export const BILLING_CYCLES = operation<{ id: string; from: number; to: number; count: number }, CyclesData>(
   `query BillingCycles($id: ID!, $from: Int!, $to: Int!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
       billingCyclesIndexRangeSelector: {startIndex: $from, endIndex: $to}) { nodes { ${CYCLE_FIELDS} } } }`,
@@ -42,14 +34,7 @@ export const BILLING_CYCLES = operation<CyclesVariables, CyclesData>(
 );
 
 /** Cycles of a contract by the date when they are billed. */
-export interface CyclesByDateVariables {
-  id: string;
-  start: string;
-  end: string;
-  count: number;
-}
-
-export const BILLING_CYCLES_BY_DATE = operation<CyclesByDateVariables, CyclesData>(
+export const BILLING_CYCLES_BY_DATE = operation<{ id: string; start: string; end: string; count: number }, CyclesData>(
   `query BillingCyclesByDate($id: ID!, $start: DateTime!, $end: DateTime!, $count: Int!) {
     subscriptionBillingCycles(contractId: $id, first: $count, sortKey: CYCLE_INDEX,
       billingCyclesDateRangeSelector: {startDate: $start, endDate: $end}) { nodes { ${CYCLE_FIELDS} } } }`,

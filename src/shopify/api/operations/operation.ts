@@ -1,11 +1,13 @@
+import type { Page } from "../paging.ts";
+
 /** A query or mutation of the platform's Admin API, with the types of its variables and its data. */
 export interface Operation<Variables, Data> {
   name: string;
   text: string;
-  /** How many nodes a query asks for, if that varies: its cost depends on it. */
-  sizeOf?(variables: Variables): number;
-  /** Never set: it only carries the types. */
-  types?: { variables: Variables; data: Data };
+  /** How many nodes a query asks for: its cost depends on it. */
+  sizeOf(variables: Variables): number;
+  /** Never set: it only carries the type. */
+  data?: Data;
 }
 
 /** Makes an operation from its text, which contains its name. */
@@ -30,8 +32,31 @@ export interface PageVariables {
   query: string | null;
 }
 
+/** A query for the pages of a connection at the root. */
+export interface ListOperation<Node> extends Operation<PageVariables, Record<string, Page<Node> | null>> {
+  /** The connection's name in the data. */
+  field: string;
+}
+
+/** Makes the query for a connection, with the most nodes in a page that the platform allows. */
+export function listOperation<Node>(
+  name: string,
+  field: string,
+  sortKey: string,
+  nodeFields: string,
+): ListOperation<Node> {
+  const text = `query ${name}($after: String, $query: String) {
+    ${field}(first: 250, after: $after, query: $query, sortKey: ${sortKey}) { ${pageOf(nodeFields)} } }`;
+  return { ...operation(text), field };
+}
+
 export interface Gid {
   id: string;
+}
+
+/** An object of which only the time of its last change is asked for. */
+export interface ChangedNode extends Gid {
+  updatedAt: string;
 }
 
 export interface Money {

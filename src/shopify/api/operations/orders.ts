@@ -1,5 +1,5 @@
 import type { Page } from "../paging.ts";
-import { type Gid, type Money, operation, type PageVariables, pageOf } from "./operation.ts";
+import { type ChangedNode, type Gid, listOperation, type Money, operation, pageOf } from "./operation.ts";
 
 interface ShopMoney {
   shopMoney: Money;
@@ -54,7 +54,4 @@ export const ORDER_LINES = operation<
 );
 
 /** Orders by the time of their last change. */
-export const CHANGED_ORDERS = operation<PageVariables, { orders: Page<Gid & { updatedAt: string }> }>(
-  `query ChangedOrders($after: String, $query: String) {
-    orders(first: 250, after: $after, query: $query, sortKey: UPDATED_AT) { ${pageOf("id updatedAt")} } }`,
-);
+export const CHANGED_ORDERS = listOperation<ChangedNode>("ChangedOrders", "orders", "UPDATED_AT", "id updatedAt");

@@ -7,13 +7,11 @@ import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { RecordWriter } from "../../mirror/record-writer.ts";
 import type { ConnectionStore } from "../../store/port/connections.ts";
 import type { MirrorStore } from "../../store/port/mirror.ts";
-import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ContractNode, ContractWithAttempts } from "../api/operations/contracts.ts";
 import type { PlatformClock } from "../api/platform-clock.ts";
-import type { NodeLoader } from "./node-loader.ts";
 import { readContractsOf } from "./orders.ts";
-import type { ContractPageReader } from "./page-reader.ts";
-import type { ContractReader } from "./reader.ts";
+import { readContractPage } from "./page-reader.ts";
+import { type ContractSource, readContract } from "./reader.ts";
 
 /** How many rows changed, and how many events were queued. */
 interface ChangeCounts {
@@ -35,7 +33,7 @@ interface SubmitOptions {
 export interface ChangeHint {
   /** Whether the contract changed, or one of its orders. */
   of: "contract" | "order";
-  /** Gids of the orders that the webhooks name. */
+  /** Gids of the orders that the webhooks name. They are read again even if the mirror has them as charged. */
   orders: readonly string[];
   /** When the newest of them was triggered, epoch milliseconds. */
   triggeredAt: number;
@@ -49,21 +47,19 @@ export interface ContractPage {
 }
 
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
-export interface ContractMirror {
+export interface ContractRefresher {
   /**
-   * Reads a contract and everything that belongs to it, and submits it.
-   * @param changedOrders gids of orders to read again even if the mirror has them as charged
+   * Reads a contract and everything that belongs to it, and submits it. Reads nothing if an earlier reading began after
+   * the change, and so has shown it.
    */
-  refresh(
+  refreshUnlessKnown(
     shop: Shop,
     contractGid: string,
-    changedOrders?: readonly string[],
+    hint: ChangeHint,
     inboxNumbers?: readonly number[],
   ): Promise<ChangeCounts>;
-  /** The same, but nothing is read if a reading that began after the change has shown it already. */
-  follow(shop: Shop, contractGid: string, hint: ChangeHint, inboxNumbers?: readonly number[]): Promise<ChangeCounts>;
   /**
-   * The same as `refresh` for a page of contracts.
+   * Reads and submits a page of contracts.
    * @returns for each what changed and how many orders it has, or why it cannot be mirrored
    * @throws PlatformError
    */
@@ -79,10 +75,7 @@ export interface ContractMirror {
 }
 
 interface Dependencies {
-  client: GraphqlClient;
-  loader: NodeLoader;
-  reader: Pick<ContractReader, "read">;
-  pageReader: ContractPageReader;
+  source: ContractSource;
   /** Shared by everything that reads contracts. */
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
@@ -94,32 +87,29 @@ interface Dependencies {
 /** The platform keeps time in whole seconds, and its clock may differ a little. */
 const CLOCK_SLACK_MS = 2_000;
 
-export function createContractMirror(dependencies: Dependencies): ContractMirror {
-  const { client, loader, mutex, mirror } = dependencies;
-
+export function createContractRefresher(dependencies: Dependencies): ContractRefresher {
+  const { source, mutex, mirror } = dependencies;
+  const keyOf = (shop: Shop, contractGid: string) => `${shop.id} ${contractGid}`;
   return {
-    refresh: (shop, contractGid, changedOrders = [], inboxNumbers = []) =>
-      mutex.run(`${shop.id} ${contractGid}`, () => read(dependencies, shop, contractGid, changedOrders, inboxNumbers)),
-    follow: (shop, contractGid, hint, inboxNumbers = []) =>
-      mutex.run(`${shop.id} ${contractGid}`, async () =>
-        (await isShown(dependencies, shop, contractGid, hint))
+    refreshUnlessKnown: (shop, contractGid, hint, inboxNumbers = []) =>
+      mutex.run(keyOf(shop, contractGid), async () =>
+        (await alreadyHas(dependencies, shop, contractGid, hint))
           ? submit(dependencies, shop, [], { inboxNumbers })
-          : read(dependencies, shop, contractGid, hint.orders, inboxNumbers),
+          : refresh(dependencies, shop, contractGid, hint.orders, inboxNumbers),
       ),
-    loadPage: (shop, page, eventsOf) =>
-      mutex.runAll(
-        page.nodes.map(({ id }) => `${shop.id} ${id}`),
-        () => loadPage(dependencies, shop, page, eventsOf),
-      ),
+    loadPage(shop, page, eventsOf) {
+      const keys = page.nodes.map(({ id }) => keyOf(shop, id));
+      return mutex.runAll(keys, () => loadPage(dependencies, shop, page, eventsOf));
+    },
     async contractsOfOrder(shop, orderGid) {
       const known = await mirror.contractsOfOrder(shop, orderGid);
-      return known.length > 0 ? known : [...(await readContractsOf(client, loader, shop, orderGid))];
+      return known.length > 0 ? known : readContractsOf(source, shop, orderGid);
     },
     submit: (shop, records, options) => submit(dependencies, shop, records, options),
   };
 }
 
-async function read(
+async function refresh(
   dependencies: Dependencies,
   shop: Shop,
   contractGid: string,
@@ -127,7 +117,7 @@ async function read(
   inboxNumbers: readonly number[],
 ): Promise<ChangeCounts> {
   const beganAt = dependencies.platformClock.mark();
-  const records = await dependencies.reader.read(shop, contractGid, changedOrders);
+  const records = await readContract(dependencies.source, shop, contractGid, changedOrders);
   if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
   const orders = [...changedOrders, ...(await newOrders(dependencies, shop, contractGid, records))];
   const reads = [{ contract: contractGid, beganAt: beganAt(), orders }];
@@ -135,7 +125,7 @@ async function read(
 }
 
 /** Whether a reading that began after the change has shown it. */
-async function isShown(
+async function alreadyHas(
   { mirror, platformClock }: Dependencies,
   shop: Shop,
   contractGid: string,
@@ -143,7 +133,7 @@ async function isShown(
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
   const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
-  // A time that is not over was noted by a clock that was ahead, and says nothing.
+  // A future time was noted before the clock was set back, and says nothing.
   return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
 }
 
@@ -153,7 +143,7 @@ async function loadPage(
   { nodes, requestedAt }: ContractPage,
   eventsOf: (node: ContractNode) => EventScope,
 ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]> {
-  const results = await dependencies.pageReader.read(shop, nodes);
+  const results = await readContractPage(dependencies.source, shop, nodes);
   return Promise.allSettled(
     nodes.map(async (node, index) => {
       const result = results[index];
@@ -187,13 +177,8 @@ async function submit(
   records: readonly MirrorRecord[],
   { events = "since_connected", inboxNumbers = [], reads = [] }: SubmitOptions = {},
 ): Promise<ChangeCounts> {
-  const result = await dependencies.recordWriter.submit({
-    shop,
-    records,
-    inboxNumbers,
-    reads,
-    eventsSince: await eventsSinceOf(dependencies, shop, events),
-  });
+  const eventsSince = await eventsSinceOf(dependencies, shop, events);
+  const result = await dependencies.recordWriter.submit({ shop, records, inboxNumbers, reads, eventsSince });
   if ("refused" in result) {
     const { index, reason } = result.refused;
     throw new SdsError("bad_record", `the platform's ${records[index]?.type ?? "record"} ${reason}`);
@@ -202,11 +187,7 @@ async function submit(
 }
 
 /** See `Submission.eventsSince`. */
-async function eventsSinceOf(
-  { connections }: Dependencies,
-  shop: Shop,
-  events: SubmitOptions["events"],
-): Promise<number> {
+async function eventsSinceOf({ connections }: Dependencies, shop: Shop, events: EventScope): Promise<number> {
   if (events === "none") return Number.POSITIVE_INFINITY;
   const connection = events === "all" ? undefined : await connections.find(shop.id);
   return connection === undefined ? 0 : connection.eventsSince - CLOCK_SLACK_MS;

@@ -1,5 +1,8 @@
 import { type JsonObject, parseObject } from "../../lib/json.ts";
-import { BulkFailure } from "./bulk-failure.ts";
+import type { ShopAddress } from "../api/address.ts";
+import type { BulkOperationNode } from "../api/operations/bulk.ts";
+import { BulkFailure, type FileServices, readFileBytes } from "./file-bytes.ts";
+import { type BulkServices, findBulkOperation } from "./operations.ts";
 
 /** Objects of a file, one from each line. */
 export interface ObjectBatch {
@@ -15,15 +18,40 @@ const LINES_PER_BATCH = 500;
 const BYTES_PER_BATCH = 1024 * 1024;
 const NEWLINE = 10;
 
+/** Reads the file of a complete operation, from a byte on. @throws BulkFailure; PlatformError */
+export async function* readResult(
+  services: BulkServices & FileServices,
+  shop: ShopAddress,
+  id: string,
+  from: number,
+): AsyncGenerator<ObjectBatch> {
+  async function findComplete(): Promise<BulkOperationNode> {
+    const operation = await findBulkOperation(services, shop, id);
+    if (operation?.status !== "COMPLETED") throw new BulkFailure("the platform no longer has the result");
+    return operation;
+  }
+
+  async function addressOf() {
+    const { url, fileSize } = await findComplete();
+    if (url === null) throw new BulkFailure("the platform gives no address of the file");
+    // The size may be missing, or make no sense.
+    return { url, byteCount: /^\d{1,15}$/.test(fileSize ?? "") ? Number(fileSize) : undefined };
+  }
+
+  const { url, rootObjectCount } = await findComplete();
+  if (url === null && rootObjectCount === "0") return;
+  yield* readObjects(readFileBytes(services, addressOf, from), from);
+}
+
 /**
  * Reads the objects of a JSONL file, in batches.
  * @param from the byte at which the chunks begin
- * @throws BulkFailure for a line that is too long, or is no object
+ * @throws BulkFailure for a line that is too long or is not an object
  */
 export async function* readObjects(chunks: AsyncIterable<Uint8Array>, from: number): AsyncGenerator<ObjectBatch> {
   let batch: ObjectBatch = { objects: [], end: from };
   let batchBegin = from;
-  /** The parts of a line whose end did not come yet. */
+  /** The parts of a line that is not complete yet. */
   let parts: Uint8Array[] = [];
   let partBytes = 0;
 
@@ -40,7 +68,7 @@ export async function* readObjects(chunks: AsyncIterable<Uint8Array>, from: numb
     partBytes = 0;
     if (text.trim() === "") return;
     const object = parseObject(text);
-    if (object === undefined) throw new BulkFailure("a line of the file is no JSON object");
+    if (object === undefined) throw new BulkFailure("a line of the file is not a JSON object");
     batch.objects.push(object);
   }
 

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../lib/json.ts";
 import type { OrderStageStore, StagedLine, StagedOrder } from "../../store/port/order-stages.ts";
 import type { OrderLineNode, OrderNode } from "../api/operations/orders.ts";
+import { BulkFailure } from "../bulk/file-bytes.ts";
 import type { NodeLoader } from "../contracts/node-loader.ts";
-import { BulkFailure } from "./bulk-failure.ts";
 
-/** What an order has beside its lines. */
+/** An order without its lines. */
 type OrderHead = Omit<OrderNode, "id" | "lineItems">;
 
 /**
@@ -23,7 +23,7 @@ export function sortOrders(objects: readonly JsonObject[]): { orders: StagedOrde
   return { orders, lines };
 }
 
-/** Takes orders from the stage of the shop's load first. All else comes from another loader. */
+/** Takes orders from the stage of the shop's load. All else comes from another loader. */
 export function createStagedNodeLoader(loader: NodeLoader, orderStages: Pick<OrderStageStore, "find">): NodeLoader {
   return {
     contract: loader.contract,
