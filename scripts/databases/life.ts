@@ -28,6 +28,7 @@ const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 const INBOX_ATTEMPTS = 11;
 /** Longer than the longest wait between two of those attempts. */
 const SET_FORWARD_MS = 9 * 3_600_000;
+const PATIENCE_MS = 60_000;
 /** The operations that read a contract, in all versions. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
 /** So many orders that a load reads them with a bulk operation, whatever the shop really has. */
@@ -156,7 +157,7 @@ async function serveAndEnd({ program, platform, receiver }: World, remembered: R
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
   await program.run(["webhook", "test", "--shop", ALPHA, "--topic", "order.recovered"]);
   await ended(program);
-  await eventually(async () => (await inbox(program)).length === 0);
+  await eventually(async () => (await inbox(program)).length === 0, PATIENCE_MS);
   platform.fault = () => undefined;
   receiver.answer = () => new Response();
   for (const kind of ["webhook", "trigger"]) {
@@ -175,7 +176,7 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
   let server = await program.serve(QUICK);
   await sendAll({ platform }, alpha, server);
   for (let attempt = 1; attempt <= INBOX_ATTEMPTS; attempt += 1) {
-    await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts >= attempt));
+    await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts >= attempt), PATIENCE_MS);
     await server.stop();
     clock.shiftMs += SET_FORWARD_MS;
     if (attempt < INBOX_ATTEMPTS) server = await program.serve(QUICK);
@@ -201,8 +202,8 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   for (const { key } of remembered.shops)
     await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
-  await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"));
-  await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0));
+  await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"), PATIENCE_MS);
+  await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0), PATIENCE_MS);
   await server.stop();
 }
 
@@ -300,8 +301,9 @@ function deliveries(program: OldProgram): Promise<{ id: string; kind: string; st
 }
 
 function ended(program: OldProgram): Promise<boolean> {
-  return eventually(async () =>
-    (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
+  return eventually(
+    async () => (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
+    PATIENCE_MS,
   );
 }
 

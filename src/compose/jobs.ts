@@ -17,12 +17,15 @@ import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** The platform repeats a webhook for four hours, and sometimes sends one a day late. */
+/**
+ * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
+ * sends one a day late.
+ */
 const RECEIPT_RETENTION_MS = 7 * DAY_MS;
 const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
 
-interface JobDependencies {
+interface Dependencies {
   store: Pick<
     Store,
     "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "intakeBodies" | "nodes" | "settingsPage"
@@ -43,14 +46,14 @@ interface JobDependencies {
 }
 
 /**
- * The jobs that a running program does by the clock. A job begins when it is resumed, and never overlaps with itself.
- * Its errors are logged, and the next tick runs it again.
+ * What a running program does by the clock. A job begins when it is resumed, and never runs twice at the same time. Its
+ * errors are logged and do not end the program; the next tick runs it again.
  */
-export function createJobs(dependencies: JobDependencies): Cron[] {
+export function createJobs(dependencies: Dependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { membership, bodyWriter, steadyTime } = dependencies;
   const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
-  /** One node does this for all. */
+  /** For what one node does for all. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
   };
@@ -60,11 +63,11 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
     ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
-    ["* * * * * *", "check whether the database can be used again", () => readiness.watch()],
+    ["* * * * * *", "see whether the database can be used again", () => readiness.watch()],
     ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
     [
       "35 * * * * *",
-      "remove expired sessions of the settings page",
+      "remove sessions of the settings page that have ended",
       onLeader(() => store.settingsPage.removeExpired(now(), steadyTime())),
     ],
     ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
@@ -87,7 +90,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
       "forget the ids of old platform webhooks",
       onLeader(() => store.inbox.forgetReceipts(receiptsBefore())),
     ],
-    ["45 */10 * * * *", "warn of data requests that are due soon", onLeader(remindOfDataRequests)],
+    ["45 */10 * * * *", "warn of customers who wait for their data", onLeader(remindOfDataRequests)],
     [
       "0 5 * * * *",
       "forget answered requests for data",

@@ -1,9 +1,12 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
+
+// Starting a server takes time on a busy machine.
+setDefaultTimeout(30_000);
 
 const MODULE = join(import.meta.dir, "../support/postgres-process.ts");
 const STARTER = `
@@ -27,7 +30,7 @@ function commandOf(id: string): string[] {
 }
 
 async function untilGone(folder: string): Promise<void> {
-  await eventually(() => !existsSync(folder));
+  await eventually(() => !existsSync(folder), 20_000);
   const commands = () => readdirSync("/proc").flatMap((id) => (/^\d+$/.test(id) ? commandOf(id) : []));
   await eventually(() => !commands().some((command) => command.includes(folder)));
 }

@@ -3,10 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CryptoHasher, Glob } from "bun";
-import { getTableColumns, getTableName } from "drizzle-orm";
 import { openStore } from "../../src/store/open-store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import * as schema from "../../src/store/sqlite/schema.ts";
 import { failures } from "../conformance/fixtures.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -139,21 +137,6 @@ test("no table takes a row of a shop that is being removed, except those that gr
     "staged_orders",
     "subscriptions",
   ]);
-});
-
-test("drizzle's schema has the columns that the migrations made", async () => {
-  const folder = await made();
-  for (const table of Object.values(schema)) {
-    const name = getTableName(table);
-    const described = Object.values(getTableColumns(table)).map(({ name, notNull }) => ({
-      name,
-      notnull: notNull ? 1 : 0,
-    }));
-    const real = look(folder, (db) =>
-      db.query(`SELECT name, ("notnull" OR pk > 0) AS "notnull" FROM pragma_table_info('${name}')`).all(),
-    );
-    expect({ name, columns: described }).toEqual({ name, columns: real as typeof described });
-  }
 });
 
 test("a newer database is refused and left as it was", async () => {

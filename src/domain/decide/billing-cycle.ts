@@ -181,7 +181,7 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
   return declined ? "RECOVERED" : "PAID";
 }
 
-interface OpenCycle {
+interface CycleState {
   /** The last attempt has not ended yet. */
   waiting: boolean;
   skipped: boolean;
@@ -194,7 +194,7 @@ interface OpenCycle {
 function openStatus(
   before: OrderRow | undefined,
   retryState: RetryState,
-  { waiting, skipped, outdated, abandoned }: OpenCycle,
+  { waiting, skipped, outdated, abandoned }: CycleState,
 ): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;

@@ -12,11 +12,6 @@ interface Connection {
   trouble: string | null;
 }
 
-/** What the sealed tokens of a shop are for. */
-export function tokensPurpose(shopId: number): string {
-  return `tokens ${shopId}`;
-}
-
 export interface ConnectionStore {
   find(shopId: number): Promise<Connection | undefined>;
   /** Ids of the connected shops, ascending. */

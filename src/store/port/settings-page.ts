@@ -28,16 +28,3 @@ export interface SettingsPageStore {
   /** Removes all that has expired by now, links and sessions too. @param at the time of `countToken` */
   removeExpired(now: number, at: number): Promise<void>;
 }
-
-/** After this many wrong tokens within this time, a network has to wait. */
-export const MAX_WRONG_TOKENS = 5;
-/**
- * A count from the future was noted by a clock that was ahead, a few seconds on another node. One that is further away
- * than this time says nothing.
- */
-export const WRONG_TOKENS_WITHIN_MS = 60_000;
-
-/** What the sealed notices of a session are for. */
-export function noticePurpose(session: Uint8Array): string {
-  return `notice of session ${session.toHex()}`;
-}

@@ -1,7 +1,7 @@
 import type { ResourceCounts } from "../../domain/decide/commit.ts";
 import type { Plan, Shop, ShopRef, ShopSettings } from "../../domain/shop.ts";
 
-interface NewShop {
+export interface NewShop {
   domain: string;
   plan: Plan;
   currency: string;
@@ -9,11 +9,6 @@ interface NewShop {
 }
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
-
-/** What the sealed intake secret of a shop is for. */
-export function intakePurpose(domain: string): string {
-  return `intake ${domain}`;
-}
 
 /** It is read at once, because every post needs it. */
 export interface IntakeSecret {
@@ -62,3 +57,6 @@ export interface ShopStore {
   /** What a post to the intake needs; undefined for an unknown shop. */
   intakeSecret(domain: string): Promise<IntakeSecret | undefined>;
 }
+
+/** Each engine removes shops in its own way, because it has other tables. */
+export type ShopRemoval = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;

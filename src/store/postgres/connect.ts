@@ -54,6 +54,7 @@ export function connect(options: ConnectionOptions): SQL {
     tls: tls ?? false,
     max: 1,
     idleTimeout: 0,
+    bigint: true,
     connectionTimeout: silenceMsOf(deadlineMs) / 2 / 1_000,
     prepare: !isPooled,
     // Poolers refuse unknown settings.

@@ -7,29 +7,22 @@ import { UNFINISHED_COPY } from "../copy/tables.ts";
 import { makeFolder } from "../files/data-folder.ts";
 import { openVault, type Vault } from "../files/vault.ts";
 import type { Store } from "../port/store.ts";
+import { quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
-import { connectionStore } from "./connections.ts";
-import { dataRequestStore } from "./data-requests.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
 import { checkEpochStays, openEpoch } from "./epoch.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
-import { keyStore } from "./keys.ts";
 import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { mirrorStore } from "./mirror.ts";
 import { nodeStore } from "./nodes.ts";
-import { orderStageStore } from "./order-stages.ts";
 import { pageStore } from "./pages.ts";
-import { personStore } from "./people.ts";
+import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
-import { sessionStore } from "./sessions.ts";
-import { settingsPageStore } from "./settings-page.ts";
-import { shopStore } from "./shops.ts";
+import { shopRemoval } from "./shop-removal.ts";
 import { startError } from "./start-errors.ts";
-import { syncStore } from "./syncs.ts";
-import { webhookStore } from "./webhooks.ts";
 
 export interface PostgresOptions {
   address: ServerAddress;
@@ -128,22 +121,15 @@ function storeOf(
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
+  const stores = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
   return {
-    shops: shopStore(db, vault, random),
-    keys: keyStore(db),
+    ...stores,
+    shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random, node),
     intakeBodies: intakeBodyStore(db, node),
-    webhooks: webhookStore(db, vault, random),
     deliveries: deliveryStore(db, random),
     pages: pageStore(db),
-    connections: connectionStore(db, vault),
     inbox: inboxStore(db),
-    syncs: syncStore(db),
-    orderStages: orderStageStore(db),
-    people: personStore(slow),
-    dataRequests: dataRequestStore(db),
-    sessions: sessionStore(db),
-    settingsPage: settingsPageStore(db, vault),
     nodes: nodeStore({ beats, db }, node),
     epoch,
     async check() {

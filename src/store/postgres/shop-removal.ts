@@ -1,6 +1,6 @@
 import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../engine/removal-tables.ts";
-import type { ShopStore } from "../port/shops.ts";
+import type { ShopRemoval } from "../port/shops.ts";
 import type { Database, Queries } from "./database.ts";
 
 /** Tables that can hold millions of rows of a shop. */
@@ -30,7 +30,7 @@ const LARGE_TABLES: LargeTable[] = [
 ];
 
 /** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
-export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
+export function shopRemoval(db: Database): ShopRemoval {
   return {
     async beginRemoval(domain, now) {
       return db.transaction(async (tx) => {

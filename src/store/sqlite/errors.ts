@@ -29,6 +29,12 @@ export function withStoreErrors<T extends object>(part: T, remedies: Remedies): 
   return Object.fromEntries(wrapped) as T;
 }
 
+/** The same for each of several parts. */
+export function withStoreErrorsInParts<T extends Record<string, object>>(parts: T, remedies: Remedies): T {
+  const wrapped = Object.entries(parts).map(([name, part]) => [name, withStoreErrors(part, remedies)]);
+  return Object.fromEntries(wrapped) as T;
+}
+
 type Method = (...args: unknown[]) => Awaitable<unknown>;
 
 /** A success returns at once, without a promise. A failure returns a promise, because it is retried later. */

@@ -15,7 +15,7 @@ import { withSearches } from "../engine/text-searches.ts";
 import { firstParts } from "../port/intake-bodies.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
-import { dataRequestInserter } from "./data-requests.ts";
+import { dataRequestInserter } from "./data-request-inserter.ts";
 import { deliveryInserter } from "./delivery-inserter.ts";
 import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";

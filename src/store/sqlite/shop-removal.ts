@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
 import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STEP } from "../engine/removal-tables.ts";
-import type { ShopStore } from "../port/shops.ts";
+import type { ShopRemoval } from "../port/shops.ts";
 
 /** Tables with up to millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
@@ -27,7 +27,7 @@ const LARGE_TABLES: LargeTable[] = [
 ];
 
 /** Removes shops: first the mark, then large tables in steps, then the shop's row. */
-export function shopRemoval(db: Database): Pick<ShopStore, "beginRemoval" | "removing" | "removeSome"> {
+export function shopRemoval(db: Database): ShopRemoval {
   const find = db.prepare<ShopRef & { removalStartedAt: number | null }, [string]>(
     "SELECT id, domain, removal_started_at AS removalStartedAt FROM shops WHERE domain = ?",
   );

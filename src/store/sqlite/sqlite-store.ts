@@ -1,29 +1,21 @@
 import type { Database } from "bun:sqlite";
-import { drizzle } from "drizzle-orm/bun-sqlite";
 import { removeDrafts } from "../files/drafts.ts";
 import { openVault, type Vault } from "../files/vault.ts";
 import { EPOCH_BYTES, type Store } from "../port/store.ts";
-import { connectionStore } from "./connections.ts";
+import { quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
-import { dataRequestStore } from "./data-requests.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
 import { deliveryStore } from "./deliveries.ts";
-import { withStoreErrors } from "./errors.ts";
+import { withStoreErrors, withStoreErrorsInParts } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
-import { keyStore } from "./keys.ts";
 import { createLockWait } from "./lock-wait.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
-import { orderStageStore } from "./order-stages.ts";
 import { pageStore } from "./pages.ts";
-import { personStore } from "./people.ts";
-import { sessionStore } from "./sessions.ts";
-import { settingsPageStore } from "./settings-page.ts";
-import { shopStore } from "./shops.ts";
-import { syncStore } from "./syncs.ts";
-import { webhookStore } from "./webhooks.ts";
+import { quietDatabase } from "./quiet-database.ts";
+import { shopRemoval } from "./shop-removal.ts";
 
 export interface SqliteOptions extends OpenOptions {
   /** Folder of the database file sds.db. */
@@ -73,7 +65,6 @@ function epochOf(db: Database, random: SqliteOptions["random"]): Uint8Array {
 }
 
 function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, random }: SqliteOptions): Store {
-  const typed = drizzle(db);
   const epoch = epochOf(db, random);
   const writeCheck = prepareWriteCheck(db);
   // From here on SQLite never blocks the event loop for a lock.
@@ -87,34 +78,34 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
       return false;
     }
   };
-  const protect = <T extends object>(part: T): T => withStoreErrors(part, { lockWait, truncateLog });
+  const remedies = { lockWait, truncateLog };
+  const quiet = quietDatabase(db);
+  const stores = quietStores(quiet, quiet, vault, random);
+  const parts = {
+    ...stores,
+    shops: { ...stores.shops, ...shopRemoval(db) },
+    mirror: mirrorStore(db, random),
+    intakeBodies: intakeBodyStore(db),
+    deliveries: deliveryStore(db, random),
+    pages: pageStore(db),
+    inbox: inboxStore(db),
+  };
   return {
-    shops: protect(shopStore(db, typed, vault, random)),
-    keys: protect(keyStore(db, typed)),
-    mirror: protect(mirrorStore(db, random)),
-    intakeBodies: protect(intakeBodyStore(db)),
-    webhooks: protect(webhookStore(typed, vault, random)),
-    deliveries: protect(deliveryStore(db, random)),
-    pages: protect(pageStore(db)),
-    connections: protect(connectionStore(typed, vault)),
-    inbox: protect(inboxStore(db)),
-    syncs: protect(syncStore(typed)),
-    orderStages: protect(orderStageStore(db)),
-    people: protect(personStore(db)),
-    dataRequests: protect(dataRequestStore(db)),
-    sessions: protect(sessionStore(typed)),
-    settingsPage: protect(settingsPageStore(db, vault)),
+    ...withStoreErrorsInParts(parts, remedies),
     nodes: null,
     epoch,
-    ...protect({
-      async check() {
-        checkVersionStays(db);
-        writeCheck();
+    ...withStoreErrors(
+      {
+        async check() {
+          checkVersionStays(db);
+          writeCheck();
+        },
+        async checkpoint() {
+          checkpoint(db);
+        },
       },
-      async checkpoint() {
-        checkpoint(db);
-      },
-    }),
+      remedies,
+    ),
     async close() {
       db.close(true);
       lock.release();

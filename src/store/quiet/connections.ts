@@ -1,0 +1,103 @@
+import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
+import type { Vault } from "../files/vault.ts";
+import type { ConnectionStore } from "../port/connections.ts";
+import { type QuietDatabase, sql } from "./quiet-database.ts";
+
+interface StoredConnection {
+  kind: ConnectionKind;
+  scopes: string;
+  expiresAt: number | null;
+  connectedAt: number;
+  eventsSince: number;
+  trouble: string | null;
+}
+
+type SealTokens = (shopId: number, tokens: Tokens) => Promise<Uint8Array>;
+
+/** The purpose of sealed tokens. */
+const tokensPurpose = (shopId: number) => `tokens ${shopId}`;
+
+export function connectionStore(db: QuietDatabase, vault: Vault): ConnectionStore {
+  const seal: SealTokens = (shopId, tokens) => vault.seal(JSON.stringify(tokens), tokensPurpose(shopId));
+
+  return {
+    ...renewals(db, seal),
+
+    async find(shopId) {
+      const stored = await db.get<StoredConnection>(
+        sql`SELECT kind, scopes, expires_at AS "expiresAt", connected_at AS "connectedAt",
+            events_since AS "eventsSince", trouble
+          FROM connections WHERE shop_id = ${shopId}`,
+      );
+      return stored && { ...stored, scopes: stored.scopes.split(",").filter((scope) => scope !== "") };
+    },
+
+    async list() {
+      const connected = await db.all<{ id: number }>(sql`SELECT shop_id AS id FROM connections ORDER BY shop_id`);
+      return connected.map(({ id }) => id);
+    },
+
+    async tokens(shopId) {
+      const stored = await db.get<{ sealed: Uint8Array }>(
+        sql`SELECT sealed FROM connections WHERE shop_id = ${shopId}`,
+      );
+      if (stored === undefined) return undefined;
+      return JSON.parse(await vault.openOften(stored.sealed, tokensPurpose(shopId))) as Tokens;
+    },
+
+    async connect(shopId, kind, tokens, scopes, now) {
+      const sealed = await seal(shopId, tokens);
+      await db.run(
+        sql`INSERT INTO connections (shop_id, kind, sealed, expires_at, scopes, connected_at, events_since)
+          VALUES (${shopId}, ${kind}, ${sealed}, ${tokens.expiresAt}, ${scopes.join(",")}, ${now}, ${now})
+          ON CONFLICT (shop_id) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
+            expires_at = excluded.expires_at, scopes = excluded.scopes, connected_at = excluded.connected_at,
+            renewing = NULL, renewing_until = NULL, trouble = NULL`,
+      );
+    },
+
+    async setScopes(shopId, scopes) {
+      await db.run(sql`UPDATE connections SET scopes = ${scopes.join(",")} WHERE shop_id = ${shopId}`);
+    },
+
+    async setTrouble(shopId, trouble) {
+      const changed = await db.run(
+        sql`UPDATE connections SET trouble = ${trouble}
+          WHERE shop_id = ${shopId} AND trouble IS DISTINCT FROM ${trouble}`,
+      );
+      return changed > 0;
+    },
+
+    async disconnect(shopId, before) {
+      return (await db.run(sql`DELETE FROM connections WHERE shop_id = ${shopId} AND connected_at < ${before}`)) > 0;
+    },
+  };
+}
+
+function renewals(db: QuietDatabase, seal: SealTokens): Pick<ConnectionStore, "beginRenewal" | "renew" | "endRenewal"> {
+  return {
+    async beginRenewal(shopId, process, now, until) {
+      const begun = await db.run(
+        sql`UPDATE connections SET renewing = ${process}, renewing_until = ${until}
+          WHERE shop_id = ${shopId} AND (renewing IS NULL OR renewing_until < ${now})`,
+      );
+      return begun > 0;
+    },
+
+    async renew(shopId, tokens) {
+      const sealed = await seal(shopId, tokens);
+      await db.run(
+        sql`UPDATE connections
+          SET sealed = ${sealed}, expires_at = ${tokens.expiresAt}, renewing = NULL, renewing_until = NULL
+          WHERE shop_id = ${shopId}`,
+      );
+    },
+
+    async endRenewal(shopId, process) {
+      await db.run(
+        sql`UPDATE connections SET renewing = NULL, renewing_until = NULL
+          WHERE shop_id = ${shopId} AND renewing = ${process}`,
+      );
+    },
+  };
+}

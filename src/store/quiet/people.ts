@@ -1,0 +1,100 @@
+import { customerId } from "../../domain/ids.ts";
+import { mentions } from "../../domain/people/person.ts";
+import { parseExact } from "../../lib/json.ts";
+import { isoUtc } from "../../lib/time.ts";
+import type { PersonExport, PersonStore } from "../port/people.ts";
+import { either, type QuietDatabase, sql } from "./quiet-database.ts";
+
+type PersonTextPart = "customer" | "subscription" | "order" | "reward" | "cancel_flow" | "delivery" | "inbox";
+
+/**
+ * A stored text. Only deliveries have a kind and a JSON array of answers, items of the inbox have no id, and only
+ * bodies have a topic and a time.
+ */
+interface PersonText {
+  part: PersonTextPart;
+  text: string;
+  id: string;
+  kind: string;
+  topic: string;
+  /** Epoch milliseconds. */
+  at: number;
+  number: number;
+  answers: string;
+}
+
+/** An export reads all rows of the shop: it is rare, so it has no index. */
+export function personStore(db: QuietDatabase): PersonStore {
+  return {
+    async export(shop, gid) {
+      const texts = await db.all<PersonText>(textsAbout(db, shop.id, gid, customerId(shop.domain, gid)));
+      texts.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
+      return personExport(gid, texts);
+    },
+  };
+}
+
+/**
+ * Finds all texts that may be about a person; none without the customer's row. One statement sees the database at one
+ * moment. The JSON of rows is ours, so a field and its value are found as text: quotes inside strings are escaped.
+ */
+function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) {
+  const number = gid.slice(gid.lastIndexOf("/") + 1);
+  const position = either(db, { sqlite: sql`instr`, postgres: sql`strpos` });
+  const isOfCustomer = sql`shop_id = ${shopId} AND ${position}(json, ${`"customerId":"${id}"`}) > 0`;
+  const contractGid = either(db, { sqlite: sql`json ->> 'shopifyId'`, postgres: sql`json::json ->> 'shopifyId'` });
+  const answers = either(db, {
+    sqlite: sql`json_group_array(answer ORDER BY attempts.number)`,
+    postgres: sql`coalesce(json_agg(answer ORDER BY attempts.number), '[]')::text`,
+  });
+  return sql`WITH contracts AS (
+      SELECT id, json, ${contractGid} AS gid FROM subscriptions WHERE ${isOfCustomer}
+    ), texts AS (
+      SELECT 'customer' AS part, json AS text, id, '' AS kind, '' AS topic, 0 AS at, 0 AS number, '[]' AS answers
+      FROM customers WHERE shop_id = ${shopId} AND id = ${id}
+      UNION ALL SELECT 'subscription', json, id, '', '', 0, 0, '[]' FROM contracts
+      UNION ALL SELECT 'order', json, id, '', '', 0, 0, '[]' FROM orders WHERE ${isOfCustomer}
+      UNION ALL SELECT type, json, id, '', '', 0, 0, '[]' FROM occurrences
+      WHERE shop_id = ${shopId} AND type = 'reward' AND ${position}(json, ${`"${gid}"`}) > 0
+      UNION ALL SELECT type, json, id, '', '', 0, 0, '[]' FROM occurrences
+      WHERE shop_id = ${shopId} AND type = 'cancel_flow'
+        AND EXISTS (SELECT 1 FROM contracts WHERE ${position}(occurrences.json, '"' || gid || '"') > 0)
+      UNION ALL SELECT 'delivery', body, id, kind, topic, created_at, number, (
+        SELECT ${answers} FROM attempts
+        WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number AND answer <> ''
+      ) FROM deliveries
+      WHERE shop_id = ${shopId}
+        AND (${position}(body, ${id}) > 0 OR ${position}(body, ${`"customer_id":${number},`}) > 0)
+      UNION ALL SELECT 'inbox', body, '', '', topic, received_at, number, '[]' FROM inbox
+      WHERE shop_id = ${shopId} AND ${position}(body, ${number}) > 0
+    )
+    SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
+}
+
+/** @param texts also about others; rows in the order of their ids, bodies in the order in which they came */
+function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
+  const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
+  const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);
+  const [customer] = rowsOf("customer");
+  if (customer === undefined) return undefined;
+  const subscriptions = rowsOf("subscription");
+  const contracts = new Set(subscriptions.map(({ shopifyId }) => shopifyId));
+  return {
+    customer,
+    subscriptions,
+    orders: rowsOf("order"),
+    rewards: rowsOf("reward").filter((reward) => reward["customer"] === gid),
+    cancelFlows: rowsOf("cancel_flow").filter(({ subscription }) => contracts.has(subscription)),
+    deliveries: textsOf("delivery").map(({ id, kind, topic, at, text, answers }) => ({
+      id,
+      kind,
+      topic,
+      createdAt: isoUtc(at),
+      body: JSON.parse(text) as unknown,
+      answers: JSON.parse(answers) as string[],
+    })),
+    inbox: textsOf("inbox")
+      .filter(({ text }) => mentions(parseExact(text), gid))
+      .map(({ topic, at, text }) => ({ topic, receivedAt: isoUtc(at), body: text })),
+  };
+}

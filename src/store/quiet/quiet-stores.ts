@@ -1,0 +1,36 @@
+import type { Vault } from "../files/vault.ts";
+import { connectionStore } from "./connections.ts";
+import { dataRequestStore } from "./data-requests.ts";
+import { keyStore } from "./keys.ts";
+import { orderStageStore } from "./order-stages.ts";
+import { personStore } from "./people.ts";
+import type { QuietDatabase } from "./quiet-database.ts";
+import { sessionStore } from "./sessions.ts";
+import { settingsPageStore } from "./settings-page.ts";
+import { shopStore } from "./shops.ts";
+import { syncStore } from "./syncs.ts";
+import { webhookStore } from "./webhooks.ts";
+
+/**
+ * Makes the stores that are written once for both engines.
+ * @param slow the same database with a longer timeout, for reads of all rows of a shop
+ */
+export function quietStores(
+  db: QuietDatabase,
+  slow: QuietDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+) {
+  return {
+    shops: shopStore(db, vault, random),
+    keys: keyStore(db),
+    webhooks: webhookStore(db, vault, random),
+    connections: connectionStore(db, vault),
+    syncs: syncStore(db),
+    orderStages: orderStageStore(db),
+    people: personStore(slow),
+    dataRequests: dataRequestStore(db),
+    sessions: sessionStore(db),
+    settingsPage: settingsPageStore(db, vault),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Shop } from "../../domain/shop.ts";
+import type { SessionStore } from "../port/sessions.ts";
+import { type QuietDatabase, sql, tx } from "./quiet-database.ts";
+
+export function sessionStore(db: QuietDatabase): SessionStore {
+  return {
+    async addLink(shopId, hash, expiresAt) {
+      await db.run(sql`INSERT INTO admin_links (hash, shop_id, expires_at) VALUES (${hash}, ${shopId}, ${expiresAt})`);
+    },
+
+    begin: (link, session, now, expiresAt) =>
+      db.transaction(function* () {
+        const used = yield* tx.get<{ shopId: number }>(
+          sql`UPDATE admin_links SET used_at = ${now}
+            WHERE hash = ${link} AND used_at IS NULL AND expires_at > ${now} RETURNING shop_id AS "shopId"`,
+        );
+        if (used === undefined) return false;
+        yield* tx.run(
+          sql`INSERT INTO admin_sessions (hash, shop_id, created_at, expires_at)
+            VALUES (${session}, ${used.shopId}, ${now}, ${expiresAt})`,
+        );
+        return true;
+      }),
+
+    async find(session, now) {
+      return db.get<Shop>(
+        sql`SELECT shops.id, domain, plan, currency, shops.created_at AS "createdAt"
+          FROM admin_sessions JOIN shops ON shops.id = shop_id
+          WHERE hash = ${session} AND expires_at > ${now}`,
+      );
+    },
+
+    async end(session) {
+      await db.run(sql`DELETE FROM admin_sessions WHERE hash = ${session}`);
+    },
+
+    endAll: (shopId, now) =>
+      db.transaction(function* () {
+        // Links first: this waits for a session that begins with a link, and the next statement sees that session.
+        yield* tx.run(sql`DELETE FROM admin_links WHERE shop_id = ${shopId}`);
+        const ended = yield* tx.all<{ expiresAt: number }>(
+          sql`DELETE FROM admin_sessions WHERE shop_id = ${shopId} RETURNING expires_at AS "expiresAt"`,
+        );
+        return ended.filter(({ expiresAt }) => expiresAt > now).length;
+      }),
+
+    async address() {
+      return (await db.get<{ value: string }>(sql`SELECT value FROM meta WHERE name = 'address'`))?.value;
+    },
+
+    async noteAddress(address) {
+      await db.run(
+        sql`INSERT INTO meta (name, value) VALUES ('address', ${address})
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      );
+    },
+
+    async forgetAddress(address) {
+      await db.run(sql`DELETE FROM meta WHERE name = 'address' AND value = ${address}`);
+    },
+  };
+}

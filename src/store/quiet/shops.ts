@@ -1,0 +1,145 @@
+import type { SQL } from "drizzle-orm";
+import type { ResourceCounts } from "../../domain/decide/commit.ts";
+import { SdsError } from "../../domain/error.ts";
+import type { TriggerHandle } from "../../domain/events/trigger.ts";
+import type { RetryPlan } from "../../domain/retry-plan.ts";
+import { beingRemoved, type Shop } from "../../domain/shop.ts";
+import type { Vault } from "../files/vault.ts";
+import type { NewShop, ShopRemoval, ShopStore } from "../port/shops.ts";
+import { either, parameter, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+
+const COLUMNS = sql`id, domain, plan, currency, created_at AS "createdAt"`;
+/** Hides shops that are being removed. */
+const IS_SERVED = sql`removal_started_at IS NULL`;
+
+/** The purpose of a sealed intake secret. */
+const intakePurpose = (domain: string) => `intake ${domain}`;
+
+const removed = () => new SdsError("not_found", "the shop was removed");
+
+/** PostgreSQL keeps the counters of a shop in another table. */
+export function joinCounters(db: QuietDatabase): SQL {
+  return either(db, { sqlite: sql``, postgres: sql`JOIN shop_changes ON shop_changes.shop_id = shops.id` });
+}
+
+interface StoredShopSettings {
+  planFixed: boolean | number;
+  /** JSON. */
+  retryDays: string;
+  creditTitle: string;
+  /** JSON. */
+  triggers: string;
+}
+
+/** All of the port except the removal of a shop. */
+export function shopStore(
+  db: QuietDatabase,
+  vault: Vault,
+  random: (bytes: number) => Uint8Array,
+): Omit<ShopStore, keyof ShopRemoval> {
+  const byDomain = db.prepare<Shop>(
+    sql`SELECT ${COLUMNS} FROM shops WHERE domain = ${parameter("text")} AND ${IS_SERVED}`,
+  );
+  const withSecret = db.prepare<Shop & { sealed: Uint8Array }>(
+    sql`SELECT ${COLUMNS}, intake_secret AS sealed FROM shops WHERE domain = ${parameter("text")} AND ${IS_SERVED}`,
+  );
+
+  return {
+    ...shopSettings(db),
+
+    async add(shop, now) {
+      const sealed = await vault.seal(`intake_${random(32).toBase64()}`, intakePurpose(shop.domain));
+      const added = await db.transaction(() => addShop(db, shop, sealed, now));
+      if (added !== undefined) return added;
+      throw (await byDomain(shop.domain)) === undefined
+        ? beingRemoved(shop.domain)
+        : new SdsError("conflict", `the shop ${shop.domain} exists already`);
+    },
+
+    async list() {
+      return db.all<Shop>(sql`SELECT ${COLUMNS} FROM shops WHERE ${IS_SERVED} ORDER BY domain`);
+    },
+
+    async find(domain) {
+      return byDomain(domain);
+    },
+
+    async byId(id) {
+      return db.get<Shop>(sql`SELECT ${COLUMNS} FROM shops WHERE id = ${id} AND ${IS_SERVED}`);
+    },
+
+    async rowCounts(shopId) {
+      const counts = await db.get<ResourceCounts>(
+        sql`SELECT customer_count AS customers, subscription_count AS subscriptions, order_count AS orders
+          FROM shops ${joinCounters(db)} WHERE shops.id = ${shopId} AND ${IS_SERVED}`,
+      );
+      if (counts === undefined) throw removed();
+      return counts;
+    },
+
+    async intakeSecret(domain) {
+      const stored = await withSecret(domain);
+      if (stored === undefined) return undefined;
+      const { sealed, ...shop } = stored;
+      return { shop, secret: await vault.openOften(sealed, intakePurpose(domain)) };
+    },
+  };
+}
+
+function shopSettings(db: QuietDatabase): Pick<ShopStore, "set" | "settings" | "followPlan"> {
+  return {
+    async set(domain, { plan, currency, planFixed, retryDays, creditTitle, triggers }) {
+      const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
+      const changed = await db.get<Shop>(
+        sql`UPDATE shops SET plan = coalesce(${plan ?? null}, plan), currency = coalesce(${currency ?? null}, currency),
+            plan_fixed = coalesce(${planFixed ?? null}, plan_fixed),
+            retry_days = coalesce(${json(retryDays)}, retry_days),
+            credit_title = coalesce(${creditTitle ?? null}, credit_title),
+            triggers = coalesce(${json(triggers)}, triggers)
+          WHERE domain = ${domain} AND ${IS_SERVED} RETURNING ${COLUMNS}`,
+      );
+      if (changed === undefined) throw new SdsError("not_found", `there is no shop ${domain}`);
+      return changed;
+    },
+
+    async settings(shopId) {
+      const stored = await db.get<StoredShopSettings>(
+        sql`SELECT plan_fixed AS "planFixed", retry_days AS "retryDays", credit_title AS "creditTitle", triggers
+          FROM shops WHERE id = ${shopId} AND ${IS_SERVED}`,
+      );
+      if (stored === undefined) throw removed();
+      const { planFixed, retryDays, creditTitle, triggers } = stored;
+      return {
+        planFixed: Boolean(planFixed),
+        retryDays: JSON.parse(retryDays) as RetryPlan,
+        creditTitle,
+        triggers: JSON.parse(triggers) as TriggerHandle[],
+      };
+    },
+
+    async followPlan(shopId, plan) {
+      const changed = await db.run(
+        sql`UPDATE shops SET plan = ${plan}
+          WHERE id = ${shopId} AND NOT plan_fixed AND plan <> ${plan} AND ${IS_SERVED}`,
+      );
+      return changed > 0;
+    },
+  };
+}
+
+/** Adds a shop and its counters. @returns undefined if the domain exists, even if that shop is being removed */
+function* addShop(
+  db: QuietDatabase,
+  { domain, plan, currency, planFixed = false }: NewShop,
+  sealed: Uint8Array,
+  now: number,
+): TransactionWork<Shop | undefined> {
+  const added = yield* tx.get<Shop>(
+    sql`INSERT INTO shops (domain, plan, currency, intake_secret, created_at, plan_fixed)
+      VALUES (${domain}, ${plan}, ${currency}, ${sealed}, ${now}, ${planFixed})
+      ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+  );
+  if (added !== undefined && db.engine === "postgres")
+    yield* tx.run(sql`INSERT INTO shop_changes (shop_id) VALUES (${added.id})`);
+  return added;
+}
