@@ -1,9 +1,9 @@
-/** Why an address is not one of a server: its form, or plain `http:` to another machine. */
+/** Why an address is refused: its form, or plain `http:` to another machine. */
 export type AddressProblem = "form" | "http";
 
 /**
- * Reads the address of a server. Without `allowHttp`, `http:` is for this machine only, because everybody on the way
- * could read the key.
+ * Reads the address of a server.
+ * @param allowHttp allows `http:` to other machines, where everybody on the way could read the key
  */
 export function readAddress(text: string, allowHttp: boolean): URL | AddressProblem {
   const url = parseUrl(text);
@@ -12,7 +12,7 @@ export function readAddress(text: string, allowHttp: boolean): URL | AddressProb
   return url.protocol === "https:" || allowHttp || isLoopback(url.hostname) ? url : "http";
 }
 
-/** Whether a host of a URL is this machine. */
+/** Whether the host of a URL is this machine. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

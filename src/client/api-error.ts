@@ -1,4 +1,4 @@
-/** What the server says beside an error's message. */
+/** The parts of a refusal beside its message. */
 interface ApiErrorDetails {
   status: number;
   code: string;
@@ -11,11 +11,11 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status. */
   readonly status: number;
-  /** `error.code` of the answer, such as `unauthorized`; empty if the answer was not one of `sds`. */
+  /** `error.code` of the answer, such as `unauthorized`; empty if the answer did not come from `sds`. */
   readonly code: string;
-  /** `X-Request-Id`: the log of the server has it. */
+  /** `X-Request-Id`, which the server logs. */
   readonly requestId: string | null;
-  /** What the server asks to wait before the next request, in milliseconds; undefined if it does not say. */
+  /** The wait before the next request that the server asks for, in milliseconds; undefined without Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { status, code, requestId, retryAfterMs }: ApiErrorDetails) {
@@ -27,7 +27,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No whole answer came before the deadline: no connection, a lost connection, or no answer in time. */
+/** The deadline passed without a whole answer: no connection, a lost connection, or no answer in time. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 }

@@ -2,7 +2,7 @@ import { type ClientOptions, createRequester } from "./requester.ts";
 import { createResourceReader, type ResourceReader } from "./resource-reader.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
-/** Ids are internal ids or gids. Several filters together must all hold. */
+/** Ids are internal ids or gids. A row must fit all filters. */
 export interface SubscriptionFilter {
   shopifyId?: string;
   customerId?: string;
@@ -20,7 +20,7 @@ export interface OrderFilter {
   status?: Order["status"];
 }
 
-/** The API of one shop: the one that the key belongs to. */
+/** The API of the shop that the key belongs to. */
 export interface Client {
   subscriptions: ResourceReader<Subscription, SubscriptionFilter>;
   customers: ResourceReader<Customer, CustomerFilter>;

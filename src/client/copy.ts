@@ -1,25 +1,25 @@
 import { ApiError, ConnectionError } from "./api-error.ts";
-import { requireTime, sleepUnlessAborted } from "./requester.ts";
 import type { Page, ResourceReader } from "./resource-reader.ts";
+import { requireTime, sleepUnlessAborted } from "./waits.ts";
 
-/** How far a copy has come. Keep it as JSON, as it is. */
+/** The position of a copy. Store it as JSON, unchanged. */
 export interface CopyState {
-  /** All changes up to it are in the copy, once the first walk is finished. */
+  /** After the first walk, the copy has all changes up to this checkpoint. */
   checkpoint: string;
-  /** Where the first walk goes on; null once it is finished. */
+  /** Where the first walk continues; null after its end. */
   cursor: string | null;
 }
 
 /** Where a copy is kept: a database, a file, a table of a warehouse. */
 export interface CopyStore<Row> {
-  /** The newest saved state; undefined for a copy that is empty. */
+  /** The newest saved state; undefined for an empty copy. */
   load(): Promise<CopyState | undefined>;
   /**
-   * Saves rows and state, all of them or nothing. A row replaces the one with the same `id`. It resolves once they are
-   * safe. Rows never have to be deleted.
+   * Saves rows and state together or not at all, and resolves when they are safe. A row replaces the row with the same
+   * `id`. Rows never have to be deleted.
    */
   save(rows: readonly Row[], state: CopyState): Promise<void>;
-  /** Removes all rows and the state. `copy` calls it before it reads everything anew: see `copy`. */
+  /** Removes all rows and the state. `copy` calls it before it reads everything again: see `copy`. */
   clear(): Promise<void>;
 }
 
@@ -27,30 +27,30 @@ export interface CopyOptions {
   /** Ends the copying. `copy` then throws the signal's reason; everything that was saved stays. */
   signal?: AbortSignal;
   /**
-   * Goes on for ever, and asks for changes this often. Errors that can pass (429, 5xx and the network) are then told to
-   * `onTrouble`, and the next try comes at the next time, or when the server's `Retry-After` is over.
+   * Keeps copying, and asks for changes at this interval. `onTrouble` then gets temporary errors (429, 5xx and the
+   * network), and the next try comes after the interval, or after the server's `Retry-After` if that is longer.
    */
   everyMs?: number;
   onTrouble?: (error: ApiError | ConnectionError) => void;
-  /** Called after each round, whether something changed or not. */
+  /** Called after each round, also if nothing changed. */
   onCurrent?: (result: CopyResult) => void;
 }
 
 export interface CopyResult {
-  /** Rows that were saved; a row that changed twice can count twice. */
+  /** Number of saved rows; a row that changed twice can count twice. */
   rows: number;
-  /** Whether everything was read anew, because the server did not know the checkpoint any more. */
+  /** Whether all rows were read again, because the server no longer knew the checkpoint. */
   anew: boolean;
 }
 
 /**
- * Brings a copy of a resource up to date: at first it reads all rows, later only what changed. It can be interrupted at
- * any moment, and goes on from the newest saved page.
+ * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
+ * run continues after the newest saved page.
  *
- * If the server's database was restored from a backup, the checkpoint is refused. Then `copy` clears the store and
- * reads everything anew, because rows of the copy may not exist any more. The key of another shop is refused in the
- * same way: so have a store for each shop, or let `clear` throw, and look at the key first.
- * @throws ApiError, ConnectionError, what the store throws, the reason of the signal; TypeError for a wrong `everyMs`
+ * After a restore from a backup, the server refuses the checkpoint, and rows of the copy may not exist any more. Then
+ * `copy` clears the store and reads all rows again. The server refuses the key of another shop in the same way. So use
+ * one store for each shop, or let `clear` throw, and check the key first.
+ * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy<Row>(
   reader: Pick<ResourceReader<Row, object>, "pages" | "changes">,
@@ -65,7 +65,7 @@ export async function copy<Row>(
       onCurrent?.(result);
       if (everyMs === undefined) return result;
     } catch (thrown) {
-      if (everyMs === undefined || !canPass(thrown)) throw thrown;
+      if (everyMs === undefined || !isTemporary(thrown)) throw thrown;
       onTrouble?.(thrown);
       if (thrown instanceof ApiError) retryAfterMs = thrown.retryAfterMs ?? 0;
     }
@@ -109,20 +109,20 @@ async function bringUpToDate<Row>(
 
   if (state === undefined || state.cursor !== null) {
     const query = state?.cursor == null ? options : { ...options, cursor: state.cursor };
-    // Rows change during the walk. The first page's checkpoint is from before all these changes.
+    // Rows change during the walk, so only the first page's checkpoint is before all changes.
     for await (const page of reader.pages(query))
       await save(page, { checkpoint: state?.checkpoint ?? page.checkpoint, cursor: page.nextCursor });
   }
   if (state === undefined) throw new Error("a list has at least one page");
   for await (const page of reader.changes(state.checkpoint, options)) {
-    // Nothing new: nothing to write.
+    // A page without news needs no write.
     if (page.rows.length > 0 || page.checkpoint !== state.checkpoint)
       await save(page, { checkpoint: page.checkpoint, cursor: null });
   }
   return count;
 }
 
-function canPass(thrown: unknown): thrown is ApiError | ConnectionError {
+function isTemporary(thrown: unknown): thrown is ApiError | ConnectionError {
   if (thrown instanceof ConnectionError) return true;
   return thrown instanceof ApiError && (thrown.status === 429 || thrown.status >= 500);
 }

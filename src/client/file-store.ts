@@ -2,7 +2,7 @@ import { type FileHandle, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { CopyState, CopyStore } from "./copy.ts";
 
-/** A copy in one file, with all rows in memory: an example of a store, good for some hundred thousand rows. */
+/** A copy in one file, with all rows in memory: a store for up to some hundred thousand rows. */
 export interface FileStore<Row> extends CopyStore<Row> {
   /** The copy: the newest state of each row by its `id`. */
   readonly rows: ReadonlyMap<string, Row>;
@@ -11,156 +11,166 @@ export interface FileStore<Row> extends CopyStore<Row> {
 }
 
 /** A line of the file: what one `save` saved. */
-interface Line<Row> {
+interface SavedLine<Row> {
   state: CopyState;
   rows: readonly Row[];
+}
+
+interface OpenFile<Row> {
+  readonly path: string;
+  readonly rows: Map<string, Row>;
+  state: CopyState | undefined;
+  /** Another file after each rewriting. */
+  handle: FileHandle;
+  /** How many saved rows the file has, the former states of rows included. */
+  savedRows: number;
+  /** The file is rewritten only above this many saved rows. */
+  rewriteAbove: number;
+  /** Bytes of all whole lines. */
+  size: number;
+  /** Whether a failed save may have left a part of its line after the whole lines. */
+  hasRest: boolean;
 }
 
 const LINE_START = '{"state":';
 
 /**
- * The file is written anew, at opening or before a save, if it has more than this many saved rows, and more than twice
+ * The file is rewritten, at opening or before a save, if it has more than this many saved rows, and more than twice
  * the rows of the copy. A save without rows counts as one.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
 
 /**
- * Opens the copy in a file, and makes the file if it is missing. Each save appends one line; a line that a crash cut
- * off is taken off again. Only one process may have the file open.
+ * Opens the copy in a file, and makes the file if it is missing. Each save appends one line; opening removes a line
+ * that a crash cut off. Only one process may have the file open.
  * @param path its folder must exist
  * @throws Error if the file is not one of a copy
  */
 export async function openFileStore<Row extends { id: string }>(path: string): Promise<FileStore<Row>> {
-  const rows = new Map<string, Row>();
-  let state: CopyState | undefined;
-  /** How many saved rows the file has. */
-  let saved = 0;
-  /** How many of them the file has at least before it is written anew. */
-  let rewriteAbove = SPARE_ROWS;
-  /** How many bytes the whole lines have. */
-  let size = 0;
-  /** Whether a save that failed may have left a part of its line after them. */
-  let hasRest = false;
-  let file = await open(path, "a+", 0o600);
+  const file: OpenFile<Row> = {
+    path,
+    rows: new Map(),
+    state: undefined,
+    handle: await open(path, "a+", 0o600),
+    savedRows: 0,
+    rewriteAbove: SPARE_ROWS,
+    size: 0,
+    hasRest: false,
+  };
   try {
-    const refuse = (number: number) => new Error(`${path}, line ${number}: this is no copy of sds`);
-    const { whole, count, rest } = await readWholeLines(file, (text, number) => {
-      const line = parseLine<Row>(text);
-      if (line === undefined) throw refuse(number);
-      for (const row of line.rows) rows.set(row.id, row);
-      state = line.state;
-      saved += countOf(line.rows);
-    });
-    if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
-    await file.truncate(whole);
-    size = whole;
-    await shorten();
+    await readLines(file);
+    await shorten(file);
   } catch (thrown) {
-    await file.close();
+    await file.handle.close();
     throw thrown;
   }
-
-  /** Writes the newest state of each row into a new file, which takes the place of the old one. */
-  async function rewriteIfLong(): Promise<void> {
-    if (state === undefined || saved <= rewriteAbove || saved <= 2 * rows.size) return;
-    const draft = `${path}.new`;
-    const written = await open(draft, "a+", 0o600);
-    try {
-      await written.truncate(0);
-      const all = [...rows.values()];
-      // A copy without rows has a state too.
-      for (let at = 0; at === 0 || at < all.length; at += ROWS_PER_LINE)
-        await written.appendFile(bytesOf({ state, rows: all.slice(at, at + ROWS_PER_LINE) }));
-      await written.sync();
-      const { size: whole } = await written.stat();
-      await rename(draft, path);
-      size = whole;
-    } catch (thrown) {
-      // On a full disk, the draft would take the space that the next save needs.
-      await written.truncate(0).catch(() => undefined);
-      await written.close();
-      throw thrown;
-    }
-    const former = file;
-    file = written;
-    saved = rows.size;
-    rewriteAbove = SPARE_ROWS;
-    hasRest = false;
-    await former.close();
-    await syncFolder(dirname(path));
-  }
-
-  async function shorten(): Promise<void> {
-    await rewriteIfLong().catch(() => {
-      // For instance for want of space. The file is longer than it has to be, but as good.
-      rewriteAbove = saved + SPARE_ROWS;
-    });
-  }
-
-  async function append(line: Uint8Array): Promise<void> {
-    if (hasRest) await file.truncate(size);
-    hasRest = true;
-    // `write` could write a part of it.
-    await file.appendFile(line);
-    await file.datasync();
-    hasRest = false;
-    size += line.length;
-  }
-
   return {
-    rows,
-    load: async () => state,
-    async save(changed, next) {
-      await shorten();
-      await append(bytesOf({ state: next, rows: changed }));
-      for (const row of changed) rows.set(row.id, row);
-      state = next;
-      saved += countOf(changed);
+    rows: file.rows,
+    load: async () => file.state,
+    async save(rows, state) {
+      await shorten(file);
+      await append(file, bytesOf({ state, rows }));
+      take(file, { state, rows });
     },
     async clear() {
-      await file.truncate(0);
-      size = 0;
-      saved = 0;
-      rewriteAbove = SPARE_ROWS;
-      hasRest = false;
-      rows.clear();
-      state = undefined;
-      await file.datasync();
+      await file.handle.truncate(0);
+      Object.assign(file, { state: undefined, savedRows: 0, rewriteAbove: SPARE_ROWS, size: 0, hasRest: false });
+      file.rows.clear();
+      await file.handle.datasync();
     },
-    close: () => file.close(),
+    close: () => file.handle.close(),
   };
 }
 
-/** Makes sure that a power cut does not undo a renaming. Not every system lets a program open folders. */
+async function readLines<Row extends { id: string }>(file: OpenFile<Row>): Promise<void> {
+  const refuse = (number: number) => new Error(`${file.path}, line ${number}: this is no copy of sds`);
+  const { size, count, rest } = await readWholeLines(file.handle, (text, number) => {
+    const line = parseLine<Row>(text);
+    if (line === undefined) throw refuse(number);
+    take(file, line);
+  });
+  if (!rest.startsWith(LINE_START.slice(0, rest.length))) throw refuse(count + 1);
+  await file.handle.truncate(size);
+  file.size = size;
+}
+
+/** Takes a line of the file into memory. */
+function take<Row extends { id: string }>(file: OpenFile<Row>, { state, rows }: SavedLine<Row>): void {
+  for (const row of rows) file.rows.set(row.id, row);
+  file.state = state;
+  file.savedRows += Math.max(1, rows.length);
+}
+
+async function append(file: OpenFile<unknown>, line: Uint8Array): Promise<void> {
+  if (file.hasRest) await file.handle.truncate(file.size);
+  file.hasRest = true;
+  // Not `write`, which could write a part of the line.
+  await file.handle.appendFile(line);
+  await file.handle.datasync();
+  file.hasRest = false;
+  file.size += line.length;
+}
+
+/** Rewrites a file that is too long. If that fails, for instance on a full disk, the long file is as good. */
+async function shorten(file: OpenFile<unknown>): Promise<void> {
+  const { state, savedRows, rewriteAbove, rows } = file;
+  if (state === undefined || savedRows <= rewriteAbove || savedRows <= 2 * rows.size) return;
+  await rewrite(file, state).catch(() => {
+    file.rewriteAbove = savedRows + SPARE_ROWS;
+  });
+}
+
+/** Writes the newest state of each row into a new file, which then replaces the old one. */
+async function rewrite(file: OpenFile<unknown>, state: CopyState): Promise<void> {
+  const draft = `${file.path}.new`;
+  const former = file.handle;
+  const handle = await open(draft, "a+", 0o600);
+  try {
+    await handle.truncate(0);
+    const rows = [...file.rows.values()];
+    // Writes one line at least, because a copy without rows has a state too.
+    for (let at = 0; at === 0 || at < rows.length; at += ROWS_PER_LINE)
+      await handle.appendFile(bytesOf({ state, rows: rows.slice(at, at + ROWS_PER_LINE) }));
+    await handle.sync();
+    const { size } = await handle.stat();
+    await rename(draft, file.path);
+    Object.assign(file, { handle, size, savedRows: file.rows.size, rewriteAbove: SPARE_ROWS, hasRest: false });
+  } catch (thrown) {
+    // On a full disk, the draft would take the space that the next save needs.
+    await handle.truncate(0).catch(() => undefined);
+    await handle.close();
+    throw thrown;
+  }
+  await former.close();
+  await syncFolder(dirname(file.path));
+}
+
+/** Keeps a power cut from undoing a renaming. Some systems let no program open folders: there it does nothing. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => undefined);
   await folder?.sync().catch(() => undefined);
   await folder?.close().catch(() => undefined);
 }
 
-function bytesOf<Row>(line: Line<Row>): Uint8Array {
+function bytesOf(line: SavedLine<unknown>): Uint8Array {
   return new TextEncoder().encode(`${JSON.stringify(line)}\n`);
 }
 
-function countOf(rows: readonly unknown[]): number {
-  return Math.max(1, rows.length);
-}
-
-function parseLine<Row>(text: string): Line<Row> | undefined {
+function parseLine<Row>(text: string): SavedLine<Row> | undefined {
   try {
-    const line = JSON.parse(text) as Partial<Line<Row>> | null;
-    return typeof line?.state?.checkpoint === "string" && Array.isArray(line.rows) ? (line as Line<Row>) : undefined;
+    const line = JSON.parse(text) as SavedLine<Row> | null;
+    return typeof line?.state?.checkpoint === "string" && Array.isArray(line.rows) ? line : undefined;
   } catch {
     return undefined;
   }
 }
 
 interface WholeLines {
-  /** How many bytes the whole lines have, and how many lines there are. */
-  whole: number;
+  /** Bytes of all whole lines. */
+  size: number;
   count: number;
-  /** What comes after them: a line that a crash cut off. */
+  /** A line that a crash cut off, after the whole lines. */
   rest: string;
 }
 
@@ -168,11 +178,11 @@ async function readWholeLines(file: FileHandle, onLine: (text: string, number: n
   const NEWLINE = 10;
   const part = new Uint8Array(1 << 20);
   let rest = new Uint8Array(0);
-  let whole = 0;
+  let size = 0;
   let count = 0;
   for (let at = 0; ; ) {
     const { bytesRead } = await file.read(part, 0, part.length, at);
-    if (bytesRead === 0) return { whole, count, rest: new TextDecoder().decode(rest) };
+    if (bytesRead === 0) return { size, count, rest: new TextDecoder().decode(rest) };
     at += bytesRead;
     const bytes = new Uint8Array(rest.length + bytesRead);
     bytes.set(rest);
@@ -181,7 +191,7 @@ async function readWholeLines(file: FileHandle, onLine: (text: string, number: n
     for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
       count += 1;
       onLine(new TextDecoder().decode(bytes.subarray(start, end)), count);
-      whole += end + 1 - start;
+      size += end + 1 - start;
       start = end + 1;
     }
     rest = bytes.slice(start);

@@ -1,6 +1,6 @@
 import { isLoopback, readAddress } from "./address.ts";
 import { ApiError, ConnectionError } from "./api-error.ts";
-import { parseRetryAfter, retryWait } from "./retry-wait.ts";
+import { parseRetryAfter, requireTime, retryWait, sleepUnlessAborted, timeLimit } from "./waits.ts";
 
 export interface ClientOptions {
   /** The address of the server, such as `https://sds.example.com`. A path in it is kept. */
@@ -9,7 +9,7 @@ export interface ClientOptions {
   key: string;
   /** How long one attempt of a request may take, its body included. 30,000 by default. */
   timeoutMs?: number;
-  /** How long a request with all attempts and waits may take. In the last second none begins. 120,000 by default. */
+  /** How long a request may take with all attempts and waits. 120,000 by default. No attempt begins in its last second. */
   deadlineMs?: number;
   /** Allows `http:` to another machine, where everybody on the way can read the key. */
   allowHttp?: boolean;
@@ -31,7 +31,7 @@ interface FetchInit {
 }
 
 /** What the requester needs from outside. Times in milliseconds. */
-export interface Dependencies {
+export interface RequesterDependencies {
   /** A clock that only goes forward. */
   clock: () => number;
   /** From 0 to 1. */
@@ -40,48 +40,58 @@ export interface Dependencies {
   sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-interface Answer {
+interface HttpAnswer {
   headers: Headers;
   /** The parsed JSON. */
   body: unknown;
 }
 
-type Query = Record<string, string>;
 /**
  * GETs a path below `/api/v1/`.
  * @throws ApiError, ConnectionError, or the reason of the signal
  */
-export type Requester = (path: string, query: Query, signal: AbortSignal | undefined) => Promise<Answer>;
+export type Requester = (
+  path: string,
+  query: Record<string, string>,
+  signal: AbortSignal | undefined,
+) => Promise<HttpAnswer>;
 
-/** A failed attempt: its error, and how long to wait at least before the next one; undefined if none makes sense. */
-interface Failure {
+interface FailedAttempt {
   error: ApiError | ConnectionError;
+  /** The shortest wait before the next attempt; undefined if another attempt cannot help. */
   retryAfterMs: number | undefined;
 }
 
-const REAL: Dependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
+const REAL: RequesterDependencies = { clock: () => performance.now(), random: Math.random, sleep: sleepUnlessAborted };
 
-/** So much of a deadline must be left for another attempt: a shorter one would only hide the last error. */
+/** An attempt in less time would only hide the last error. */
 const SHORTEST_ATTEMPT_MS = 1_000;
 
 /**
  * Repeats requests that fail by 429, by 5xx or by the network, until the deadline.
  * @throws TypeError for wrong options
  */
-export function createRequester(options: ClientOptions, { clock, random, sleep }: Dependencies = REAL): Requester {
+export function createRequester(
+  options: ClientOptions,
+  { clock, random, sleep }: RequesterDependencies = REAL,
+): Requester {
   const { key, timeoutMs = 30_000, deadlineMs = 120_000 } = options;
-  // Looked up at each request, so that tests and tracing can replace the global one later.
+  // Each request looks up the global fetch, so that tests and tracing can replace it later.
   const fetchUrl: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const base = baseOf(options.url, options.allowHttp ?? false);
   const direct = isLoopback(base.hostname) ? { proxy: false as const } : {};
   requireTime("timeoutMs", timeoutMs);
   requireTime("deadlineMs", deadlineMs);
-  // JavaScript may pass anything, such as the undefined of a variable that is not set.
+  // JavaScript may pass undefined, from a variable that is not set.
   if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) throw new TypeError("key must be an API key, cad_pk_…");
-  // A parameter that the server does not know is an error, not ignored.
+  // `strict` makes a parameter that the server does not know an error.
   const headers = { Authorization: `Bearer ${key}`, Accept: "application/json", Prefer: "handling=strict" };
 
-  async function attempt(url: string, limitMs: number, signal: AbortSignal | undefined): Promise<Answer | Failure> {
+  async function attempt(
+    url: string,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpAnswer | FailedAttempt> {
     const limit = timeLimit(limitMs, signal);
     try {
       const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal, ...direct };
@@ -113,7 +123,7 @@ export function createRequester(options: ClientOptions, { clock, random, sleep }
       if (clock() + waitMs > lastStartAt) throw error;
       options.onRetry?.(error, waitMs);
       await sleep(waitMs, signal);
-      // A busy machine wakes up late.
+      // On a busy machine, the wait can end late.
       if (clock() > lastStartAt) throw error;
     }
   };
@@ -130,14 +140,14 @@ function baseOf(text: string, allowHttp: boolean): URL {
   return url;
 }
 
-function urlOf(base: URL, path: string, query: Query): string {
+function urlOf(base: URL, path: string, query: Record<string, string>): string {
   const url = new URL(`api/v1/${path}`, base);
   url.search = new URLSearchParams(query).toString();
   return url.href;
 }
 
-/** @param text undefined if it is too large: a second attempt would only load it once more */
-function readAnswer(response: Response, text: string | undefined): Answer | Failure {
+/** @param text undefined if it is too large: a second attempt would only load it again */
+function readAnswer(response: Response, text: string | undefined): HttpAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);
   if (status === 200 && body !== undefined) return { headers, body };
@@ -164,9 +174,9 @@ function errorIn(body: unknown): { code: string; message: string } | undefined {
   return { code: String(error.code), message: String(error.message) };
 }
 
-/** What an answer that `sds` does not give means. */
+/** Why an answer cannot be one of `sds`. */
 function explain({ status, type }: Response): string {
-  // Redirects are not followed: they could lead the key to another host.
+  // The client follows no redirect: it could lead the key to another host.
   if (type === "opaqueredirect" || (status >= 300 && status < 400 && status !== 304))
     return "The address redirects. Use the address that it leads to.";
   return `The answer is HTTP ${status} and not from sds. Is the address right?`;
@@ -174,51 +184,8 @@ function explain({ status, type }: Response): string {
 
 function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  // Node says only "fetch failed", and the reason in the cause.
+  // Node's message is only "fetch failed"; the cause has the reason.
   return thrown.cause instanceof Error && thrown.cause.message !== "" ? thrown.cause.message : thrown.message;
-}
-
-/** A signal that aborts with another one, or after a time. `end` takes the listener off the other one. */
-function timeLimit(limitMs: number, signal: AbortSignal | undefined): { signal: AbortSignal; end: () => void } {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, limitMs);
-  signal?.addEventListener("abort", abort);
-  return {
-    signal: controller.signal,
-    end() {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    },
-  };
-}
-
-/** The longest time of a timer, in milliseconds. A timer with a longer one ends at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** @throws TypeError for what is no time of a timer, in milliseconds, or zero */
-export function requireTime(name: string, ms: number): void {
-  if (ms > 0 && ms <= LONGEST_TIMER_MS) return;
-  throw new TypeError(`${name} must be a number above zero and up to ${LONGEST_TIMER_MS}, in milliseconds`);
-}
-
-/** Sleeps for 24 days at most. @throws the reason of the signal */
-export function sleepUnlessAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener("abort", abort);
-        resolve();
-      },
-      Math.min(ms, LONGEST_TIMER_MS),
-    );
-    signal?.addEventListener("abort", abort, { once: true });
-    if (signal?.aborted === true) abort();
-  });
 }
 
 /** A page has 8 MiB at most, unless a single row is larger. */
@@ -226,8 +193,8 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE = `The answer is larger than ${MAX_BODY_BYTES} bytes, so it is not from sds. Is the address right?`;
 
 /**
- * The text of a body, or undefined if it is larger than any that `sds` sends. It takes a reader, because streams in
- * Safari have no `for await`.
+ * Reads a body with a reader, because streams in Safari have no `for await`.
+ * @returns undefined if the body is larger than any that `sds` sends
  */
 async function readText({ body }: Response): Promise<string | undefined> {
   if (body === null) return "";

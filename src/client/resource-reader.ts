@@ -1,20 +1,20 @@
 import { ApiError } from "./api-error.ts";
 import type { Requester } from "./requester.ts";
 
-/** Rows in a page, unless a query says otherwise: the most that the server gives. */
+/** Rows in a page without `limit`: as many as the server allows. */
 const DEFAULT_LIMIT = 250;
 
 /** One page of a list or of changes. */
 export interface Page<Row> {
-  /** Can be fewer than the limit, even none, while more pages follow. */
+  /** Can be fewer than the limit, or empty, although more pages follow. */
   rows: Row[];
-  /** The state that these rows show. Keep it, and pass it to `changes` later. */
+  /** The state of the shop that these rows show. Pass it to `changes` later. */
   checkpoint: string;
   /** Null on the last page. */
   nextCursor: string | null;
 }
 
-/** What each call can have beside its filters. */
+/** Options of each call, beside its filters. */
 export interface ReadOptions {
   /** Rows in a page, 1 to 250. 250 by default. */
   limit?: number;
@@ -22,23 +22,23 @@ export interface ReadOptions {
   signal?: AbortSignal;
 }
 
-/** One of the three resources. All functions throw ApiError, ConnectionError, or the reason of the signal. */
+/** Reads one resource. All functions throw ApiError, ConnectionError, or the reason of the signal. */
 export interface ResourceReader<Row, Filter> {
-  /** All rows, newest first. A row that exists at the start comes once, also if rows change meanwhile. */
+  /** All rows, newest first. A row that exists at the start comes once, even if rows change meanwhile. */
   rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
-  /** The same in pages. `cursor` goes on after the page that had it as `nextCursor`. */
+  /** All rows in pages. With the `nextCursor` of a page as `cursor`, it begins after that page. */
   pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;
   /**
-   * Pages of the rows that changed since a checkpoint, in the order of their changes, until nothing more follows. Keep
-   * the checkpoint of a page when its rows are kept. A row can come again: it is always its newest state.
-   * @param since the checkpoint of a page, or a time: then rows can come that changed up to a minute earlier
+   * All rows that changed since a checkpoint, in pages, in the order of their changes. Store a page's checkpoint after
+   * its rows. A row can come twice, each time in its newest state.
+   * @param since the checkpoint of a page, or a time; with a time, changes of the minute before can come too
    */
   changes(since: string | Date, query?: Filter & ReadOptions): AsyncIterable<Page<Row>>;
-  /** One row. @param id its internal id or its gid. @returns undefined if there is none */
+  /** One row. @param id internal id or gid. @returns undefined for an unknown id */
   get(id: string, options?: { signal?: AbortSignal }): Promise<Row | undefined>;
 }
 
-/** @param name the last part of its path */
+/** @param name the last part of the resource's path */
 export function createResourceReader<Row, Filter extends object>(
   name: string,
   request: Requester,
@@ -92,13 +92,13 @@ export function createResourceReader<Row, Filter extends object>(
   return { rows, pages, changes, get };
 }
 
-/** A filter that is undefined by mistake would give all rows. @throws TypeError */
+/** Refuses a filter that is undefined by mistake, because it would give all rows. @throws TypeError */
 function textOf(parameter: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   throw new TypeError(`${parameter} must be a text that is not empty`);
 }
 
-/** @throws ApiError if it is no page of `sds` */
+/** @throws ApiError for anything but a page of `sds` */
 function readPage<Row>(headers: Headers, body: unknown): Page<Row> {
   const { data, page } = (body ?? {}) as { data?: Row[]; page?: { nextCursor?: unknown } };
   const nextCursor = page?.nextCursor;
@@ -118,7 +118,7 @@ function isRow(value: unknown): boolean {
   return typeof value === "object" && value !== null && isFilled((value as { id?: unknown }).id);
 }
 
-/** A server that says that more follows, and does not go on, would be asked for ever. */
+/** Ends an endless loop: the server promises more rows, and gives the same page again. */
 function stoppedShort(): ApiError {
   return notOfSds("The server says that more rows follow, and gives the same page again.", new Headers());
 }

@@ -1,20 +1,20 @@
 const HEADER = /^sha256=([0-9a-f]{64})$/;
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
-/** A header with more signatures is refused: each one costs a check. */
+/** Each signature costs a check, so a header with more signatures is refused. */
 const MAX_SIGNATURES = 8;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
- * Imports the key of X-Service-Signature: the whole secret string as UTF-8. Importing costs more than signing, so
- * import once.
+ * Imports the key of X-Service-Signature: the whole secret string as UTF-8. Importing costs more than signing: import
+ * a secret once.
  */
 export function importSecret(secret: string): Promise<CryptoKey> {
   return importBytes(new TextEncoder().encode(secret));
 }
 
 /**
- * Imports the key of Standard Webhooks: the bytes that the base64 behind `whsec_` stands for.
+ * Imports the key of Standard Webhooks: the decoded base64 behind `whsec_`.
  * @returns undefined for a secret of another form
  */
 async function importStandardSecret(secret: string): Promise<CryptoKey | undefined> {
@@ -35,7 +35,7 @@ export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): P
   return `sha256=${hex}`;
 }
 
-/** Whether X-Service-Signature is the body's signature. Compares in constant time. */
+/** Whether X-Service-Signature signs the body. Compares in constant time. */
 export async function verifyBody(
   key: CryptoKey,
   body: Uint8Array<ArrayBuffer>,
@@ -48,7 +48,7 @@ export async function verifyBody(
 }
 
 /**
- * Whether X-Service-Signature is right. `verify` of this package also reads the event, and checks Standard Webhooks.
+ * Whether X-Service-Signature signs the body. `verify` also reads the event, and checks Standard Webhooks.
  * @param body the raw body, before anything parses it
  */
 export async function verifySignature(
@@ -64,14 +64,11 @@ export async function verifySignature(
 export interface StandardHeaders {
   id: string;
   timestamp: string;
-  /** One signature or several, with a space between two. */
+  /** Signatures, separated by spaces. */
   signatures: string;
 }
 
-/**
- * Whether one of the signatures is right under one of the secrets. Compares in constant time. It does not look at how
- * old the timestamp is.
- */
+/** Whether one of the signatures fits one of the secrets. Compares in constant time. Any age of the timestamp is right. */
 export async function verifyStandard(
   secrets: readonly string[],
   body: Uint8Array<ArrayBuffer>,
@@ -98,7 +95,7 @@ function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuf
   return bytes;
 }
 
-/** @returns undefined for what is not base64 */
+/** @returns undefined for other text than base64 */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

@@ -10,9 +10,8 @@ export type HeaderSource =
 
 export interface VerifyOptions {
   /**
-   * `standard`, the default, checks the headers of Standard Webhooks, with the time of the attempt in them: what
-   * somebody recorded cannot be sent again later. `service` checks X-Service-Signature, which is over the body alone,
-   * with no time.
+   * `standard`, the default, checks the headers of Standard Webhooks. They have the time of the attempt, so a recorded
+   * webhook cannot be replayed later. `service` checks X-Service-Signature, which signs only the body, without a time.
    */
   signature?: "standard" | "service";
   /** How far the time of an attempt may differ from this machine's clock. 300,000 by default: five minutes. */
@@ -21,22 +20,22 @@ export interface VerifyOptions {
   now?: () => number;
 }
 
-/** Why a delivery was refused. `no_signature`: a header is missing. `too_old` and `too_new`: look at the clock. */
+/** Why a delivery was refused. `no_signature`: a header is missing. `too_old`, `too_new`: check this clock first. */
 export type VerifyRefusal = "no_signature" | "wrong_signature" | "too_old" | "too_new" | "not_an_event";
 
 export type Verified =
   | {
       event: WebhookEvent;
-      /** Whether somebody asked for this event to try the receiver: it is about nothing that exists. */
+      /** Whether this is a test event, which is about no real subscription or order. */
       isTest: boolean;
       refused?: undefined;
     }
   | { refused: VerifyRefusal; event?: undefined };
 
 /**
- * Checks whether a delivery is genuine, and reads it. Answer 401 if it is refused. Deliveries can come twice: keep the
- * `id` of those that you have processed.
- * @param secret what `sds webhook secret` prints; several while an old one still counts
+ * Checks whether a delivery is genuine, and reads its event. Answer 401 if it is refused. A delivery can come twice, so
+ * store the `id` of each processed event.
+ * @param secret printed by `sds webhook secret`; several during an overlap
  * @param body the raw body, before anything parses it
  */
 export async function verify(
@@ -66,7 +65,7 @@ async function checkStandard(
   const signatures = headerOf(headers, "webhook-signature");
   if (id === undefined || timestamp === undefined || signatures === undefined) return "no_signature";
   if (!(await verifyStandard(secrets, body, { id, timestamp, signatures }))) return "wrong_signature";
-  // The signature covers the timestamp, so it is what the server wrote.
+  // The signature covers the timestamp, so the server wrote it.
   const ageMs = now() - Number(timestamp) * 1000;
   if (ageMs > toleranceMs) return "too_old";
   return ageMs >= -toleranceMs ? undefined : "too_new";

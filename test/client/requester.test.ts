@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ApiError, ConnectionError } from "../../src/client/api-error.ts";
 import { createClient } from "../../src/client/client.ts";
 import { type ClientOptions, createRequester, type Fetch } from "../../src/client/requester.ts";
-import { parseRetryAfter, retryWait } from "../../src/client/retry-wait.ts";
+import { parseRetryAfter, retryWait } from "../../src/client/waits.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
 import { startRawServer } from "../support/raw-http.ts";
 
