@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { createShopSimulation } from "../../src/cli/demo/shop-simulation.ts";
+import { ShopSimulation } from "../../src/cli/demo/shop-simulation.ts";
 import { createClient } from "../../src/client/client.ts";
 import { type CopyState, copy } from "../../src/client/copy.ts";
 import { importSecret, signBody } from "../../src/client/signature.ts";
@@ -37,7 +37,7 @@ const key = (await Bun.file(keyFile).text()).trim();
 const intake = await importSecret(
   (JSON.parse(await program.run(["intake", "secret", "--json"])) as { secret: string }).secret,
 );
-const simulation = createShopSimulation(Date.now());
+const simulation = new ShopSimulation(Date.now());
 let serving = program.serve([], port);
 /** Programs that update a copy now. */
 const running = new Set<Bun.Subprocess>();

@@ -4,6 +4,7 @@ import { SdsError } from "../domain/error.ts";
 import { parseTopics } from "../domain/events/event.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
+import type { WebhookSettings } from "../store/port/webhooks.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
 interface EndpointDependencies {
@@ -19,8 +20,6 @@ interface EndpointRequest {
   actor: Actor;
 }
 
-type Settings = Awaited<ReturnType<Store["webhooks"]["settings"]>>;
-
 /**
  * Saves the URL, the topics, or both. A URL whose name does not resolve is saved with a warning.
  * @throws SdsError `plan_required` for a merchant, `invalid` for the URL or a topic; then nothing is saved
@@ -29,7 +28,7 @@ export async function saveEndpoint(
   { store, resolve, allow }: EndpointDependencies,
   { shop, change, actor }: EndpointRequest,
   now: number,
-): Promise<{ settings: Settings; warnings: string[] }> {
+): Promise<{ settings: WebhookSettings; warnings: string[] }> {
   const warnings = checkAccess(shop, "webhooks", actor);
   const { url } = change;
   const topics = change.topics === undefined ? undefined : parseTopics(change.topics);

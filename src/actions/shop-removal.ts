@@ -17,7 +17,7 @@ export interface ShopRemover {
   stop(): Promise<void>;
 }
 
-interface Dependencies {
+interface RemoverDependencies {
   shops: Pick<Removal, "removing" | "removeSome">;
   membership: Pick<Membership, "mayBegin">;
   sleep: Sleep;
@@ -29,7 +29,7 @@ interface Dependencies {
  * process only delays it: the mark stays in the database, and every turn looks for it. A shop whose step fails does not
  * hold up the others: the turn goes on with them, and fails at its end.
  */
-export function createShopRemover({ shops, membership, sleep, log }: Dependencies): ShopRemover {
+export function createShopRemover({ shops, membership, sleep, log }: RemoverDependencies): ShopRemover {
   const loop = createTurnLoop({
     turn,
     sleep,

@@ -60,7 +60,7 @@ export function connectionText({ hasConnection, trouble }: Pick<ShopStatus, "has
   return trouble ?? (hasConnection ? "connected" : "not connected");
 }
 
-type ShopChange = Parameters<Store["shops"]["set"]>[1];
+type SettingsChange = Parameters<Store["shops"]["set"]>[1];
 
 /**
  * Changes the settings of a shop.
@@ -68,7 +68,7 @@ type ShopChange = Parameters<Store["shops"]["set"]>[1];
  */
 export async function changeShop(
   { shops }: Pick<Store, "shops">,
-  { shop, change, actor }: { shop: Shop; change: ShopChange; actor: Actor },
+  { shop, change, actor }: { shop: Shop; change: SettingsChange; actor: Actor },
 ): Promise<{ shop: Shop; warnings: string[] }> {
   const { plan = shop.plan, triggers } = change;
   const warnings = triggers === undefined ? [] : checkAccess({ plan }, "workflow triggers", actor);

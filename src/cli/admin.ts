@@ -5,7 +5,7 @@ import type { Shop } from "../domain/shop.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, tell } from "./print.ts";
@@ -30,14 +30,14 @@ export function addAdminCommands(program: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds admin sign-out")
-    .action(async ({ json }: JsonOption, command: Command) => {
+    .action(async ({ json }: JsonFlag, command: Command) => {
       const ended = await withShop(command, (store, shop) => store.sessions.endAll(shop.id, Date.now()));
       if (json) printJson({ ended });
       else tell(`Ended ${counted(ended, "session", "sessions")}.`);
     });
 }
 
-async function link({ json }: JsonOption, command: Command): Promise<void> {
+async function link({ json }: JsonFlag, command: Command): Promise<void> {
   const { publicUrl, host, port } = configOf(command);
   const addresses = { publicUrl, configuredUrl: httpAddress(host, port) };
   const { domain, url, expiresAt } = await withShop(command, async (store, shop) => ({

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { backupStore, checkBackup, restoreStore } from "../store/open-store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOfFolder } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, tell, warn } from "./print.ts";
@@ -27,7 +27,7 @@ export function addBackupCommands(program: SdsCommand): void {
     .action(restore);
 }
 
-async function backup(file: string, { json }: JsonOption, command: Command): Promise<void> {
+async function backup(file: string, { json }: JsonFlag, command: Command): Promise<void> {
   if (file.trim() === "" || file === "-")
     throw new SdsError("invalid", "name the file to write, for instance sds.backup");
   const { data: folder, masterKeyFile } = configOfFolder(command);
@@ -42,7 +42,7 @@ async function backup(file: string, { json }: JsonOption, command: Command): Pro
 
 async function restore(
   file: string,
-  { yes = false, json }: JsonOption & { yes?: boolean },
+  { yes = false, json }: JsonFlag & { yes?: boolean },
   command: Command,
 ): Promise<void> {
   const { data: folder, masterKeyFile } = configOfFolder(command);

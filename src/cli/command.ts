@@ -1,6 +1,6 @@
 import { Command } from "commander";
 
-export interface JsonOption {
+export interface JsonFlag {
   json?: boolean;
 }
 

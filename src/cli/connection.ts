@@ -7,7 +7,7 @@ import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { Credentials } from "../shopify/install/connect.ts";
 import { openPlatform, type Platform } from "../shopify/open-platform.ts";
 import type { Store } from "../store/port/store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, findShop, withStore } from "./context.ts";
 import { dependencies } from "./dependencies.ts";
 import { printJson, tell, warn } from "./print.ts";
@@ -18,7 +18,7 @@ export const NO_CONTRACTS =
   "the platform shows this app no subscription contracts. It shows an app only the contracts that the app made, " +
   "so sds needs the client id of the app that bills";
 
-interface CredentialOptions {
+interface CredentialFlags {
   clientCredentials?: boolean;
   tokenStdin?: boolean;
   refreshTokenStdin?: boolean;
@@ -58,7 +58,7 @@ export function addConnectionCommands(shop: SdsCommand): void {
     });
 }
 
-async function connectShop(text: string, options: JsonOption & CredentialOptions, command: Command): Promise<void> {
+async function connectShop(text: string, options: JsonFlag & CredentialFlags, command: Command): Promise<void> {
   const domain = parseNewDomain(text);
   const credentials = await readCredentials(options);
   const config = configOf(command);
@@ -78,7 +78,7 @@ export function platformOf(config: Config, store: Store): Platform {
   return openPlatform(config, store, createRecordWriter(store.mirror, Date.now), { ...dependencies(config), log });
 }
 
-async function readCredentials(options: CredentialOptions): Promise<Credentials> {
+async function readCredentials(options: CredentialFlags): Promise<Credentials> {
   const { clientCredentials, tokenStdin, refreshTokenStdin } = options;
   if ([clientCredentials, tokenStdin, refreshTokenStdin].filter(Boolean).length !== 1)
     throw new SdsError(

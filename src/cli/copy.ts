@@ -5,13 +5,13 @@ import { SdsError } from "../domain/error.ts";
 import { printable } from "../lib/log.ts";
 import { counted } from "../lib/text.ts";
 import { copyStore } from "../store/open-store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { sleep } from "./dependencies.ts";
 import { printJson, printLine, tell } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
 
-type Options = JsonOption & { to?: string; toFile?: string };
+type CopyFlags = JsonFlag & { to?: string; toFile?: string };
 
 export function addCopyCommand(program: SdsCommand): void {
   program
@@ -27,7 +27,7 @@ export function addCopyCommand(program: SdsCommand): void {
     .action(copy);
 }
 
-async function copy({ to, toFile, json }: Options, command: Command): Promise<void> {
+async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<void> {
   const target = readCopyTarget(targetText(to, toFile), process.env);
   const { data, database, masterKeyFile } = configOf(command);
   const progress = createProgressBar(process.stderr);

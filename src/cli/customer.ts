@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { printJson, tell } from "./print.ts";
 
@@ -32,7 +32,7 @@ export function addCustomerCommands(program: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds customer answered gid://shopify/Customer/7")
-    .action(async (text: string, { json }: JsonOption, command: Command) => {
+    .action(async (text: string, { json }: JsonFlag, command: Command) => {
       const gid = parseGid(text);
       const answered = await withShop(command, (store, shop) => store.dataRequests.answer(shop.id, gid, Date.now()));
       if (answered === 0) throw new SdsError("not_found", `there is no open request for the data of ${gid}`);

@@ -11,13 +11,13 @@ import { SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Attempt, Delivery, DeliveryDetails } from "../store/port/deliveries.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION, parseSince } from "./options.ts";
 import { printFields, printJson, printLine, printList, printTable, tell } from "./print.ts";
 
-type ListOptions = JsonOption & { limit: number; status?: DeliveryStatus; kind?: DeliveryKind };
-type RetryOptions = JsonOption & { dead?: boolean; since?: number; yes?: boolean };
+type DeliveryListFlags = JsonFlag & { limit: number; status?: DeliveryStatus; kind?: DeliveryKind };
+type DeliveryRetryFlags = JsonFlag & { dead?: boolean; since?: number; yes?: boolean };
 
 export function addDeliveryCommands(program: SdsCommand): void {
   const delivery = program
@@ -60,7 +60,7 @@ export function addDeliveryCommands(program: SdsCommand): void {
     .action(retry);
 }
 
-async function list({ json, ...filter }: ListOptions, command: Command): Promise<void> {
+async function list({ json, ...filter }: DeliveryListFlags, command: Command): Promise<void> {
   const deliveries = await withShop(command, (store, shop) => store.deliveries.list(shop.id, filter));
   printList(json, deliveries.map(listEntry), "There are no such deliveries.", {
     ID: ({ id }) => id,
@@ -74,14 +74,14 @@ async function list({ json, ...filter }: ListOptions, command: Command): Promise
   });
 }
 
-async function show(id: string, { json }: JsonOption, command: Command): Promise<void> {
+async function show(id: string, { json }: JsonFlag, command: Command): Promise<void> {
   const { delivery, signature } = await withShop(command, (store, shop) => findDelivery(store, shop, id));
   if (json)
     printJson({ ...listEntry(delivery), body: delivery.body, signature, history: delivery.history.map(attemptEntry) });
   else printDelivery(delivery, signature);
 }
 
-async function retry(id: string | undefined, options: RetryOptions, command: Command): Promise<void> {
+async function retry(id: string | undefined, options: DeliveryRetryFlags, command: Command): Promise<void> {
   if ((id === undefined) !== (options.dead === true))
     throw new SdsError("invalid", "name one delivery by its id, or use --dead");
   if (id === undefined) return retryDead(options, command);
@@ -92,7 +92,7 @@ async function retry(id: string | undefined, options: RetryOptions, command: Com
   else tell(`A running \`sds serve\` sends ${delivery.id} again now.`);
 }
 
-async function retryDead({ since = 0, yes = false, json }: RetryOptions, command: Command): Promise<void> {
+async function retryDead({ since = 0, yes = false, json }: DeliveryRetryFlags, command: Command): Promise<void> {
   const { dead, retried } = await withShop(command, async ({ deliveries }, { id }) => ({
     dead: await deliveries.countDead(id, since),
     retried: yes ? await deliveries.retryDead(id, since, Date.now()) : 0,

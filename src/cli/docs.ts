@@ -1,7 +1,7 @@
 import { SdsError } from "../domain/error.ts";
 import { isLike } from "../domain/records/refusal.ts";
 import { type Entry, TOPICS } from "../http/docs/site.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { printJson, printLine, printList, tell } from "./print.ts";
 
 /** Columns without a width of the terminal, and the widest text that is easy to read. */
@@ -15,13 +15,13 @@ export function addDocsCommand(program: SdsCommand): void {
     .argument("[topic]", "a page or a section, such as quick-start or errors")
     .jsonOption()
     .examples("sds docs", "sds docs quick-start", "sds docs errors | less")
-    .action((topic: string | undefined, options: JsonOption) => {
+    .action((topic: string | undefined, options: JsonFlag) => {
       if (topic === undefined) list(options);
       else print(findTopic(topic), options);
     });
 }
 
-function list({ json }: JsonOption): void {
+function list({ json }: JsonFlag): void {
   const topics = TOPICS.map(({ topic, name, summary }) => ({ topic, name, summary }));
   printList(json, topics, "There is no documentation.", {
     TOPIC: ({ topic }) => topic,
@@ -30,7 +30,7 @@ function list({ json }: JsonOption): void {
   if (!json) tell("Print one with `sds docs TOPIC`.");
 }
 
-function print({ topic, name, text: textOf }: Entry, { json }: JsonOption): void {
+function print({ topic, name, text: textOf }: Entry, { json }: JsonFlag): void {
   const text = textOf();
   if (json) printJson({ topic, name, text });
   else printLine((process.stdout.isTTY ? forTerminal(text) : text).trimEnd());

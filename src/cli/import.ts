@@ -7,9 +7,9 @@ import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
-import { type Line, readLines } from "./line-reader.ts";
+import { type NumberedLine, readLines } from "./line-reader.ts";
 import { EVENTS_OPTION } from "./options.ts";
 import { printJson, printLine, printSecret } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
@@ -45,16 +45,16 @@ export function addImportCommands(program: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds intake secret --shop alpha.myshopify.com")
-    .action(async ({ json }: JsonOption, command: Command) => {
+    .action(async ({ json }: JsonFlag, command: Command) => {
       const found = await withShop(command, (store, shop) => store.shops.intakeSecret(shop.domain));
       if (found === undefined) throw new SdsError("not_found", "the shop was removed");
       printSecret(found.secret, json);
     });
 }
 
-type Options = JsonOption & { events?: boolean };
+type ImportFlags = JsonFlag & { events?: boolean };
 
-async function importFile(file: string, { events = false, json }: Options, command: Command): Promise<void> {
+async function importFile(file: string, { events = false, json }: ImportFlags, command: Command): Promise<void> {
   const input = openInput(file);
   const counts = await withShop(command, async (store, shop) => {
     await finishBodies(store, shop, Date.now);
@@ -106,7 +106,7 @@ async function importLines(
   const counts: ImportCounts = { read: 0, changed: 0, events: 0 };
   const startedAt = performance.now();
   let bytes = 0;
-  let batch: Line[] = [];
+  let batch: NumberedLine[] = [];
   let characters = 0;
 
   async function commit(): Promise<void> {
@@ -145,11 +145,11 @@ async function importLines(
  * @throws SdsError `bad_record` naming the line that is wrong; then no line is applied
  */
 async function applyBatch(
-  batch: readonly Line[],
+  batch: readonly NumberedLine[],
   apply: (records: IncomingRecord[]) => Promise<CommitResult>,
 ): Promise<ImportCounts> {
   const lines = batch.filter(({ text }) => text?.trim() !== "");
-  const refuse = (line: Line | undefined, { field, reason }: Refusal) => {
+  const refuse = (line: NumberedLine | undefined, { field, reason }: Refusal) => {
     const before = (batch[0]?.number ?? 1) - 1;
     const kept = before === 0 ? "nothing was imported" : `lines 1 to ${before} were imported, the rest was not`;
     return new SdsError(

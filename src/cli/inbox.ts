@@ -3,7 +3,7 @@ import { SdsError } from "../domain/error.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import { INBOX_STATUSES, type InboxEntry, type InboxStatus } from "../store/port/inbox.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { choiceOption, LIMIT_OPTION } from "./options.ts";
 import { printJson, printList, tell } from "./print.ts";
@@ -34,9 +34,9 @@ export function addInboxCommands(program: SdsCommand): void {
     .action(retry);
 }
 
-type ListOptions = JsonOption & { limit: number; status?: InboxStatus };
+type InboxListFlags = JsonFlag & { limit: number; status?: InboxStatus };
 
-async function list({ json, ...filter }: ListOptions, command: Command): Promise<void> {
+async function list({ json, ...filter }: InboxListFlags, command: Command): Promise<void> {
   const entries = await withShop(command, (store, shop) => store.inbox.list(shop.id, filter));
   const ifEmpty = `There are no ${filter.status ?? "waiting or failed"} platform webhooks.`;
   printList(json, entries.map(listEntry), ifEmpty, {
@@ -52,7 +52,7 @@ async function list({ json, ...filter }: ListOptions, command: Command): Promise
 
 async function retry(
   id: string | undefined,
-  { failed = false, json }: JsonOption & { failed?: boolean },
+  { failed = false, json }: JsonFlag & { failed?: boolean },
   command: Command,
 ): Promise<void> {
   if ((id === undefined) !== failed)

@@ -3,7 +3,7 @@ import { createKey, revokeKey } from "../actions/key.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type ApiKey, parseKey, parseLabel } from "../domain/key.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
 import { printJson, printLine, printList, printOnce, tell, warn } from "./print.ts";
@@ -14,7 +14,7 @@ const LABEL_OPTION = [
   parseLabel,
 ] as const;
 
-type LabelOptions = JsonOption & { label: string };
+type KeyFlags = JsonFlag & { label: string };
 
 export function addKeyCommands(program: SdsCommand): void {
   const key = program
@@ -55,14 +55,14 @@ export function addKeyCommands(program: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds key revoke cad_pk_1a2b3c4d")
-    .action(async (which: string, { json }: JsonOption, command: Command) => {
+    .action(async (which: string, { json }: JsonFlag, command: Command) => {
       const { entry, revokedAt } = await withShop(command, (store, shop) => revokeKey(store, shop, which, Date.now()));
       if (json) printJson({ id: entry.id, revokedAt: isoUtc(revokedAt) });
       else tell(`Revoked the key ${entry.label} (${entry.id}).`);
     });
 }
 
-async function create({ label, json }: LabelOptions, command: Command): Promise<void> {
+async function create({ label, json }: KeyFlags, command: Command): Promise<void> {
   const { entry, warnings } = await withShop(command, async (store, shop) => {
     const created = await createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now());
     const { entry, plaintext } = created;
@@ -79,7 +79,7 @@ async function create({ label, json }: LabelOptions, command: Command): Promise<
   warn(warnings);
 }
 
-async function importLegacy({ label, json }: LabelOptions, command: Command): Promise<void> {
+async function importLegacy({ label, json }: KeyFlags, command: Command): Promise<void> {
   const legacyKey = parseKey((await Bun.stdin.text()).replace(/\r?\n$/, ""));
   const { entry, warnings } = await withShop(command, (store, shop) =>
     createKey({ store, random: randomBytes }, { shop, label, legacyKey, actor: "operator" }, Date.now()),
@@ -89,7 +89,7 @@ async function importLegacy({ label, json }: LabelOptions, command: Command): Pr
   warn(warnings);
 }
 
-async function list({ json }: JsonOption, command: Command): Promise<void> {
+async function list({ json }: JsonFlag, command: Command): Promise<void> {
   const keys = await withShop(command, (store, shop) => store.keys.list(shop.id));
   printList(json, keys.map(listEntry), "There is no key yet. Create one with `sds key create --label Warehouse`.", {
     ID: ({ id }) => id,

@@ -4,7 +4,7 @@ import { decodeUtf8 } from "../lib/text.ts";
 /** Longer than any record can be. */
 const MAX_LINE_BYTES = 5 * 1024 * 1024;
 
-export interface Line {
+export interface NumberedLine {
   /** The first line is 1, as in editors. */
   number: number;
   /** undefined for a line that is not UTF-8. */
@@ -20,7 +20,7 @@ export interface Line {
 export async function* readLines(
   stream: AsyncIterable<Uint8Array>,
   onBytes: (n: number) => void,
-): AsyncGenerator<Line[]> {
+): AsyncGenerator<NumberedLine[]> {
   let rest: Uint8Array = new Uint8Array();
   let number = 0;
   const decode = (bytes: Uint8Array) => {
@@ -39,7 +39,7 @@ export async function* readLines(
   if (rest.length > 0) yield decode(rest);
 }
 
-function decodeLines(bytes: Uint8Array, first: number): Line[] {
+function decodeLines(bytes: Uint8Array, first: number): NumberedLine[] {
   const whole = decodeUtf8(bytes);
   const texts = whole === undefined ? decodeEach(bytes) : whole.split("\n");
   if (texts.at(-1) === "") texts.pop();

@@ -4,12 +4,12 @@ import type { Command } from "commander";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { ASKED_SCOPES, NEEDED_SCOPES } from "../domain/platform/connection.ts";
 import { appFiles } from "../shopify/install/app-files.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
 import { parseChoice } from "./options.ts";
 import { printJson, printLine, tell } from "./print.ts";
 
-type Options = JsonOption & { url: string; without?: string[]; force?: boolean };
+type AppFilesFlags = JsonFlag & { url: string; without?: string[]; force?: boolean };
 
 export function addPlatformCommands(program: SdsCommand): void {
   const platform = program
@@ -41,7 +41,7 @@ export function addPlatformCommands(program: SdsCommand): void {
     .action(writeAppFiles);
 }
 
-function writeAppFiles(dir: string, { url, without = [], force = false, json }: Options, command: Command): void {
+function writeAppFiles(dir: string, { url, without = [], force = false, json }: AppFilesFlags, command: Command): void {
   if (dir.trim() === "") throw new SdsError("invalid", "say which folder to write into");
   const files = appFiles(url, configOf(command).platformClientId, without);
   const paths = Object.keys(files).map((path) => join(dir, path));

@@ -4,7 +4,7 @@ import { version } from "../../package.json";
 import { type ErrorCode, messageOf, SdsError } from "../domain/error.ts";
 import { addAdminCommands } from "./admin.ts";
 import { addBackupCommands } from "./backup.ts";
-import { type JsonOption, SdsCommand } from "./command.ts";
+import { type JsonFlag, SdsCommand } from "./command.ts";
 import { addCopyCommand } from "./copy.ts";
 import { addCustomerCommands } from "./customer.ts";
 import { addDeliveryCommands } from "./delivery.ts";
@@ -84,7 +84,7 @@ function addVersionCommand(program: SdsCommand): void {
     .description("print the version, and the versions of Bun and SQLite that are built in")
     .jsonOption()
     .examples("sds version --json")
-    .action(({ json }: JsonOption) => {
+    .action(({ json }: JsonFlag) => {
       const query = new Database(":memory:").query<{ sqlite: string }, []>("SELECT sqlite_version() AS sqlite");
       const sqlite = query.get()?.sqlite;
       if (json) printJson({ version, bun: Bun.version, sqlite });

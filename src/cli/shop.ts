@@ -16,16 +16,16 @@ import {
 } from "../domain/shop.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { Store } from "../store/port/store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { addConnectionCommands } from "./connection.ts";
 import { findShop, withStore } from "./context.ts";
 import { sleep } from "./dependencies.ts";
 import { printFields, printJson, printList, tell, warn } from "./print.ts";
 import { confirm } from "./stdin.ts";
 
-type Settings = Pick<ShopStatus, "retryDays" | "creditTitle" | "triggers">;
-type AddOptions = JsonOption & { plan: Plan; currency: string };
-type SetOptions = JsonOption & Partial<Settings> & { plan?: Plan | typeof FOLLOW_PLATFORM; currency?: string };
+type PrintedSettings = Pick<ShopStatus, "retryDays" | "creditTitle" | "triggers">;
+type ShopAddFlags = JsonFlag & { plan: Plan; currency: string };
+type ShopSetFlags = JsonFlag & Partial<PrintedSettings> & { plan?: Plan | typeof FOLLOW_PLATFORM; currency?: string };
 
 const PLAN_HELP = `one of ${PLANS.join(", ")}`;
 /** The value of `--plan` that lets the platform decide. */
@@ -95,14 +95,14 @@ function addSetCommand(shop: SdsCommand): void {
     .action(set);
 }
 
-async function add(domain: string, { plan, currency, json }: AddOptions, command: Command): Promise<void> {
+async function add(domain: string, { plan, currency, json }: ShopAddFlags, command: Command): Promise<void> {
   // A plan given with --plan stays. The platform's plan replaces the default.
   const planFixed = command.getOptionValueSource("plan") === "cli";
   const shop = { domain: parseNewDomain(domain), plan, currency, planFixed };
   print(await withStore(command, (store) => store.shops.add(shop, Date.now())), json);
 }
 
-async function list({ json }: JsonOption, command: Command): Promise<void> {
+async function list({ json }: JsonFlag, command: Command): Promise<void> {
   const shops = await withStore(command, (store) => store.shops.list());
   printList(json, shops.map(shopEntry), "There is no shop yet. Add one with `sds shop add alpha.myshopify.com`.", {
     DOMAIN: ({ domain }) => domain,
@@ -112,7 +112,7 @@ async function list({ json }: JsonOption, command: Command): Promise<void> {
   });
 }
 
-async function show(domain: string, { json }: JsonOption, command: Command): Promise<void> {
+async function show(domain: string, { json }: JsonFlag, command: Command): Promise<void> {
   const { shop, status } = await withStore(command, async (store) => {
     const shop = await findShop(store, domain);
     return { shop, status: await shopStatus(store, shop) };
@@ -123,7 +123,7 @@ async function show(domain: string, { json }: JsonOption, command: Command): Pro
   else printFields({ ...shopEntry(shop), platform: connectionText(status), ...(isShown && platformTexts(status)) });
 }
 
-async function set(domain: string, { plan, json, ...settings }: SetOptions, command: Command): Promise<void> {
+async function set(domain: string, { plan, json, ...settings }: ShopSetFlags, command: Command): Promise<void> {
   const change = {
     ...(plan === FOLLOW_PLATFORM && { planFixed: false }),
     ...(plan !== undefined && plan !== FOLLOW_PLATFORM && { plan, planFixed: true }),
@@ -162,7 +162,7 @@ function shopEntry({ domain, plan, currency, createdAt }: Shop) {
 }
 
 /** @param change what was set; `shopEntry` does not show these settings */
-function print(shop: Shop, json: boolean | undefined, change: Partial<Settings> = {}): void {
+function print(shop: Shop, json: boolean | undefined, change: Partial<PrintedSettings> = {}): void {
   const { retryDays, creditTitle, triggers } = change;
   const settings = { retryDays, creditTitle, triggers };
   const texts = Object.entries(settings).flatMap(([name, value]) =>

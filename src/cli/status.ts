@@ -7,7 +7,7 @@ import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { NodeStatus } from "../store/port/nodes.ts";
 import type { Store } from "../store/port/store.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withStore } from "./context.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 
@@ -22,7 +22,7 @@ export function addStatusCommand(program: SdsCommand): void {
     )
     .jsonOption()
     .examples("sds status")
-    .action(async ({ json }: JsonOption, command: Command) => {
+    .action(async ({ json }: JsonFlag, command: Command) => {
       const engine = configOf(command).database === null ? "sqlite" : "postgres";
       const { problem, shops, cluster } = await withStore(command, readStatus);
       const service = { serving: problem === null, version, engine, shops };

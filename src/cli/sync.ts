@@ -5,7 +5,7 @@ import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
 import { finishBodies } from "../mirror/finish-bodies.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { NO_CONTRACTS, platformOf } from "./connection.ts";
 import { chooseShop, configOf, withStore } from "./context.ts";
 import { EVENTS_OPTION, parseSince } from "./options.ts";
@@ -15,7 +15,7 @@ import { createProgressBar } from "./progress-bar.ts";
 /** The steps of a load, in their order. The time left is that of the step. */
 const LOAD_STEPS: SyncRun["stage"][] = ["customers", "orders", "subscriptions"];
 
-type Options = JsonOption & { events?: boolean; since?: number; pages?: boolean };
+type SyncFlags = JsonFlag & { events?: boolean; since?: number; pages?: boolean };
 
 export function addSyncCommand(program: SdsCommand): void {
   program
@@ -36,7 +36,7 @@ export function addSyncCommand(program: SdsCommand): void {
 
 async function sync(
   domain: string | undefined,
-  { events = false, since, pages = false, json }: Options,
+  { events = false, since, pages = false, json }: SyncFlags,
   command: Command,
 ): Promise<void> {
   if (since !== undefined && events) throw new SdsError("invalid", "--since always queues events: leave out --events");

@@ -6,15 +6,15 @@ import { SdsError } from "../domain/error.ts";
 import { TOPIC_NAMES, TOPICS } from "../domain/events/event.ts";
 import { isoUtc } from "../lib/time.ts";
 import type { WebhookSettings } from "../store/port/webhooks.ts";
-import type { JsonOption, SdsCommand } from "./command.ts";
+import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf, withShop } from "./context.ts";
 import { resolveName } from "./dependencies.ts";
 import { splitList } from "./options.ts";
 import { printFields, printJson, printLine, printSecret, tell, warn } from "./print.ts";
 import { confirm } from "./stdin.ts";
 
-type SetOptions = JsonOption & { url?: string; topics?: string[]; allTopics?: boolean };
-type RotateOptions = JsonOption & { overlap?: number; yes?: boolean };
+type EndpointFlags = JsonFlag & { url?: string; topics?: string[]; allTopics?: boolean };
+type RotateFlags = JsonFlag & { overlap?: number; yes?: boolean };
 
 const TOPIC_HELP = `\nTopics:\n${TOPIC_NAMES.map((topic) => `  ${topic.padEnd(24)}${TOPICS[topic]}`).join("\n")}\n`;
 
@@ -42,7 +42,7 @@ export function addWebhookCommands(program: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds webhook show")
-    .action(async ({ json }: JsonOption, command: Command) =>
+    .action(async ({ json }: JsonFlag, command: Command) =>
       show(await withShop(command, (store, shop) => store.webhooks.settings(shop.id)), json),
     );
 
@@ -75,7 +75,7 @@ function addSecretCommands(webhook: SdsCommand): void {
     .shopOption()
     .jsonOption()
     .examples("sds webhook secret")
-    .action(async ({ json }: JsonOption, command: Command) =>
+    .action(async ({ json }: JsonFlag, command: Command) =>
       printSecret(await withShop(command, (store, shop) => store.webhooks.secret(shop.id, Date.now())), json),
     );
 
@@ -99,7 +99,7 @@ function addSecretCommands(webhook: SdsCommand): void {
     .action(rotateSecret);
 }
 
-async function set({ url, topics: chosen, allTopics = false, json }: SetOptions, command: Command): Promise<void> {
+async function set({ url, topics: chosen, allTopics = false, json }: EndpointFlags, command: Command): Promise<void> {
   if (chosen !== undefined && allTopics) throw new SdsError("invalid", "say either --topics or --all-topics");
   const topics = allTopics ? TOPIC_NAMES : chosen;
   if (url === undefined && topics === undefined)
@@ -116,7 +116,7 @@ async function set({ url, topics: chosen, allTopics = false, json }: SetOptions,
     tell("Nothing is sent yet: choose topics with `sds webhook set --all-topics` or --topics.");
 }
 
-async function rotateSecret({ overlap = 0, yes = false, json }: RotateOptions, command: Command): Promise<void> {
+async function rotateSecret({ overlap = 0, yes = false, json }: RotateFlags, command: Command): Promise<void> {
   if (!yes) {
     const domain = await withShop(command, async (_store, shop) => shop.domain);
     // No store is open during the question: an answer can take hours, and nobody could restore a backup.
@@ -130,7 +130,7 @@ async function rotateSecret({ overlap = 0, yes = false, json }: RotateOptions, c
     tell(`Until ${isoUtc(rotatedAt + overlap)}, webhook-signature has a signature of the former secret too.`);
 }
 
-async function sendTest({ topic, json }: JsonOption & { topic: string }, command: Command): Promise<void> {
+async function sendTest({ topic, json }: JsonFlag & { topic: string }, command: Command): Promise<void> {
   const id = await withShop(command, (store, shop) => queueTestEvent(store, { shop, topic: topic.trim() }, Date.now()));
   if (json) return printJson({ id });
   printLine(id);

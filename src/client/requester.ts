@@ -9,7 +9,7 @@ export interface ClientOptions {
   key: string;
   /** How long one attempt of a request may take, its body included. 30,000 by default. */
   timeoutMs?: number;
-  /** How long a request may take with all attempts and waits. 120,000 by default. No attempt begins in its last second. */
+  /** The longest time of a request with all attempts. 120,000 by default. No attempt begins in the last second. */
   deadlineMs?: number;
   /** Allows `http:` to another machine, where everybody on the way can read the key. */
   allowHttp?: boolean;

@@ -68,7 +68,7 @@ export interface StandardHeaders {
   signatures: string;
 }
 
-/** Whether one of the signatures fits one of the secrets. Compares in constant time. Any age of the timestamp is right. */
+/** Whether one of the signatures fits one of the secrets. Compares in constant time. Accepts a timestamp of any age. */
 export async function verifyStandard(
   secrets: readonly string[],
   body: Uint8Array<ArrayBuffer>,

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { type Line, readLines } from "../../src/cli/line-reader.ts";
+import { type NumberedLine, readLines } from "../../src/cli/line-reader.ts";
 
 async function* stream(...chunks: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
-async function read(...chunks: (string | Uint8Array)[]): Promise<{ lines: Line[]; bytes: number }> {
-  const lines: Line[] = [];
+async function read(...chunks: (string | Uint8Array)[]): Promise<{ lines: NumberedLine[]; bytes: number }> {
+  const lines: NumberedLine[] = [];
   let bytes = 0;
   const reader = readLines(stream(...chunks), (n) => {
     bytes += n;

@@ -13,7 +13,7 @@ import { dependencies, randomBytes, resolveName } from "../dependencies.ts";
 import { printLine, tell } from "../print.ts";
 import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
 import { untilSignal } from "../signal.ts";
-import { createShopSimulation } from "./shop-simulation.ts";
+import { ShopSimulation } from "./shop-simulation.ts";
 
 const SHOP = "demo.myshopify.com";
 const CUSTOMERS = 150;
@@ -54,7 +54,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
       Date.now(),
     );
     const post = await intakeClient(app, address);
-    const simulation = createShopSimulation(Date.now());
+    const simulation = new ShopSimulation(Date.now());
     await post(simulation.past(CUSTOMERS));
     // The endpoint is set after the past data was posted, so only new events are sent.
     const receiver = startReceiver({

@@ -11,39 +11,10 @@ import { isoUtc } from "../../lib/time.ts";
 export type SampleRecord = CustomerRecord | SubscriptionRecord | OrderRecord | RewardRecord | CancelFlowRecord;
 
 export const DAY = 86_400_000;
-const FIRST_NAMES = [
-  "Ada",
-  "Ben",
-  "Chiara",
-  "Deniz",
-  "Elif",
-  "Femi",
-  "Greta",
-  "Hugo",
-  "Ines",
-  "Jonas",
-  "Keiko",
-  "Lena",
-  "Mateo",
-  "Noor",
-  "Oskar",
-  "Priya",
-];
-const LAST_NAMES = [
-  "Abe",
-  "Brandt",
-  "Costa",
-  "Dubois",
-  "Eriksen",
-  "Fischer",
-  "Garcia",
-  "Haddad",
-  "Ito",
-  "Jansen",
-  "Kowalska",
-  "Lindqvist",
-  "Moreau",
-];
+const FIRST_NAMES = "Ada Ben Chiara Deniz Elif Femi Greta Hugo Ines Jonas Keiko Lena Mateo Noor Oskar Priya".split(" ");
+const LAST_NAMES = "Abe Brandt Costa Dubois Eriksen Fischer Garcia Haddad Ito Jansen Kowalska Lindqvist Moreau".split(
+  " ",
+);
 const PRODUCTS = [
   { title: "House blend, 1 kg", cents: 2400 },
   { title: "Single origin Ethiopia, 500 g", cents: 1650 },

@@ -12,95 +12,121 @@ import {
   sampleSubscription,
 } from "./sample-records.ts";
 
-/** Something that happens in the demo shop: a title, and the records that report it. */
-interface ShopEvent {
+/** What happens in the demo shop, with the records that report it. */
+interface DemoEvent {
   title: string;
   records: SampleRecord[];
 }
 
-interface Contract {
+interface DemoContract {
   record: SubscriptionRecord;
   cycle: number;
   /** A declined order that will be charged again. */
   unpaid?: OrderRecord;
 }
 
-interface ShopSimulation {
+/** A small coffee shop: its past, and then random events. */
+export class ShopSimulation {
+  private readonly startedAt: number;
+  private readonly contracts: DemoContract[] = [];
+  private lastNumber = 1000;
+
+  /** @param startedAt epoch milliseconds */
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+  }
+
   /** The shop's past: each customer with a contract and its orders. Together they have every status. */
-  past(customers: number): SampleRecord[];
-  /** The next thing that happens. @param now epoch milliseconds */
-  next(now: number): ShopEvent;
-}
-
-/** A small coffee shop: its data at the start, and random events from then on. @param startedAt epoch milliseconds */
-export function createShopSimulation(startedAt: number): ShopSimulation {
-  const contracts: Contract[] = [];
-  let lastNumber = 1000;
-
-  function nextNumber(): number {
-    lastNumber += 1;
-    return lastNumber;
+  past(customers: number): SampleRecord[] {
+    return Array.from({ length: customers }, (_, turn) => {
+      const began = this.startedAt - Math.floor((20 + Math.random() * 400) * DAY);
+      const { contract, records } = this.subscribe(began);
+      return [...records, ...this.history(contract, began, turn)];
+    }).flat();
   }
 
-  function order(contract: Contract, at: number, status: Order["status"]): OrderRecord {
-    return sampleOrder(contract.record, { cycle: contract.cycle, at, status, number: nextNumber() });
+  /** The next event. @param now epoch milliseconds */
+  next(now: number): DemoEvent {
+    const contract = pick(this.contracts);
+    const { status } = contract.record;
+    const chance = Math.random();
+    if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED")
+      return { title: "a new subscriber", records: this.subscribe(now).records };
+    if (contract.unpaid !== undefined) return this.retry(contract, contract.unpaid, now);
+    if (status === "PAUSED") return { title: "a subscription is resumed", records: [this.activate(contract, now)] };
+    if (chance < 0.25)
+      return { title: "a subscription is paused", records: [this.change(contract, { status: "PAUSED" })] };
+    if (chance < 0.35) return this.cancel(contract);
+    if (chance < 0.45) return this.reward(contract);
+    return chance < 0.6 ? this.decline(contract, now) : this.renew(contract, now);
   }
 
-  function change(contract: Contract, fields: Partial<SubscriptionRecord>): SubscriptionRecord {
+  private nextNumber(): number {
+    this.lastNumber += 1;
+    return this.lastNumber;
+  }
+
+  private order(contract: DemoContract, at: number, status: Order["status"]): OrderRecord {
+    return sampleOrder(contract.record, { cycle: contract.cycle, at, status, number: this.nextNumber() });
+  }
+
+  private change(contract: DemoContract, fields: Partial<SubscriptionRecord>): SubscriptionRecord {
     contract.record = { ...contract.record, ...fields };
     return contract.record;
   }
 
-  function subscribe(at: number): { contract: Contract; records: SampleRecord[] } {
-    const number = nextNumber();
-    const contract: Contract = { record: sampleSubscription(number, at), cycle: 0 };
-    contracts.push(contract);
-    return { contract, records: [sampleCustomer(number), contract.record, order(contract, at, "PAID")] };
+  private activate(contract: DemoContract, now: number): SubscriptionRecord {
+    return this.change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + 30 * DAY) });
   }
 
-  /** Renewals until today, and then a final state, which `turn` selects. */
-  function history(contract: Contract, began: number, turn: number): SampleRecord[] {
+  private subscribe(at: number): { contract: DemoContract; records: SampleRecord[] } {
+    const number = this.nextNumber();
+    const contract: DemoContract = { record: sampleSubscription(number, at), cycle: 0 };
+    this.contracts.push(contract);
+    return { contract, records: [sampleCustomer(number), contract.record, this.order(contract, at, "PAID")] };
+  }
+
+  /** Renewals until today, and then an end state, which `turn` selects. */
+  private history(contract: DemoContract, began: number, turn: number): SampleRecord[] {
     const records: SampleRecord[] = [];
-    for (let at = began + 30 * DAY; at < startedAt; at += 30 * DAY) {
+    for (let at = began + 30 * DAY; at < this.startedAt; at += 30 * DAY) {
       contract.cycle += 1;
-      records.push(order(contract, at, pick(["PAID", "PAID", "PAID", "PAID", "RECOVERED", "SKIPPED"])));
+      records.push(this.order(contract, at, pick(["PAID", "PAID", "PAID", "PAID", "RECOVERED", "SKIPPED"])));
     }
-    return [...records, ...endState(contract, turn % 10)];
+    return [...records, ...this.endState(contract, turn % 10)];
   }
 
   /** @param state 0 to 9: of ten contracts, six stay active */
-  function endState(contract: Contract, state: number): SampleRecord[] {
+  private endState(contract: DemoContract, state: number): SampleRecord[] {
     if (state < 6) return [];
-    if (state === 6) return [change(contract, { status: "PAUSED" })];
-    if (state === 7)
-      return [change(contract, { status: "CANCELLED", nextBillingDate: null, cancelledAt: isoUtc(startedAt - DAY) })];
-    if (state === 8) return [change(contract, { status: "EXPIRED", nextBillingDate: null })];
+    if (state === 6) return [this.change(contract, { status: "PAUSED" })];
+    const yesterday = this.startedAt - DAY;
+    const ended = { nextBillingDate: null, cancelledAt: isoUtc(yesterday) };
+    if (state === 7) return [this.change(contract, { status: "CANCELLED", ...ended })];
+    if (state === 8) return [this.change(contract, { status: "EXPIRED", nextBillingDate: null })];
     contract.cycle += 1;
-    const last = order(contract, startedAt - DAY, pick(["FAILED", "UNCOLLECTIBLE", "PENDING"]));
+    const last = this.order(contract, yesterday, pick(["FAILED", "UNCOLLECTIBLE", "PENDING"]));
     if (last.status === "FAILED") contract.unpaid = last;
-    return [last, change(contract, { status: "PAYMENT_FAILED" })];
+    return [last, this.change(contract, { status: "PAYMENT_FAILED" })];
   }
 
-  function renew(contract: Contract, now: number): ShopEvent {
+  private renew(contract: DemoContract, now: number): DemoEvent {
     contract.cycle += 1;
-    const paid = order(contract, now, "PAID");
-    return {
-      title: "a renewal is charged",
-      records: [paid, change(contract, { nextBillingDate: isoUtc(now + 30 * DAY) })],
-    };
+    const paid = this.order(contract, now, "PAID");
+    return { title: "a renewal is charged", records: [paid, this.activate(contract, now)] };
   }
 
-  function decline(contract: Contract, now: number): ShopEvent {
+  private decline(contract: DemoContract, now: number): DemoEvent {
     contract.cycle += 1;
-    const declined = order(contract, now, "FAILED");
+    const declined = this.order(contract, now, "FAILED");
     contract.unpaid = declined;
     return {
       title: `a renewal is declined (${declined.reason})`,
-      records: [declined, change(contract, { status: "PAYMENT_FAILED" })],
+      records: [declined, this.change(contract, { status: "PAYMENT_FAILED" })],
     };
   }
 
-  function retry(contract: Contract, unpaid: OrderRecord, now: number): ShopEvent {
+  private retry(contract: DemoContract, unpaid: OrderRecord, now: number): DemoEvent {
     const attemptCount = (unpaid.attemptCount ?? 1) + 1;
     if (Math.random() < 0.4 && attemptCount < 4) {
       const declined: OrderRecord = { ...unpaid, attemptCount, nextRetryAt: isoUtc(now + 3 * DAY) };
@@ -108,59 +134,27 @@ export function createShopSimulation(startedAt: number): ShopSimulation {
       return { title: `a renewal is declined again (attempt ${attemptCount})`, records: [declined] };
     }
     delete contract.unpaid;
-    const shopifyId = `gid://shopify/Order/${nextNumber()}`;
     const recovered: OrderRecord = {
       ...unpaid,
-      shopifyId,
+      shopifyId: `gid://shopify/Order/${this.nextNumber()}`,
       status: "RECOVERED",
       attemptCount,
       reason: null,
       nextRetryAt: null,
       retriesExhausted: null,
     };
-    const active = change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + 30 * DAY) });
-    return { title: "a failed renewal is recovered", records: [recovered, active] };
+    return { title: "a failed renewal is recovered", records: [recovered, this.activate(contract, now)] };
   }
 
-  function cancel(contract: Contract): ShopEvent {
-    const flow = sampleCancelFlow(nextNumber(), contract.record.shopifyId);
+  private cancel(contract: DemoContract): DemoEvent {
+    const flow = sampleCancelFlow(this.nextNumber(), contract.record.shopifyId);
     if (flow.accepted) return { title: "an offer prevents a cancellation", records: [flow] };
-    const cancelled = change(contract, { status: "CANCELLED", nextBillingDate: null, churnType: "voluntary" });
+    const cancelled = this.change(contract, { status: "CANCELLED", nextBillingDate: null, churnType: "voluntary" });
     return { title: "a subscription is cancelled", records: [flow, cancelled] };
   }
 
-  function reward({ record, cycle }: Contract): ShopEvent {
-    const earned = sampleReward(nextNumber(), record.customer, cycle);
+  private reward({ record, cycle }: DemoContract): DemoEvent {
+    const earned = sampleReward(this.nextNumber(), record.customer, cycle);
     return { title: `a ${earned.source} reward is earned`, records: [earned] };
   }
-
-  function resume(contract: Contract, now: number): ShopEvent {
-    const resumed = change(contract, { status: "ACTIVE", nextBillingDate: isoUtc(now + 30 * DAY) });
-    return { title: "a subscription is resumed", records: [resumed] };
-  }
-
-  return {
-    past(customers) {
-      return Array.from({ length: customers }, (_, turn) => {
-        const began = startedAt - Math.floor((20 + Math.random() * 400) * DAY);
-        const { contract, records } = subscribe(began);
-        return [...records, ...history(contract, began, turn)];
-      }).flat();
-    },
-
-    next(now) {
-      const contract = pick(contracts);
-      const { status } = contract.record;
-      const chance = Math.random();
-      if (chance < 0.15 || status === "CANCELLED" || status === "EXPIRED")
-        return { title: "a new subscriber", records: subscribe(now).records };
-      if (contract.unpaid !== undefined) return retry(contract, contract.unpaid, now);
-      if (status === "PAUSED") return resume(contract, now);
-      if (chance < 0.25)
-        return { title: "a subscription is paused", records: [change(contract, { status: "PAUSED" })] };
-      if (chance < 0.35) return cancel(contract);
-      if (chance < 0.45) return reward(contract);
-      return chance < 0.6 ? decline(contract, now) : renew(contract, now);
-    },
-  };
 }

@@ -17,7 +17,7 @@ import { createPullOutput, type PulledRow } from "./pull-output.ts";
 import { openStateFile, type PullSource, type StateFile } from "./pull-state.ts";
 import { createRowFormat, FORMATS, type Format } from "./row-format.ts";
 
-interface Options {
+interface PullFlags {
   url: string;
   resource: Resource;
   state: string;
@@ -37,32 +37,31 @@ export function addPullCommand(program: SdsCommand): void {
     )
     .requiredOption("--url <url>", "address of the server, such as https://sds.example.com")
     .requiredOption(...choiceOption("--resource <name>", "what to print", RESOURCES))
-    .requiredOption("--state <file>", "where it notes how far it has come; made by the first run")
+    .requiredOption("--state <file>", "file of its position; the first run makes it")
     .option(...choiceOption("--format <format>", "how to print rows", FORMATS), "ndjson")
     .option("--no-header", "CSV without the line of column names")
-    .option("--spreadsheet", "CSV for a spreadsheet: with ' before text that it would run as a formula")
+    .option("--spreadsheet", "CSV for a spreadsheet: puts ' before text that a spreadsheet would run as a formula")
     .option("--anew", "print all rows again, for instance after a restore of the server's database")
     .option("--allow-http", "send the key over plain http to another machine, where others could read it")
     .examples("SDS_KEY_FILE=key.txt sds pull --url https://sds.example.com --resource orders --state orders.state")
     .action(pull);
 }
 
-async function pull(options: Options): Promise<void> {
-  const { resource, format } = options;
-  const address = parseAddress(options.url, options.allowHttp ?? false);
+async function pull(flags: PullFlags): Promise<void> {
+  const { resource, format, header, allowHttp = false, spreadsheet = false, anew = false } = flags;
+  const address = parseAddress(flags.url, allowHttp);
   const key = readApiKey(process.env);
   const url = address.href.replace(/\/$/, "");
   const source = { url, resource, key: fingerprintOf(key) };
-  const stateFile = openStateFile(options.state, source, { anew: options.anew ?? false, random: randomBytes });
+  const stateFile = openStateFile(flags.state, source, { anew, random: randomBytes });
 
   const progress = createProgressBar(process.stderr);
   const client = createClient({
     url,
     key,
-    allowHttp: options.allowHttp ?? false,
+    allowHttp,
     onRetry: ({ message }) => progress.update(undefined, printable(`${sentence(message)} Trying again.`)),
   });
-  const { header, spreadsheet = false } = options;
   const output = createPullOutput(createRowFormat(resource, format, { header, spreadsheet }), stateFile);
   let rows = 0;
   try {
@@ -77,15 +76,15 @@ async function pull(options: Options): Promise<void> {
       clear: () => Promise.reject(unknownCheckpoint(stateFile, source)),
     });
   } catch (thrown) {
-    throw thrown instanceof ApiError || thrown instanceof ConnectionError ? asRefusal(thrown, url) : thrown;
+    throw thrown instanceof ApiError || thrown instanceof ConnectionError ? refusalOf(thrown, url) : thrown;
   } finally {
     progress.end();
-    // Also after an error: what was printed need not be printed again.
+    // Saves after an error too: the next run need not print these rows again.
     output.end();
   }
 }
 
-/** @throws SdsError `invalid`. The message does not repeat the text, because it may hold a password. */
+/** @throws SdsError `invalid`. Its message leaves the text out, because it may hold a password. */
 function parseAddress(text: string, allowHttp: boolean): URL {
   const url = readAddress(text, allowHttp);
   if (url === "form")
@@ -102,13 +101,13 @@ function parseAddress(text: string, allowHttp: boolean): URL {
   return url;
 }
 
-function asRefusal(error: ApiError | ConnectionError, url: string): SdsError {
+function refusalOf(error: ApiError | ConnectionError, url: string): SdsError {
   if (error instanceof ConnectionError) return new SdsError("failed", error.message, { cause: error });
   const id = error.requestId === null ? "" : ` (request ${error.requestId})`;
   return new SdsError("failed", `${url} answered ${error.status}: ${error.message}${id}`, { cause: error });
 }
 
-/** The server refused the checkpoint: it is of another shop, or from before a restore. */
+/** The server refused the checkpoint of another shop, or one from before a restore. */
 function unknownCheckpoint({ path, state }: StateFile, { url, key }: PullSource): SdsError {
   const why =
     state !== undefined && state.key !== key

@@ -5,17 +5,17 @@ import type { RowFormat } from "./row-format.ts";
 
 export type PulledRow = Record<string, unknown>;
 
-/** Saving syncs two files, so it is not done for each page. */
+/** A save syncs two files, which is too slow for each page. */
 const SAVE_EVERY_MS = 1_000;
 
 /**
- * Prints rows, and saves the state when the rows before it are written: to the disk, if stdout is a file. So a crash
- * makes the next run print rows again, and never leaves any out.
+ * Prints rows, and saves the state after the rows before it: after a file was synced, if stdout is a file. After a
+ * crash, the next run prints rows again, and leaves out no row.
  */
 export interface PullOutput {
-  /** Prints what comes before all rows. @throws SdsError `failed` if stdout cannot be written */
+  /** Prints the header of the format. @throws SdsError `failed` if stdout cannot be written */
   begin(): Promise<void>;
-  /** @throws SdsError `failed`; then no state of this or later rows is saved */
+  /** @throws SdsError `failed`; then the states of these and later rows are not saved */
   write(rows: readonly PulledRow[], state: CopyState): Promise<void>;
   /** Saves the newest state. @throws SdsError `failed` */
   end(): void;
@@ -47,7 +47,7 @@ export function createPullOutput(
   return {
     begin: () => stdout.write(format.header),
     async write(rows, state) {
-      // A reader that has gone has perhaps not read the rows before these either, so their state is dropped.
+      // If writing fails, the reader may not have read the rows before either: their state is dropped too.
       unsaved = undefined;
       await stdout.write(rows.map(format.textOf).join(""));
       unsaved = state;

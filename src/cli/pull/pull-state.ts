@@ -18,7 +18,7 @@ import type { Resource } from "../../domain/resources.ts";
 import { syncFolder } from "../../store/files/data-folder.ts";
 import { draftPath } from "../../store/files/drafts.ts";
 
-/** What is pulled. A state is good for one server and one resource. */
+/** What is pulled. A state belongs to one server and one resource. */
 export interface PullSource {
   url: string;
   resource: Resource;
@@ -31,29 +31,27 @@ interface PullState extends CopyState, PullSource {}
 /** The file of `--state`. */
 export interface StateFile {
   path: string;
-  /** How far the last run came; undefined at the first run. */
+  /** The position of the last run; undefined at the first run. */
   readonly state: PullState | undefined;
-  /** Replaces the file, which is always whole: the old or the new one. @throws SdsError `failed` */
+  /** Replaces the file at once, so a crash leaves the old or the new file. @throws SdsError `failed` */
   save(state: CopyState): void;
-}
-
-interface OpenOptions {
-  /** Whether to begin anew, however far the last run came, and from whatever server. */
-  anew: boolean;
-  random: (bytes: number) => Uint8Array;
 }
 
 const LARGEST_BYTES = 64 * 1024;
 
 /**
  * Reads the state, and checks that it can be saved.
+ * @param anew starts from the beginning, also with the state of another server
  * @throws SdsError `invalid` for another file, or the state of another server or resource; `not_found` without a folder
  */
-export function openStateFile(given: string, source: PullSource, { anew, random }: OpenOptions): StateFile {
-  const path = placeOf(given);
+export function openStateFile(
+  given: string,
+  source: PullSource,
+  { anew, random }: { anew: boolean; random: (bytes: number) => Uint8Array },
+): StateFile {
+  const path = pathFor(given);
   const found = readState(path);
-  if (found !== undefined) requireSameResource(path, found, source);
-  if (found !== undefined && !anew) requireSameServer(path, found, source);
+  if (found !== undefined) requireSource(path, found, source, anew);
   return {
     path,
     state: anew ? undefined : found,
@@ -62,7 +60,7 @@ export function openStateFile(given: string, source: PullSource, { anew, random 
 }
 
 /** Follows symbolic links, so that saving does not replace the link. */
-function placeOf(given: string): string {
+function pathFor(given: string): string {
   if (given.trim() === "" || given === "-")
     throw new SdsError("invalid", "--state must name a file, for instance orders.state");
   const path = resolve(given);
@@ -107,24 +105,18 @@ function parseState(text: string): PullState | undefined {
   return texts.every((one) => typeof one === "string") && isCursor ? (value as PullState) : undefined;
 }
 
-function requireSameResource(path: string, found: PullState, { resource }: PullSource): void {
+function requireSource(path: string, found: PullState, { url, resource }: PullSource, anew: boolean): void {
+  const another = "use another file for --state";
   if (found.resource !== resource)
+    throw new SdsError("invalid", `${path} is the state of ${found.resource}, not of ${resource}: ${another}`);
+  if (found.url !== url && !anew)
     throw new SdsError(
       "invalid",
-      `${path} is the state of ${found.resource}, not of ${resource}: use another file for --state`,
+      `${path} is the state of ${found.url}, not of ${url}: ${another}, or change "url" in it if the server has moved`,
     );
 }
 
-function requireSameServer(path: string, found: PullState, { url }: PullSource): void {
-  if (found.url !== url)
-    throw new SdsError(
-      "invalid",
-      `${path} is the state of ${found.url}, not of ${url}: use another file for --state, or change "url" in it if ` +
-        "the server has moved",
-    );
-}
-
-function replaceFile(path: string, state: object, random: OpenOptions["random"]): void {
+function replaceFile(path: string, state: object, random: (bytes: number) => Uint8Array): void {
   const draft = draftPath(path, random);
   try {
     const file = openSync(draft, "wx", 0o600);

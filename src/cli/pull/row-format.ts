@@ -3,11 +3,10 @@ import { Customer, Order, type Resource, Subscription } from "../../domain/resou
 export const FORMATS = ["ndjson", "csv"] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** How rows are written as text. */
 export interface RowFormat {
-  /** Comes before all rows; empty if nothing does. */
+  /** The text before all rows; can be empty. */
   header: string;
-  /** A row as a line, its end included. */
+  /** A row as a line, with its line end. */
   textOf: (row: Record<string, unknown>) => string;
 }
 
@@ -24,16 +23,14 @@ const FIELDS: Record<Resource, readonly string[]> = {
 };
 
 export function createRowFormat(resource: Resource, format: Format, options: CsvOptions): RowFormat {
-  return format === "csv" ? csv(FIELDS[resource], options) : ndjson();
-}
-
-function ndjson(): RowFormat {
-  return { header: "", textOf: (row) => `${JSON.stringify(row)}\n` };
+  return format === "csv"
+    ? csv(FIELDS[resource], options)
+    : { header: "", textOf: (row) => `${JSON.stringify(row)}\n` };
 }
 
 /**
- * CSV (RFC 4180) with one column for each field, in the order of the API. Null is empty, an empty text is `""`; arrays
- * are JSON. Fields that a newer server adds have no column, so that the columns stay as they are.
+ * CSV (RFC 4180) with one column for each field, in the order of the API. Null is empty, an empty text is `""`, an
+ * array is JSON. A field that a newer server adds gets no column, because the columns must stay the same.
  */
 function csv(fields: readonly string[], { header, spreadsheet }: CsvOptions): RowFormat {
   return {
@@ -42,7 +39,7 @@ function csv(fields: readonly string[], { header, spreadsheet }: CsvOptions): Ro
   };
 }
 
-/** What spreadsheets take for the start of a formula. */
+/** Text that spreadsheets run as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value: unknown, spreadsheet: boolean): string {
