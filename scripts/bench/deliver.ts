@@ -32,7 +32,7 @@ const SHOPS = 100;
 const EVENTS_PER_SHOP = 200;
 /** As many attempts at once as sds makes for these shops: 4 for each, the default of SDS_DELIVERY_PER_SHOP. */
 const IN_FLIGHT = SHOPS * 4;
-/** BullMQ is slower with fewer and with more. */
+/** BullMQ is fastest with this many. */
 const QUEUE_CONCURRENCY = 50;
 const FEW = 10_000;
 const MANY = 1_000_000;
@@ -179,9 +179,9 @@ async function postsTo(folder: string, domain: string, count: number): Promise<S
 }
 
 interface Latency {
-  /** To the arrival, from the 202, which comes a little after the commit. */
+  /** From the 202, shortly after the commit, to the arrival. */
   fromAnswerMs: number;
-  /** To the arrival, from the time the event was sent. */
+  /** From the request to the arrival. */
   fromRequestMs: number;
 }
 
@@ -216,8 +216,8 @@ async function measureIdle(): Promise<void> {
 }
 
 /**
- * Measures the intake first with an endpoint that hangs, so that sending takes no part of the core, then with one that
- * answers.
+ * Measures the intake first with an endpoint that hangs, so that sending takes almost no processor time. Then measures it
+ * with an endpoint that answers.
  */
 async function measureIntake(endpoint: string): Promise<void> {
   using hanging = startHanging();
@@ -281,7 +281,7 @@ async function healthyLatencies(template: string, receiver: Endpoint, events: Si
   return measured;
 }
 
-/** The healthy shop comes last, so that all others are due before it. */
+/** The healthy shop is added last, so the others are due first. */
 async function measureHanging(): Promise<void> {
   using receiver = new Endpoint();
   using hanging = startHanging();
@@ -312,7 +312,7 @@ async function measureHanging(): Promise<void> {
 needTwoCores();
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 if (!values.hanging) await installBaseline();
-// Every sds that is started inherits this.
+// For every sds that this bench starts.
 process.env["SDS_EGRESS_ALLOW"] = "127.0.0.0/8";
 tell("Measuring ...");
 if (values.hanging) {

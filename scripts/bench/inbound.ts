@@ -26,11 +26,11 @@ const CONTRACTS = 11_000;
 /** The first webhooks: their time is not counted, because the program has just been started. */
 const WARM_UP = 2_000;
 
-/** More than can be spent. */
+/** More points than a run can spend. */
 const UNTHROTTLED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 /** The points that the most expensive plan gives. */
 const LARGEST_PLAN: Points = { maximumAvailable: 40_000, restoreRate: 2_000 };
-/** Enough points to connect, and almost none after that: work that reads from the platform waits. */
+/** Enough points to connect, then almost none. So work that reads from the platform waits. */
 const STANDSTILL: Points = { maximumAvailable: 1_000, restoreRate: 1 };
 /** Like the plan "Plus", with few points at the start, so that the load has to wait for points from then on. */
 const SYNC_POINTS: Points = { maximumAvailable: 2_000, restoreRate: 1_000 };
@@ -170,7 +170,7 @@ async function measureSync(): Promise<void> {
   );
 }
 
-/** Makes a folder as it is after a load. The points do not limit this load. */
+/** Loads a shop into the folder without a limit of points. @returns webhooks about its contracts and customers */
 async function measureUnthrottled(folder: string): Promise<PlatformPost[]> {
   await using standIn = await startStandIn(UNTHROTTLED, CONTRACTS);
   await connectShop(folder);
@@ -207,7 +207,7 @@ needTwoCores();
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, SECRET);
-// Every sds that is started inherits this.
+// For every sds that this bench starts.
 Object.assign(process.env, { SDS_PLATFORM_CLIENT_ID: "client", SDS_PLATFORM_SECRET_FILE: SECRET_FILE });
 const template = newFolder("synced");
 tell("Loading a shop ...");

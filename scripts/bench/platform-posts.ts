@@ -15,7 +15,7 @@ export interface PlatformPost {
   triggeredAt: number;
 }
 
-/** Webhooks that were sent in the same millisecond: more than the program can accept in one. */
+/** Webhooks of the same millisecond: more than the program can accept in that time. */
 const PER_MILLISECOND = 10;
 
 /**
@@ -24,7 +24,7 @@ const PER_MILLISECOND = 10;
  */
 export function platformPosts(contracts: readonly string[], customers: readonly string[], now: number): PlatformPost[] {
   const contractBody = readFileSync(join(SAMPLES, "subscription_contracts__update.json"), "utf8");
-  // Otherwise the mirror would have newer data of the customer than this.
+  // A webhook with the sample's date would be older than the customer in the mirror.
   const customerBody = readFileSync(join(SAMPLES, "customers__update.json"), "utf8").replaceAll(
     "2021-12-31T19:00:00-05:00",
     new Date(now).toISOString(),

@@ -15,7 +15,7 @@ const SDS = join(FOLDER, "sds");
 const SECRET_FILE = join(FOLDER, "secret");
 const DATA = join(FOLDER, "data");
 
-/** More than can be spent. */
+/** More points than a run can spend. */
 const UNLIMITED: Points = { maximumAvailable: 1e9, restoreRate: 1e9 };
 /** The points of the plan "Plus". */
 const PLUS: Points = { maximumAvailable: 20_000, restoreRate: 1_000 };
@@ -26,7 +26,7 @@ const STANDARD_RATE = 100;
 const CONTRACTS = values.large ? 100_000 : 5_000;
 const SEEDING = { contracts: CONTRACTS, renewals: 2, linesEach: 1 };
 const RENEWED = 2_000;
-/** What the figures are worked out for. */
+/** The results are calculated for shops of this size. */
 const LARGE_SHOP = 1_000_000;
 const BILLING_NIGHT = 50_000;
 
@@ -111,7 +111,7 @@ async function measureBillingNight(): Promise<void> {
 mkdirSync(FOLDER, { recursive: true });
 await $`bun scripts/build.ts --outfile ${SDS}`.quiet();
 await Bun.write(SECRET_FILE, "the-app-client-secret");
-// Every sds that is started inherits this.
+// For every sds that this bench starts.
 Object.assign(process.env, {
   SDS_PLATFORM_CLIENT_ID: "client",
   SDS_PLATFORM_SECRET_FILE: SECRET_FILE,

@@ -1,6 +1,7 @@
 import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
 import { parseRecord } from "../../src/domain/records/records.ts";
 import { isoUtc } from "../../src/lib/time.ts";
+import { randomFractions } from "../random.ts";
 
 const DAY = 24 * 3_600_000;
 const FIRST_DAY = Date.UTC(2021, 0, 1);
@@ -31,7 +32,7 @@ const TITLES = ["House Blend, 1 kg", "Decaf, 500 g", "Ethiopia, 250 g", "Cold Br
  * @param order `random` is a possible order of an export; `dated` is oldest first, evenly spread
  */
 export function* subscriptionRecords(count: number, order: "random" | "dated"): Generator<SubscriptionRecord> {
-  const random = mulberry32(20_260_131);
+  const random = randomFractions(20_260_131);
   const below = (n: number) => Math.floor(random() * n);
   const pick = <T>(values: readonly T[]) => values[below(values.length)] as T;
   let customers = 0;
@@ -68,15 +69,4 @@ export function* subscriptionRecords(count: number, order: "random" | "dated"): 
       throw new Error(`the generator made a record that ${parsed.refused.field} ${parsed.refused.reason}`);
     yield parsed.record as SubscriptionRecord;
   }
-}
-
-/** A small generator of random numbers that gives the same ones for the same seed. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

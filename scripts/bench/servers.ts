@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
+import { listeningUrl } from "../listening-url.ts";
 
 /** Client and server have a core each, so that the client does not slow the server. */
 const ON_SERVER_CORE = ["taskset", "-c", "0"];
@@ -11,7 +12,7 @@ const CONNECTIONS = 16;
 const START_TIMEOUT_MS = 20_000;
 /** A run that takes longer is broken. */
 const RUN_TIMEOUT_MS = 1_800_000;
-/** How much better than the worst round the best one may be. */
+/** A warning is printed if the best round is better than the worst one by more than this. */
 const SPREAD = 1.3;
 
 export interface Server extends AsyncDisposable {
@@ -37,24 +38,17 @@ export async function startServer(command: string[], env: Record<string, string>
     await program.exited;
   };
   const overdue = setTimeout(() => program.kill("SIGKILL"), START_TIMEOUT_MS);
-  let said = "";
-  const output = program.stderr.getReader();
-  for (let read = await output.read(); !read.done; read = await output.read()) {
-    said += Buffer.from(read.value).toString();
-    const url = /listening on (http:\S+?)\/?\s/.exec(said)?.[1];
-    if (url === undefined) continue;
-    clearTimeout(overdue);
-    void passOn(output);
+  try {
+    const url = await listeningUrl(program.stderr, (text) => {
+      if (!text.startsWith("listening on")) process.stderr.write(text);
+    });
     return { url, pid: program.pid, [Symbol.asyncDispose]: stop };
+  } catch (error) {
+    await stop();
+    throw new Error(`${command.join(" ")} did not start`, { cause: error });
+  } finally {
+    clearTimeout(overdue);
   }
-  clearTimeout(overdue);
-  await stop();
-  throw new Error(`${command.join(" ")} did not start: ${said}`);
-}
-
-/** A program whose errors nobody reads would end at the first one. */
-async function passOn(output: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  for (let read = await output.read(); !read.done; read = await output.read()) process.stderr.write(read.value);
 }
 
 /** Starts a server on the servers' core. */

@@ -9,7 +9,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { mirrorRows } from "../../src/store/sqlite/rows.ts";
 import { subscriptionRecords } from "./records.ts";
 
-/** Git ignores it. If it is removed, everything is made again. */
+/** Git ignores it. A bench makes again what it misses there. */
 const FOLDER = "dist/bench";
 export const SDS = `${FOLDER}/sds`;
 const DOMAIN = "bench.myshopify.com";
@@ -95,12 +95,12 @@ export function filledShop(count: number): Promise<Shop> {
     tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
     const shop = await emptyShop(name);
     const db = openDatabase(databaseOf(shop), 30_000);
-    // After a power cut the database is made again.
+    // A bench makes the database again if a power cut damages it.
     db.run("PRAGMA synchronous = OFF");
     const index =
       db.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE name = 'subscriptions_by_id'").get()?.sql ??
       "";
-    // Before the index goes, because one of the statements names it. That one is not run.
+    // Prepared before the index is dropped: one of its statements, which is not run here, names the index.
     const rows = mirrorRows(db);
     db.run("DROP INDEX subscriptions_by_id");
     const shopId = db.query<{ id: number }, []>("SELECT id FROM shops").get()?.id ?? 0;

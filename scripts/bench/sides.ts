@@ -5,7 +5,7 @@ import { type PostgresProcess, startPostgres } from "../../test/support/postgres
 import { familySeconds, processorSeconds } from "./processor-time.ts";
 import { median, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 
-/** What is measured on one engine, beside the same on the other. */
+/** One engine of a measurement that compares two. */
 export interface Side {
   folder: string;
   /** The environment of every command on it. */
@@ -18,9 +18,9 @@ export interface Side {
 export interface BenchServer {
   side(name: string, folder: string): Side;
   addressOf(name: string): string;
-  /** Makes a database with what is in a folder. */
+  /** Makes a database with the content of a data folder. */
   fill(name: string, sds: string, folder: string): Promise<void>;
-  /** Makes a database with what is in another one. Nobody may be connected to that. */
+  /** Makes a copy of a database. Fails while a client is connected to the original. */
   clone(name: string, from: string): Promise<void>;
   sql(name: string): SQL;
   version: string;
@@ -31,7 +31,7 @@ export interface BenchServer {
 export async function startBenchServer(): Promise<BenchServer> {
   const server: PostgresProcess = await startPostgres({ fsync: "on", full_page_writes: "on", max_connections: 100 });
   const pid = Number(readFileSync(join(server.folder, "data/postmaster.pid"), "utf8").split("\n", 1)[0]);
-  // Its processes inherit it: sds has the first core alone.
+  // The server's processes inherit this, so sds has the first core alone.
   Bun.spawnSync(["taskset", "-cp", "1", String(pid)]);
   const addressOf = (name: string) => Object.assign(new URL(server.url), { pathname: name }).href;
   const admin = new SQL(server.url, { max: 1 });
@@ -73,7 +73,7 @@ export function startSide(program: string, side: Side): Promise<Server> {
   return startPinnedServer(serveCommand(program, side.folder), side.env);
 }
 
-/** What one operation took: processor time of sds and of the database's server in microseconds, and how many a second. */
+/** For one operation: microseconds of processor time of sds and of the database's server; and operations per second. */
 export interface Cost {
   sds: number;
   database: number;

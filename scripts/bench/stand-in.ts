@@ -9,7 +9,7 @@ export interface Seeding {
   linesEach?: number;
 }
 
-/** The most points, and the points that come back each second. */
+/** The size of the platform's bucket of points, and the points that it regains each second. */
 export interface Points {
   maximumAvailable: number;
   restoreRate: number;
@@ -44,7 +44,7 @@ export class StandIn implements AsyncDisposable {
     return `${this.server.url}/{shop}`;
   }
 
-  /** Makes a change at the platform, or at the stand-in itself. @returns what it answers, mostly a gid */
+  /** Changes something at the platform, or a setting of the stand-in. @returns its answer, mostly a gid */
   async tell(what: string, given: object): Promise<string> {
     const answer = await fetch(`${this.server.url}/control`, {
       method: "POST",

@@ -1,15 +1,15 @@
 import { createConnection, createServer, type Socket } from "node:net";
 
-/** What programs said to a PostgreSQL server. */
+/** Requests of programs to a PostgreSQL server. */
 export interface Said {
   statements: number;
-  /** How often one waited for an answer. Statements that are sent together are one round trip. */
+  /** Statements that are sent together are one round trip. */
   roundTrips: number;
 }
 
 /**
- * A proxy between programs and a PostgreSQL server of this machine, which counts what goes through. It gives answers on
- * after a pause, so that everything that is sent without waiting for them is there before the first one.
+ * A proxy in front of a PostgreSQL server of this machine that counts messages. It holds answers back for a pause.
+ * Statements that a client sends meanwhile were sent without waiting for an answer.
  */
 export async function startWireCounter(port: number): Promise<{ port: number; said: Said; stop(): void }> {
   const said: Said = { statements: 0, roundTrips: 0 };

@@ -2,11 +2,11 @@ import type { StoredCommand, StoredRequest } from "../../test/support/stored-dat
 import type { OldProgram, Server } from "./program.ts";
 
 const RESOURCES = ["customers", "subscriptions", "orders"];
-/** Queries of the first page; the pages behind it have the same limit. */
+/** Queries of first pages. Later pages have the same limit. */
 const LIMITS = ["", "limit=250", "limit=7", "limit=1"];
-/** Also a page of changes; each next page is asked for by the checkpoint of the one before it, as a copy does. */
+/** A query of changes. Later pages are read with the checkpoint of the page before, as a copy does. */
 const CHANGES = "limit=7&updatedSince=2026-02-02T09:00:00Z";
-/** The most pages of one reading, so that reading single rows stays short. */
+/** A limit for walks with one row on each page. */
 const MAX_PAGES = 12;
 const SHOWN_PER_STATUS = 2;
 
@@ -17,7 +17,7 @@ interface Listed {
   status: string;
 }
 
-/** What the program prints of each shop. */
+/** The output of commands about each shop. */
 export async function askCommands(program: OldProgram, domains: string[]): Promise<StoredCommand[]> {
   const answers: StoredCommand[] = [];
   async function ask(...args: string[]): Promise<string> {

@@ -31,7 +31,7 @@ const SET_FORWARD_MS = 9 * 3_600_000;
 const PATIENCE_MS = 60_000;
 /** The operations that read a contract, in all versions. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
-/** So many orders that a load reads them with a bulk operation, whatever the shop really has. */
+/** Makes a load use a bulk operation for orders, although the shop has few. */
 const MANY_ORDERS = JSON.stringify({ data: { ordersCount: { count: 10_000 } } });
 /** Records. A body that is stored part by part, so that there is time to kill the program. */
 const LARGE_BODY = 4_000;
@@ -59,19 +59,8 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   beta.seed({ contracts: 3, linesEach: 1, renewals: 1 });
   await program.run(["shop", "connect", ALPHA, "--client-credentials"]);
   await program.run(["shop", "connect", BETA, "--refresh-token-stdin"], beta.issuePair().refreshToken);
-  await program.run([
-    "shop",
-    "set",
-    ALPHA,
-    "--plan",
-    "pro",
-    "--triggers",
-    "all",
-    "--retry-days",
-    "2,4,6",
-    "--credit-title",
-    "Guthaben",
-  ]);
+  const settings = ["--plan", "pro", "--triggers", "all", "--retry-days", "2,4,6", "--credit-title", "Guthaben"];
+  await program.run(["shop", "set", ALPHA, ...settings]);
   await program.run(["shop", "set", BETA, "--plan", "free+addon"]);
   await program.run(["sync", ALPHA]);
   await program.run(["sync", ALPHA, "--since", "1h"]);
@@ -82,7 +71,11 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   };
   await program.fail(["sync", BETA]);
   platform.fault = () => undefined;
+  await importHistory(program);
+  return await openAccess(program, receiver);
+}
 
+async function importHistory(program: OldProgram): Promise<void> {
   for (const [shop, count] of [
     [ALPHA, 24],
     [BETA, 9],
@@ -92,18 +85,13 @@ async function begin({ program, platform, receiver }: World): Promise<Remembered
   // Older versions accepted U+0000. Later versions refuse it, but have to serve the rows that have it.
   const nul = { type: "customer", shopifyId: "gid://shopify/Customer/900", firstName: "nul\u0000name" };
   await program.run(["import", "-", "--shop", ALPHA], ndjson([nul])).catch(() => undefined);
+}
 
+/** Sets endpoints, and makes keys. */
+async function openAccess(program: OldProgram, receiver: WebhookReceiver): Promise<Remembered> {
   await program.run(["webhook", "set", "--shop", ALPHA, "--url", receiver.url, "--all-topics"]);
-  await program.run([
-    "webhook",
-    "set",
-    "--shop",
-    BETA,
-    "--url",
-    receiver.url,
-    "--topics",
-    "order.failed,order.charged",
-  ]);
+  const topics = ["--topics", "order.failed,order.charged"];
+  await program.run(["webhook", "set", "--shop", BETA, "--url", receiver.url, ...topics]);
   const create = async (shop: string, label: string) =>
     (await program.json<{ key: string }>(["key", "create", "--shop", shop, "--label", label])).key;
   const [warehouse, revokedKey, other] = [

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { listeningUrl } from "../listening-url.ts";
 
 /**
- * A clock that the real time moves, and that can be set forward. Shared by the program and the stand-in of the
- * platform.
+ * The real time, shifted by a changeable amount. Program and stand-in of the platform share it.
  */
 export interface ShiftedClock {
   shiftMs: number;
@@ -89,7 +89,7 @@ export function oldProgram(source: string, data: string, env: Record<string, str
         stderr: "pipe",
       });
       return {
-        url: await addressIn(child.stderr),
+        url: await listeningUrl(child.stderr),
         async stop(signal = "SIGTERM") {
           child.kill(signal);
           await child.exited;
@@ -98,20 +98,4 @@ export function oldProgram(source: string, data: string, env: Record<string, str
     },
     on: (other) => oldProgram(source, other, env, clock),
   };
-}
-
-/** Reads until the program prints its address, and continues to read, so that the pipe never fills. */
-async function addressIn(stderr: ReadableStream<Uint8Array>): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  async function follow(): Promise<void> {
-    let output = "";
-    for await (const chunk of stderr) {
-      output += new TextDecoder().decode(chunk);
-      const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
-      if (url !== undefined) resolve(url);
-    }
-    reject(new Error(`sds serve ended: ${output}`));
-  }
-  follow().catch(reject);
-  return promise;
 }

@@ -6,12 +6,12 @@ const LARGE = 250;
 const SMALL = 6;
 const VERSIONS = 5;
 
-/** What the mirror may have of each customer, by gid. More than one value where a post was not acknowledged. */
+/** The names that the mirror may have of each customer, by gid. Several, if a post was not acknowledged. */
 type Expected = Map<string, Set<string>>;
 
 /**
- * Posts large bodies, and then newer records of the same customers to another node, one after the other, as a sender
- * does. The rest of a body must never overwrite what was acknowledged after it.
+ * Posts large bodies and then newer records of the same customers to another node, one after the other, as a sender
+ * does. A large body must never overwrite records that were acknowledged after it.
  */
 export function startOrderedPosts(shop: ClusterShop, nodes: readonly ClusterNode[], sql: SQL) {
   const settled: Expected[] = [];
@@ -19,7 +19,7 @@ export function startOrderedPosts(shop: ClusterShop, nodes: readonly ClusterNode
   let isOver = false;
   let bodies = 0;
 
-  /** @returns whether it is known that nothing of it comes later */
+  /** @returns whether the post can no longer change the mirror */
   async function post(expected: Expected, gids: readonly string[], firstName: string): Promise<boolean> {
     const node = pick(nodes);
     const address = node.address();
@@ -34,7 +34,7 @@ export function startOrderedPosts(shop: ClusterShop, nodes: readonly ClusterNode
       bodies += 1;
       await checkOne(gids.at(-1) ?? "", firstName);
     }
-    // Without an answer, only a node that is dead does not go on.
+    // A node that gave no answer may still apply the post, unless it was killed.
     return status !== undefined || node.isKilled(address);
   }
 

@@ -9,7 +9,7 @@ interface Change {
   number: number;
 }
 
-/** Reads what is new of a shop by the change number, as a reader of changes does, while all nodes write. */
+/** Reads the changes of a shop by their numbers, as a client does, while all nodes write. */
 export function startChangeReader(sql: SQL, shopId: number) {
   const seen = new Map<string, number>();
   const problems: string[] = [];
@@ -47,7 +47,7 @@ export function startChangeReader(sql: SQL, shopId: number) {
 
   const reading = read();
   return {
-    /** Reads to the end and compares. @returns what is wrong */
+    /** Reads the last changes and compares. @returns what is wrong */
     async end(): Promise<string[]> {
       isOver = true;
       await reading;
@@ -57,7 +57,7 @@ export function startChangeReader(sql: SQL, shopId: number) {
       if (missed.length > 0) problems.push(`the reader of shop ${shopId} missed ${missed.length}: ${missed[0]?.row}`);
       const [{ count }] = await sql.unsafe(`SELECT change_count AS count FROM shop_changes WHERE shop_id = ${shopId}`);
       if (Number(count) !== (all.at(-1)?.number ?? 0)) problems.push(`shop ${shopId} counts ${count} changes`);
-      // A row that is written once keeps its number. So where no row is written twice, there is no gap.
+      // A second write of a row leaves a gap in the numbers. Occurrences are written once.
       const once = all.every(({ row }) => row.startsWith("occurrences "));
       if (once && all.length !== Number(count)) problems.push(`shop ${shopId} has gaps: ${all.length} of ${count}`);
       return problems;

@@ -2,7 +2,7 @@ import { type ClusterNode, type ClusterShop, statusOfPage } from "./cluster-traf
 
 const PAUSE_MS = 1_000;
 
-/** Makes API keys and revokes them. After that, no node may take the key, not even once. */
+/** Makes and revokes API keys. No node may take a revoked key, not even once. */
 export function startKeyRevocations(
   shop: ClusterShop,
   nodes: readonly ClusterNode[],

@@ -8,8 +8,9 @@ import { type ClusterNode, pick } from "./cluster-traffic.ts";
 const CONTRACTS = 12;
 const PAUSE_MS = 150;
 const DRAIN_MS = 120_000;
+const DAY_MS = 86_400_000;
 
-/** A stand-in of the platform. Its webhooks go to any node, again and again until one takes them. */
+/** A stand-in of the platform. Each webhook goes to any node, and is repeated until a node takes it. */
 export async function startPlatform(folder: string, nodes: readonly ClusterNode[]) {
   const secretFile = join(folder, "secret");
   writeFileSync(secretFile, "the-app-client-secret");
@@ -29,45 +30,16 @@ export async function startPlatform(folder: string, nodes: readonly ClusterNode[
       return new Response();
     },
   });
-  const wanted = new Map<string, { status: string; nextBillingDate: string }>();
-  let isOver = false;
-  let changes = 0;
-  let changing: Promise<void> | undefined;
+  const changes = startChanges(standIn);
 
   async function forward(headers: Headers, body: Uint8Array<ArrayBuffer>): Promise<void> {
+    const isKept = ([name]: [string, string]) => name.startsWith("x-") || name === "content-type";
+    const request = { method: "POST", headers: [...headers].filter(isKept), body };
     for (;;) {
-      const answer = await fetch(`${pick(nodes).address()}/platform/webhooks`, {
-        method: "POST",
-        headers: [...headers].filter(([name]) => name.startsWith("x-") || name === "content-type") as [
-          string,
-          string,
-        ][],
-        body,
-        signal: AbortSignal.timeout(5_000),
-      }).catch(() => undefined);
+      const url = `${pick(nodes).address()}/platform/webhooks`;
+      const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
       if (answer?.status === 200) return;
       await Bun.sleep(200);
-    }
-  }
-
-  async function change(): Promise<void> {
-    const contracts = await standIn.ids("contract");
-    while (!isOver) {
-      const id = pick(contracts);
-      const now = wanted.get(id) ?? { status: "ACTIVE", nextBillingDate: "" };
-      if (Math.random() < 0.5) {
-        const isActive = now.status === "ACTIVE";
-        await standIn.tell(isActive ? "pause" : "activate", { id });
-        now.status = isActive ? "PAUSED" : "ACTIVE";
-      } else {
-        now.nextBillingDate = new Date(
-          Date.UTC(2027, 0, 1) + Math.floor(Math.random() * 300) * 86_400_000,
-        ).toISOString();
-        await standIn.tell("updateContract", { id, nextBillingDate: now.nextBillingDate });
-      }
-      wanted.set(id, now);
-      changes += 1;
-      await Bun.sleep(PAUSE_MS);
     }
   }
 
@@ -78,35 +50,86 @@ export async function startPlatform(folder: string, nodes: readonly ClusterNode[
       SDS_PLATFORM_CLIENT_ID: "client",
       SDS_PLATFORM_SECRET_FILE: secretFile,
     },
-    /** The shop is connected and loaded. */
+    /** Call when the shop is connected and loaded. */
     async begin(): Promise<void> {
       await standIn.tell("webhooksTo", { url: `http://127.0.0.1:${forwarder.port}/` });
-      changing = change();
+      changes.begin();
     },
-    /** Waits until all is processed. @returns what the mirror has that the platform has not */
+    /** Waits until the inbox is empty. @returns differences between mirror and platform */
     async end(sql: SQL): Promise<string[]> {
-      isOver = true;
-      await changing;
+      await changes.end();
       await Promise.all(underWay);
-      const began = performance.now();
+      const start = performance.now();
       const inbox = () => sql.unsafe("SELECT number, status, attempts, error FROM inbox");
-      while ((await inbox()).length > 0 && performance.now() - began < DRAIN_MS) await Bun.sleep(500);
+      while ((await inbox()).length > 0 && performance.now() - start < DRAIN_MS) await Bun.sleep(500);
       const left = await inbox();
       const problems = left.length > 0 ? [`${left.length} stay in the inbox: ${JSON.stringify(left[0])}`] : [];
-      for (const [gid, { status, nextBillingDate }] of wanted) {
-        const [row] = await sql.unsafe(`SELECT json FROM subscriptions WHERE id = '${subscriptionId(DOMAIN, gid)}'`);
-        const found = JSON.parse(row?.json ?? "{}");
-        const isRight =
-          found.status === status && (nextBillingDate === "" || found.nextBillingDate === nextBillingDate);
-        if (!isRight)
-          problems.push(`${gid} is ${found.status} ${found.nextBillingDate}, not ${status} ${nextBillingDate}`);
-      }
-      return problems;
+      return [...problems, ...(await differences(sql, changes.contracts))];
     },
     async stop(): Promise<void> {
       forwarder.stop(true);
       await standIn[Symbol.asyncDispose]();
     },
-    count: () => changes,
+    count: changes.count,
   };
+}
+
+/** A contract as the last changes left it at the platform. */
+interface ChangedContract {
+  status: "ACTIVE" | "PAUSED";
+  /** Empty, if no change has set it. */
+  nextBillingDate: string;
+}
+
+/** Changes contracts at the platform, one after another. */
+function startChanges(standIn: StandIn) {
+  const contracts = new Map<string, ChangedContract>();
+  let isOver = false;
+  let count = 0;
+  let changing: Promise<void> | undefined;
+
+  async function changeOne(id: string): Promise<void> {
+    const contract = contracts.get(id) ?? { status: "ACTIVE", nextBillingDate: "" };
+    if (Math.random() < 0.5) {
+      const isActive = contract.status === "ACTIVE";
+      await standIn.tell(isActive ? "pause" : "activate", { id });
+      contract.status = isActive ? "PAUSED" : "ACTIVE";
+    } else {
+      const at = Date.UTC(2027, 0, 1) + Math.floor(Math.random() * 300) * DAY_MS;
+      contract.nextBillingDate = new Date(at).toISOString();
+      await standIn.tell("updateContract", { id, nextBillingDate: contract.nextBillingDate });
+    }
+    contracts.set(id, contract);
+  }
+
+  async function changeMany(): Promise<void> {
+    const ids = await standIn.ids("contract");
+    for (; !isOver; count += 1) {
+      await changeOne(pick(ids));
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  return {
+    contracts,
+    count: () => count,
+    begin() {
+      changing = changeMany();
+    },
+    async end() {
+      isOver = true;
+      await changing;
+    },
+  };
+}
+
+async function differences(sql: SQL, contracts: ReadonlyMap<string, ChangedContract>): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [gid, { status, nextBillingDate }] of contracts) {
+    const [row] = await sql.unsafe(`SELECT json FROM subscriptions WHERE id = '${subscriptionId(DOMAIN, gid)}'`);
+    const found = JSON.parse(row?.json ?? "{}");
+    const isRight = found.status === status && (nextBillingDate === "" || found.nextBillingDate === nextBillingDate);
+    if (!isRight) problems.push(`${gid} is ${found.status} ${found.nextBillingDate}, not ${status} ${nextBillingDate}`);
+  }
+  return problems;
 }

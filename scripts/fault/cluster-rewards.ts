@@ -1,11 +1,10 @@
 import { type ClusterShop, postReward, type startWatchingReceiver } from "./cluster-traffic.ts";
 import type { CompiledProgram } from "./program.ts";
 
-/** Milliseconds. */
-const POST_INTERVAL = 15;
-const CROWDED_INTERVAL = 200;
-const DRAIN_LIMIT = 180_000;
-/** Posts under way. More are posted slowly. */
+const POST_INTERVAL_MS = 15;
+const CROWDED_INTERVAL_MS = 200;
+const DRAIN_LIMIT_MS = 180_000;
+/** With more posts under way than this, posts follow each other slowly. */
 const CROWD = 100;
 
 /** Adds shops whose webhooks about rewards go to the receiver. */
@@ -27,7 +26,7 @@ export async function openShops(
 }
 
 /**
- * Posts one record after another, to any node. What is not acknowledged is posted again, as a sender does.
+ * Posts one record after another, to any node. Like a sender, it repeats a post that was not acknowledged.
  * @param anyAddress gives the address of one of the nodes
  */
 export function startRewards(
@@ -57,7 +56,7 @@ export function startRewards(
         if (!isAcknowledged) waiting.push(mark);
       });
       underWay.add(sent);
-      await Bun.sleep(underWay.size > CROWD ? CROWDED_INTERVAL : POST_INTERVAL);
+      await Bun.sleep(underWay.size > CROWD ? CROWDED_INTERVAL_MS : POST_INTERVAL_MS);
     }
     await Promise.all(underWay);
   }
@@ -67,14 +66,14 @@ export function startRewards(
     acknowledged,
     /** Posts a new record to this node. @returns whether it was acknowledged */
     postTo: (address: string) => postOne(address),
-    /** Waits until all that was acknowledged is delivered. @returns what is wrong with the deliveries */
+    /** Waits until all acknowledged records are delivered. @returns what is wrong with the deliveries */
     async end(): Promise<string[]> {
       isOver = true;
       await posting;
       const began = performance.now();
       const missing = () => [...acknowledged].filter((mark) => !receiver.ids.has(mark));
       while (missing().length > 0) {
-        if (performance.now() - began > DRAIN_LIMIT)
+        if (performance.now() - began > DRAIN_LIMIT_MS)
           throw new Error(`${missing().length} records were acknowledged and never delivered, such as ${missing()[0]}`);
         await Bun.sleep(200);
       }

@@ -1,8 +1,8 @@
 import { importSecret, signBody } from "../../src/client/signature.ts";
 
-/** A node as those see it who use it. */
+/** A node as its clients see it. */
 export interface ClusterNode {
-  /** The last one, where it does not run. */
+  /** While it does not run, its last address. */
   address(): string;
   /** Whether the process with this address was killed. */
   isKilled(address: string): boolean;
@@ -22,9 +22,9 @@ export interface ClusterShop {
 const PER_SHOP = 4;
 const LONGEST_ANSWER_MS = 60;
 
-/** Receives the webhooks of all shops, and notes what must never happen. */
+/** Receives the webhooks of all shops, and notes violations. */
 export function startWatchingReceiver() {
-  /** The ids of the deliveries that told of each record, by the record's mark. */
+  /** The ids of the deliveries about each record, by the record's mark. */
   const ids = new Map<string, Set<string>>();
   const underWay = new Map<string, Set<string>>();
   const wrong: string[] = [];

@@ -13,16 +13,15 @@ import { type FaultyNode, openNode } from "./faulty-node.ts";
 import { compiledProgram } from "./program.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 200);
-/** Only faults whose names have this. */
+/** Only faults whose names contain this text. */
 const ONLY = process.argv[3] ?? "";
 const NODES = 4;
 const SHOPS = ["beta", "gamma", "delta", "epsilon", "zeta"];
 /** These post large bodies. */
 const BODY_SHOPS = ["eta", "theta"];
 const DISK_SIZE = "700m";
-/** Milliseconds. */
-const FAULT_LENGTH = 3_000;
-const HEALTHY_LIMIT = 1_000;
+const FAULT_MS = 3_000;
+const HEALTHY_LIMIT_MS = 1_000;
 
 const folder = mkdtempSync(join(tmpdir(), "sds-cluster-"));
 const disk = mountDisk();
@@ -36,7 +35,7 @@ const env = {
   SDS_DELIVERY_TIMEOUT: "2s",
 };
 
-/** A small disk for the server, which can be full. undefined where it cannot be mounted. */
+/** A small disk for the server, to fill it. undefined where we may not mount one. */
 function mountDisk(): string | undefined {
   const mounted = mkdtempSync(join(tmpdir(), "sds-disk-"));
   const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${DISK_SIZE},mode=755`, "tmpfs", mounted]);
@@ -75,7 +74,7 @@ const slowest = { page: 0, post: 0 };
 let isOver = false;
 let current = "";
 
-/** Asks the nodes that nothing is wrong with for pages, and posts records to them. */
+/** Reads pages from healthy nodes and posts records to them. */
 async function probe(): Promise<void> {
   while (!isOver) {
     for (const [index, node] of nodes.entries()) {
@@ -91,10 +90,10 @@ async function time(index: number, kind: "page" | "post", ask: () => Promise<num
   const node = nodes[index] as FaultyNode;
   const { faults } = node;
   const took = await ask();
-  // What was asked during a fault is answered after it.
+  // A request that began during a fault may be answered after it.
   if (node.faults !== faults || !node.isHealthy) return;
   slowest[kind] = Math.max(slowest[kind], took ?? 0);
-  if (took === undefined || took > HEALTHY_LIMIT)
+  if (took === undefined || took > HEALTHY_LIMIT_MS)
     slow.push(`node ${index} took ${took?.toFixed(0) ?? "too many"} ms for a ${kind} (${current})`);
 }
 
@@ -108,7 +107,7 @@ const faults: Record<string, () => Promise<void>> = {
     const node = pick(nodes);
     disturb(node);
     await node.kill();
-    await Bun.sleep(Math.random() * FAULT_LENGTH);
+    await Bun.sleep(Math.random() * FAULT_MS);
     await node.start();
   },
   async "stop a node"() {
@@ -121,7 +120,7 @@ const faults: Record<string, () => Promise<void>> = {
     const node = pick(nodes);
     disturb(node);
     node.proxy.isSwallowing = true;
-    await Bun.sleep(Math.random() * 4 * FAULT_LENGTH);
+    await Bun.sleep(Math.random() * 4 * FAULT_MS);
     node.proxy.isSwallowing = false;
     await untilHealthy(node);
   },
@@ -129,7 +128,7 @@ const faults: Record<string, () => Promise<void>> = {
     const node = pick(nodes);
     disturb(node);
     process.kill(node.server?.pid ?? 0, "SIGSTOP");
-    await Bun.sleep(Math.random() * 4 * FAULT_LENGTH);
+    await Bun.sleep(Math.random() * 4 * FAULT_MS);
     process.kill(node.server?.pid ?? 0, "SIGCONT");
     await untilHealthy(node);
   },
@@ -138,7 +137,7 @@ const faults: Record<string, () => Promise<void>> = {
       for (const node of nodes) disturb(node);
       const ballast = join(disk, "ballast");
       Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=1M"], { stderr: "ignore" });
-      await Bun.sleep(Math.random() * 2 * FAULT_LENGTH);
+      await Bun.sleep(Math.random() * 2 * FAULT_MS);
       rmSync(ballast);
       // It may have ended.
       await postgres.stop("SIGKILL");
@@ -172,7 +171,7 @@ async function untilHealthy(node: FaultyNode): Promise<void> {
   const began = performance.now();
   for (;;) {
     const took = await timePage(node.server?.url ?? "", pick(shops));
-    if (took !== undefined && took < HEALTHY_LIMIT) break;
+    if (took !== undefined && took < HEALTHY_LIMIT_MS) break;
     if (performance.now() - began > 60_000) throw new Error("a node does not recover");
   }
   node.isHealthy = true;

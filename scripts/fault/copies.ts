@@ -14,13 +14,12 @@ const MINUTES = Number(process.argv[2] ?? 60);
 const SHOP = "living.myshopify.com";
 const PAST_CUSTOMERS = 2_000;
 const RECORDS_PER_BODY = 250;
-/** Milliseconds. */
-const EVENT_INTERVAL = 100;
-const PULL_INTERVAL = 3_000;
-const SHORTEST_LIFE = 10_000;
-const LONGEST_LIFE = 90_000;
-const MINUTE = 60_000;
-/** Webhooks go here, if somebody listens. */
+const EVENT_INTERVAL_MS = 100;
+const PULL_INTERVAL_MS = 3_000;
+const SHORTEST_LIFE_MS = 10_000;
+const LONGEST_LIFE_MS = 90_000;
+const MINUTE_MS = 60_000;
+/** If it is set, webhooks go to this port. */
 const RECEIVER_PORT = process.env["RECEIVER_PORT"];
 
 const folder = mkdtempSync(join(tmpdir(), "sds-living-"));
@@ -39,7 +38,7 @@ const intake = await importSecret(
 );
 const simulation = new ShopSimulation(Date.now());
 let serving = program.serve([], port);
-/** Programs that update a copy now. */
+/** Programs that are updating a copy. */
 const running = new Set<Bun.Subprocess>();
 let [isOver, posted, kills] = [false, 0, 0];
 
@@ -68,19 +67,19 @@ async function post(records: unknown[]): Promise<void> {
   }
 }
 
-/** Something happens in the shop all the time. */
+/** Posts an event of the shop every moment. */
 async function live(): Promise<void> {
   while (!isOver) {
     await post(simulation.next(Date.now()).records);
     posted += 1;
-    await Bun.sleep(EVENT_INTERVAL);
+    await Bun.sleep(EVENT_INTERVAL_MS);
   }
 }
 
 /** Kills `serve` and starts it again. */
 async function kill(): Promise<void> {
   while (!isOver) {
-    await Bun.sleep(SHORTEST_LIFE + Math.random() * (LONGEST_LIFE - SHORTEST_LIFE));
+    await Bun.sleep(SHORTEST_LIFE_MS + Math.random() * (LONGEST_LIFE_MS - SHORTEST_LIFE_MS));
     if (isOver) return;
     await (await serving).stop("SIGKILL");
     kills += 1;
@@ -188,7 +187,7 @@ async function keep(kept: Kept): Promise<number> {
     await kept.update().catch(() => {
       failed += 1;
     });
-    await Bun.sleep(PULL_INTERVAL);
+    await Bun.sleep(PULL_INTERVAL_MS);
   }
   return failed;
 }
@@ -207,7 +206,7 @@ try {
   process.stderr.write(`serving at ${url}, its key is in ${keyFile}, its data in ${folder}/data\n`);
   const copies = [clientCopy(), await pythonCopy(), pullCopy()];
   const work = [live(), kill(), ...copies.map(keep)];
-  await Promise.race([Bun.sleep(MINUTES * MINUTE), ...work]);
+  await Promise.race([Bun.sleep(MINUTES * MINUTE_MS), ...work]);
   isOver = true;
   const failed = (await Promise.all(work)).slice(2);
   const problems: string[] = [];

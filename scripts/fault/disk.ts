@@ -3,7 +3,7 @@ import type { DiskFile, Operation } from "./recording.ts";
 /** The smallest unit that a disk writes as a whole. Bytes. */
 const SECTOR = 512;
 
-/** The files as they are on the disk for sure, and what was written since and may be lost. */
+/** Files with their synced content, and the later writes that a power cut may lose. */
 export interface Disk {
   apply(operation: Operation): void;
   /** The files after a power cut now: each write that was not synced is kept, lost or torn at random. */

@@ -9,8 +9,7 @@ import { replicatedServer, replicatingBinaries } from "./replicated-server.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 8);
 const NODES = 3;
-/** Milliseconds. */
-const RECOVERY_LIMIT = 30_000;
+const RECOVERY_LIMIT_MS = 30_000;
 const NOBODY = 65_534;
 
 const folder = mkdtempSync(join(tmpdir(), "sds-failover-"));
@@ -40,7 +39,7 @@ process.on("exit", () => {
 while (nodes.length < NODES) nodes.push(await program.serve());
 const rewards = startRewards(() => pick(nodes).url, shops, receiver);
 
-/** Each node answers and takes records. @returns how long that took, in milliseconds */
+/** Waits until each node answers and takes records. @returns milliseconds */
 async function untilRecovered(): Promise<number> {
   const began = performance.now();
   for (const [index, node] of nodes.entries()) {
@@ -48,7 +47,7 @@ async function untilRecovered(): Promise<number> {
       const page = await timePage(node.url, shops[0] as ClusterShop);
       const isTaken = await rewards.postTo(node.url);
       if (page !== undefined && isTaken) break;
-      if (performance.now() - began > RECOVERY_LIMIT)
+      if (performance.now() - began > RECOVERY_LIMIT_MS)
         throw new Error(`node ${index} does not go on:\n${node.log().slice(-2_000)}`);
       await Bun.sleep(50);
     }
@@ -63,11 +62,11 @@ async function failOver(comesBack: boolean): Promise<number> {
     await Bun.sleep(2_000 + Math.random() * 3_000);
   } else await Bun.sleep(Math.random() * 3_000);
   await standby.promote();
-  // The copy of the settings may name a standby.
+  // The new primary copied the old one's settings, which may name a standby.
   await standby.waitForStandby(false);
   address.target = standby.port;
   const tookMs = await untilRecovered();
-  // The old one must not be in use any more.
+  // Nodes must not reach the old primary any longer.
   await primary.kill();
   [primary, standby] = [standby, primary];
   await standby.follow(primary);

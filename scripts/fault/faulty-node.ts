@@ -3,7 +3,7 @@ import { type FaultyProxy, openFaultyProxy } from "../../test/support/network-fa
 import type { ClusterNode } from "./cluster-traffic.ts";
 import { compiledProgram, type Server } from "./program.ts";
 
-/** Seconds by which the clocks of the first nodes differ from the database's. Two is what is allowed. */
+/** How far the clocks of the first nodes are from the database's clock. Two seconds are allowed. */
 const CLOCKS = ["+1.7s", "-1.7s"];
 const FAKE_TIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
@@ -19,7 +19,7 @@ export interface FaultyNode extends ClusterNode {
   faults: number;
 }
 
-/** Starts a node. @param index of the node. The first ones get clocks that are wrong, where libfaketime is installed */
+/** Starts a node. @param index the first nodes get wrong clocks where libfaketime is installed */
 export async function openNode(
   folder: string,
   databaseUrl: string,

@@ -20,14 +20,14 @@ const SEED = Number(values.seed ?? Date.now() % 1_000_000);
 const CONNECTIONS = 8;
 const ANSWER_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 30_000;
-/** A framing that has no end waits for more; nobody has to answer that. */
+/** A request without an end needs no answer: the server waits for the rest. */
 const RAW_TIMEOUT_MS = 100;
-/** Memory is compared with what it is after this part of the requests, when caches are full. */
+/** After this share of the requests caches are full. Memory is compared with that moment. */
 const WARM_PART = 0.2;
 const MOST_GROWTH_MIB = 200;
 const MOST_FINDINGS = 20;
 
-/** How often each kind comes, of a hundred. */
+/** Percent of the requests. */
 const SHARES: [make: typeof readRequest, share: number][] = [
   [readRequest, 38],
   [pathRequest, 12],
@@ -38,7 +38,7 @@ const SHARES: [make: typeof readRequest, share: number][] = [
 ];
 const MAKERS = SHARES.flatMap(([make, share]) => Array.from({ length: share }, () => make));
 
-/** The n-th request of a seed, whatever the others are. */
+/** The n-th request of a seed. It does not depend on the others, so it can be repeated alone. */
 function requestOf(n: number, world: World): FuzzedRequest {
   const random = createRandom(SEED * 1_000_003 + n);
   return random.pick(MAKERS)(random, world);
@@ -87,7 +87,7 @@ async function sendAll(server: Server, world: World): Promise<Tally> {
   return tally;
 }
 
-/** Whether it stops when it is asked to. If it does not, it is killed. */
+/** Stops the server, or kills it after a while. @returns whether it stopped by itself */
 async function stops(server: Server): Promise<boolean> {
   let killed = false;
   const timer = setTimeout(() => {
@@ -99,7 +99,7 @@ async function stops(server: Server): Promise<boolean> {
   return !killed;
 }
 
-/** A receiver of webhooks that answers all kinds of things. */
+/** A receiver of webhooks that answers with various statuses. */
 function startReceiver() {
   let received = 0;
   const statuses = [200, 200, 204, 302, 404, 500];

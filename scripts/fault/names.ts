@@ -1,8 +1,7 @@
 /**
- * Records a first start and a restore with strace, and looks whether a power cut could take a name away. A folder or file
- * that was made, linked or renamed is in its folder for sure only after a sync of that folder. So no such name may be
- * unsynced when a later file is synced, which is when a commit is acknowledged, when a file is renamed, or when the
- * command ends.
+ * Records a first start, a backup and a restore with strace, and checks that a power cut cannot remove a name. A name that
+ * was made, linked or renamed is safe only after a sync of its folder. So every name must be synced before a later file
+ * is synced (a commit is acknowledged then), before a file is renamed, and before the command ends.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +39,7 @@ function checkNames(trace: string): { names: number; syncs: number } {
 
 const top = mkdtempSync(join(tmpdir(), "sds-fault-"));
 
-/** Runs a command under strace, and says what it recorded. */
+/** Runs a command under strace, checks its names and prints their number. */
 async function check(what: string, data: string, args: string[], least: number): Promise<void> {
   const file = join(top, "trace");
   const strace = ["strace", "-f", "-q", "-y", "-o", file, "-e", "trace=mkdir,link,rename,fsync,fdatasync"];

@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
+import { listeningUrl } from "../listening-url.ts";
 
 const BINARY = resolve("dist/sds");
 
 export interface Server {
   url: string;
   pid: number;
-  /** What it wrote to stderr so far. */
+  /** Its stderr so far. */
   log(): string;
   /** Sends a signal and waits for the end. */
   stop(signal: NodeJS.Signals): Promise<void>;
@@ -41,11 +42,13 @@ export function compiledProgram(data: string, env: Record<string, string>): Comp
         stdout: "ignore",
         stderr: "pipe",
       });
-      const { url, log } = await follow(child.stderr);
+      let log = "";
       return {
-        url,
+        url: await listeningUrl(child.stderr, (text) => {
+          log += text;
+        }),
         pid: child.pid,
-        log,
+        log: () => log,
         async stop(signal) {
           child.kill(signal);
           await child.exited;
@@ -53,20 +56,4 @@ export function compiledProgram(data: string, env: Record<string, string>): Comp
       };
     },
   };
-}
-
-/** Waits until the program prints its address, and goes on reading, so that the pipe never fills. */
-async function follow(stderr: ReadableStream<Uint8Array>): Promise<{ url: string; log(): string }> {
-  const { promise, resolve: found, reject } = Promise.withResolvers<string>();
-  let output = "";
-  async function read(): Promise<void> {
-    for await (const chunk of stderr) {
-      output += new TextDecoder().decode(chunk);
-      const url = /listening on (http:\/\/\S+)/.exec(output)?.[1];
-      if (url !== undefined) found(url);
-    }
-    reject(new Error(`sds serve ended: ${output}`));
-  }
-  read().catch(reject);
-  return { url: await promise, log: () => output };
 }

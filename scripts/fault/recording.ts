@@ -31,7 +31,7 @@ export function recorded(file: string): string[] {
 const CALL = /^\d+\s+(\w+)\(\d+<([^>]*)>(?:, )?(.*)$/;
 const ANSWER = hex("HTTP/1.1 200");
 
-/** Reads what strace recorded. The order is that in which the calls began; the database is written by one thread. */
+/** Reads what strace recorded, in the order in which the calls began. One thread writes the database. */
 export function readRecording(text: string): Operation[] {
   return text.split("\n").flatMap((line): Operation[] => {
     const [, call = "", path = "", rest = ""] = CALL.exec(line) ?? [];

@@ -8,7 +8,7 @@ import { makeTwoShops, REMOVED, removalEnv, type TwoShops, untilRemoved } from "
 const ROUNDS = Number(process.argv[2] ?? 20);
 const ROWS = 1_000;
 const KILLS = 8;
-/** A kill comes within this time after the start, or after the request. */
+/** Longest time from a start to the kill. */
 const LATEST_KILL_MS = 700;
 
 const folder = mkdtempSync(join(tmpdir(), "sds-removal-"));

@@ -12,7 +12,7 @@ export interface ReplicatedServer {
   start(options?: { readOnly: boolean }): Promise<void>;
   /** Makes it a copy of a primary, and starts it as its standby. */
   follow(primary: ReplicatedServer): Promise<void>;
-  /** Commits wait for a standby from now on, or no longer. */
+  /** Whether commits wait for a standby from now on. */
   waitForStandby(isWaiting: boolean): Promise<void>;
   promote(): Promise<void>;
   kill(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * Kills `sds restore` and the first `sds shop add` at random moments, and at each call that changes a file. After each
- * kill the folder must be usable: with the old rows or the new ones after a restore, with one shop or none and one
- * master key after a first start. Restores are killed in a usual folder, and where the database is behind a link.
+ * kill the folder must be usable. After a restore it has the old rows or the new ones. After a first start it has one
+ * master key and at most one shop. Restores are killed in a usual folder, and where the database is behind a link.
  */
 import {
   existsSync,
@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $ } from "bun";
+import { listeningUrl } from "../listening-url.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 100);
 const CUSTOMERS = 5_000;
@@ -24,7 +25,7 @@ const top = mkdtempSync(join(tmpdir(), "sds-fault-"));
 
 const sds = (data: string, ...args: string[]) => $`${PROGRAM} --data ${data} ${args}`.quiet();
 
-/** Runs a command and kills it after a while. @returns whether it had ended before */
+/** Runs a command and kills it after a while. @returns whether it ended before the kill */
 async function killAfter(ms: number, data: string, ...args: string[]): Promise<boolean> {
   const child = Bun.spawn([PROGRAM, "--data", data, ...args], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
   const timer = setTimeout(() => child.kill("SIGKILL"), ms);
@@ -33,10 +34,10 @@ async function killAfter(ms: number, data: string, ...args: string[]): Promise<b
   return status === 0;
 }
 
-/** What changes files. SQLite writes a database and its log with pwrite64. */
+/** System calls that change files. SQLite writes a database and its log with pwrite64. */
 const CALLS = "fsync,fdatasync,rename,link,unlink,mkdir,write,pwrite64,ftruncate";
 
-/** Runs a command under strace, which kills it when it enters its n-th call of these. @returns whether it ended before */
+/** Runs a command under strace, which kills it at its n-th call of these. @returns whether it ended before */
 async function killAtCall(n: number, data: string, ...args: string[]): Promise<boolean> {
   const inject = `inject=${CALLS}:signal=KILL:when=${n}`;
   const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", `trace=${CALLS}`, "-e", inject];
@@ -71,27 +72,21 @@ function records(name: string): Buffer {
   return Buffer.from(lines.join("\n"));
 }
 
-/** What every row says, served by the program itself. */
+/** A hash of all customers, as the program serves them. */
 async function served(data: string, key: string): Promise<string> {
   const server = Bun.spawn([PROGRAM, "--data", data, "serve", "--port", "0"], { stdout: "ignore", stderr: "pipe" });
   try {
-    let output = "";
-    for await (const chunk of server.stderr) {
-      output += Buffer.from(chunk).toString();
-      const url = /listening on (\S+)/.exec(output)?.[1];
-      if (url === undefined) continue;
-      const hash = new Bun.CryptoHasher("sha256");
-      for (let cursor: string | null = ""; cursor !== null; ) {
-        const query: string = cursor === "" ? "limit=250" : `limit=250&cursor=${cursor}`;
-        const answer = await fetch(`${url}/api/v1/customers?${query}`, { headers: { Authorization: `Bearer ${key}` } });
-        const body = await answer.text();
-        if (answer.status !== 200) throw new Error(`${answer.status} ${body}`);
-        hash.update(body);
-        cursor = (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor;
-      }
-      return hash.digest("hex");
+    const url = await listeningUrl(server.stderr);
+    const hash = new Bun.CryptoHasher("sha256");
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const query: string = cursor === "" ? "limit=250" : `limit=250&cursor=${cursor}`;
+      const answer = await fetch(`${url}/api/v1/customers?${query}`, { headers: { Authorization: `Bearer ${key}` } });
+      const body = await answer.text();
+      if (answer.status !== 200) throw new Error(`${answer.status} ${body}`);
+      hash.update(body);
+      cursor = (JSON.parse(body) as { page: { nextCursor: string | null } }).page.nextCursor;
     }
-    throw new Error(`serve ended: ${output}`);
+    return hash.digest("hex");
   } finally {
     // A kill leaves the log beside the database, which the next restore must not mix with its copy.
     server.kill("SIGKILL");

@@ -5,10 +5,8 @@ import { $, Glob } from "bun";
 
 const SPEED = 60;
 const WAITS = [2, 4, 8, 16];
-/**
- * The fast clock moves dates, not timers: due deliveries are looked for once a real second, which is a minute of it.
- */
-const LATEST = 1.2;
+/** Minutes. The fast clock moves dates, not timers: sds looks for due deliveries once in a real second, a fast minute. */
+const MOST_LATE = 1.2;
 
 const data = mkdtempSync(join(tmpdir(), "sds-schedule-"));
 const env = { ...process.env, SDS_DATA: data, SDS_EGRESS_ALLOW: "127.0.0.0/8" };
@@ -31,7 +29,7 @@ async function sds<T>(...args: string[]): Promise<T> {
 await sds("shop", "add", "alpha.myshopify.com");
 await sds("webhook", "set", "--url", receiver.url.href, "--all-topics");
 const { id } = await sds<{ id: string }>("webhook", "test");
-// Preloads the library directly: the faketime command would start the program as its child, and we have to stop it.
+// The faketime command would start the program as its child, which we could not stop. So the library is preloaded.
 const [library] = [...new Glob("/usr/lib/*/faketime/libfaketime.so.1").scanSync("/")];
 const server = Bun.spawn(["dist/sds", "serve", "--port", "0"], {
   env: { ...env, LD_PRELOAD: library, FAKETIME: `+0 x${SPEED}` },
@@ -50,9 +48,9 @@ try {
     `status: ${status}; attempts at minutes: ${minutes.map((at) => at.toFixed(2)).join(", ")}; different bodies: ${bodies.size}\n`,
   );
   const late = WAITS.map((wait, index) => (minutes[index + 1] ?? Number.NaN) - (minutes[index] ?? Number.NaN) - wait);
-  const right = minutes.length === WAITS.length + 1 && late.every((minutes) => minutes > -0.1 && minutes <= LATEST);
+  const right = minutes.length === WAITS.length + 1 && late.every((minutes) => minutes > -0.1 && minutes <= MOST_LATE);
   if (status !== "dead" || !right || bodies.size !== 1)
-    throw new Error(`expected dead after waits of ${WAITS.join(", ")} minutes, each at most ${LATEST} late`);
+    throw new Error(`expected dead after waits of ${WAITS.join(", ")} minutes, each at most ${MOST_LATE} late`);
 } finally {
   server.kill();
   await server.exited;

@@ -15,7 +15,7 @@ const OTHER_ROWS = 20;
 const POLL_MS = 20;
 const TIMEOUT_MS = 60_000;
 
-/** A data folder with two shops that nobody changes, and what a copy of it must be when the first was removed. */
+/** A data folder with two shops. Removals happen in copies of it. */
 export interface TwoShops {
   /** The id of the shop that is removed. */
   removed: number;

@@ -17,31 +17,31 @@ const LIMIT_MS = 300_000;
 /** How many files run at the same time. */
 const PROCESSES = 2;
 
-/** Runs every test file of the folder. If all pass, `cache` keeps the result until a file changes. */
+/** Runs every test file of the folder. `cache` keeps the result of each file that passes until a source file changes. */
 export async function measureTests(
   folder: string,
   cache: string,
   onFile: (done: number, all: number) => void,
 ): Promise<TestFile[]> {
-  const kept = join(cache, `${digestOf(folder)}.json`);
-  if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8")) as TestFile[];
-  const paths = testFilesIn(folder);
+  const keptFile = join(cache, `${digestOf(folder)}.json`);
+  const kept = existsSync(keptFile) ? (JSON.parse(readFileSync(keptFile, "utf8")) as TestFile[]) : [];
+  const paths = testFilesIn(folder).filter((path) => !kept.some((file) => file.path === path));
   const left = paths.values();
-  const files: TestFile[] = [];
+  const measured: TestFile[] = [];
   const measureNext = async () => {
     for (const path of left) {
-      onFile(files.length, paths.length);
-      files.push(await measure(folder, path));
+      onFile(measured.length, paths.length);
+      measured.push(await measure(folder, path));
     }
   };
   await Promise.all(Array.from({ length: PROCESSES }, measureNext));
   // A second time alone: it may have failed because the machine was busy.
-  for (const [index, { path, passed }] of files.entries()) if (!passed) files[index] = await measure(folder, path);
-  if (files.every(({ passed }) => passed)) {
-    mkdirSync(cache, { recursive: true });
-    writeFileSync(kept, JSON.stringify(files));
-  }
-  return files;
+  for (const [index, { path, passed }] of measured.entries())
+    if (!passed) measured[index] = await measure(folder, path);
+  const all = [...kept, ...measured];
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(keptFile, JSON.stringify(all.filter(({ passed }) => passed)));
+  return all;
 }
 
 async function measure(folder: string, path: string): Promise<TestFile> {

@@ -1,22 +1,12 @@
+import { randomFractions } from "../random.ts";
 import type { Mutant } from "./candidates.ts";
-
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * @returns up to `count` of the items, the same ones in the same order for the same seed; at most one for each position
  *   that `positionOf` gives
  */
 export function sample<T>(items: readonly T[], count: number, seed: number, positionOf: (item: T) => string): T[] {
-  const random = randomFrom(seed);
+  const random = randomFractions(seed);
   const shuffled = items.map((item) => ({ item, at: random() })).toSorted((a, b) => a.at - b.at);
   const chosen = new Map<string, T>();
   for (const { item } of shuffled) {

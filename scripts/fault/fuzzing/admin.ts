@@ -25,7 +25,7 @@ const VALUES = [
   "Warehouse",
 ];
 
-/** A form is signed out, and a key revoked, only with the session of nobody: the shops are needed until the end. */
+/** Never a path that signs out or revokes a real key: the shops are needed until the end. */
 function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string {
   const list = random.chance(0.3) ? other.known.deliveries : known.deliveries;
   const id = list.length === 0 || random.chance(0.3) ? random.pick(ODD_TEXTS) : random.pick(list);

@@ -9,7 +9,7 @@ export function memoryMib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
 }
 
-/** What the log has that it must not have: errors and secrets. */
+/** Errors and secrets in the log. */
 export function wrongInLog(log: string, { secrets }: World): string[] {
   const errors = log
     .split("\n")

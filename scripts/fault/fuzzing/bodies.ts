@@ -27,7 +27,7 @@ function oddValue(random: Random): Json {
   return random.chance(0.5) ? random.pick(numbers) : random.pick<Json>(others);
 }
 
-/** Changes one value somewhere inside: another value, no value, one more. */
+/** Replaces, removes or adds one value somewhere inside. */
 function mutated(random: Random, value: Json): Json {
   if (typeof value === "string" && random.chance(0.5)) return mutatedText(random, value);
   if (value === null || typeof value !== "object" || random.chance(0.05)) return oddValue(random);
@@ -44,7 +44,7 @@ function mutated(random: Random, value: Json): Json {
   return Object.fromEntries(entries.map(([key, each]) => [key, key === name ? mutated(random, each) : each]));
 }
 
-/** Bytes changed, cut or put in, so that it may not be JSON or UTF-8 any more. */
+/** Changes, cuts or inserts bytes. The result may be invalid JSON or UTF-8. */
 function damaged(random: Random, body: Buffer): Buffer {
   const at = random.below(body.length + 1);
   const odd = Buffer.from(
@@ -68,7 +68,7 @@ function withBody(random: Random, body: Buffer): { body: Buffer; chunkBytes?: nu
   return random.chance(0.2) ? { body, chunkBytes: 1 + random.below(2_000) } : { body };
 }
 
-/** Records of the billing system, mostly signed rightly and often wrong inside. */
+/** Records of the billing system: mostly with a right signature, often with wrong content. */
 export function intakeRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const right = recordBody(random, shop.digits);
@@ -110,13 +110,13 @@ function payload(random: Random, { digits, domain }: FuzzedShop): Json {
   ]);
 }
 
-/** Webhooks of the platform, mostly signed rightly and often wrong inside. */
+/** Webhooks of the platform: mostly with a right signature, often with wrong content. */
 export function platformRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const sent = payload(random, shop);
   const text = JSON.stringify(random.chance(0.4) ? mutated(random, sent) : sent);
   const topic = random.chance(0.95) ? random.pick(TOPICS) : headerText(random.pick(ODD_TEXTS));
-  // A redaction of a shop asks for one that was never added: the others are needed until the end.
+  // A redaction names a shop that was never added: the real shops are needed until the end.
   const gone = random.chance(0.05);
   const signed = signedWith(random.chance(0.9) ? PLATFORM_SECRET : "wrong", {
     shop: gone ? "delta.myshopify.com" : shop.domain,

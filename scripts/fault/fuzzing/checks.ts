@@ -5,14 +5,14 @@ import type { FuzzedShop, World } from "./world.ts";
 const ID = /\b(?:sub|cus|ord)_[a-z2-7]{24}\b/g;
 const MOST_ROWS = 250;
 
-/** Says in plain words what is wrong with an answer, or nothing. */
+/** @returns in plain words what is wrong with an answer; undefined if it is right */
 export type AnswerCheck = (request: FuzzedRequest, answer: Answer) => string | undefined;
 
 export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
   const owners = new Map(shops.flatMap((shop) => shop.known.ids.map((id) => [id, shop] as const)));
   const secretsOf = (shop: FuzzedShop) => [shop.key, shop.intakeSecret, shop.cookie, shop.csrf];
 
-  /** The first text in an answer that belongs to another shop, and that the request did not have itself. */
+  /** The first text of another shop in an answer, unless the request had it too. */
   function foreignIn({ as, target, body, raw }: FuzzedRequest, answer: string): string | undefined {
     const sent = `${target}${decoded(target)}${body?.toString() ?? ""}${decoded(body?.toString() ?? "")}${raw ?? ""}`;
     const others = shops.filter((shop) => shop !== as);
@@ -38,7 +38,7 @@ export function createAnswerCheck({ shops, secrets }: World): AnswerCheck {
   };
 }
 
-/** Refusals that say when to come again, and what the server says to a version of HTTP that does not exist. */
+/** Refusals with Retry-After, and the answer to an unknown version of HTTP. */
 function expected({ kind }: FuzzedRequest, { status, headers }: Answer): boolean {
   return (status === 503 && headers.has("retry-after")) || (kind === "raw" && status === 505);
 }

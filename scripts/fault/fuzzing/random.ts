@@ -1,3 +1,5 @@
+import { randomFractions } from "../../random.ts";
+
 /** A source of random choices that gives the same ones for the same seed. */
 export interface Random {
   /** A whole number from 0, below `limit`. */
@@ -8,15 +10,8 @@ export interface Random {
   hex(length: number): string;
 }
 
-/** Mulberry32: small, and good enough to choose test data. */
 export function createRandom(seed: number): Random {
-  let state = seed >>> 0;
-  function fraction(): number {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  }
+  const fraction = randomFractions(seed);
   const below = (limit: number) => Math.floor(fraction() * limit);
   return {
     below,
@@ -75,7 +70,7 @@ export const ODD_TEXTS: readonly string[] = [
   "\u0130".repeat(300),
 ];
 
-/** One character less, more or different. */
+/** The text with one character removed, added or changed. */
 export function mutatedText(random: Random, text: string): string {
   const at = random.below(text.length + 1);
   const odd = random.pick(["", "\u0000", "~", "%", "é", "A", "0", " ", "\n", "/"]);

@@ -68,14 +68,14 @@ function queryOf(random: Random, shop: FuzzedShop, other: FuzzedShop): string {
   return pairs.length === 0 ? "" : `?${pairs.join(random.pick(["&", "&", "&", ";", "&&"]))}`;
 }
 
-/** Mostly encoded as it should be, else wrongly: lone percent signs, bytes that are not UTF-8, `+`. */
+/** Mostly encoded correctly; sometimes with lone percent signs, bytes that are not UTF-8, or `+`. */
 function encoded(random: Random, text: string): string {
   const right = encodeURIComponent(text.toWellFormed());
   if (random.chance(0.9)) return right;
   return random.pick([right.replaceAll("%", "%25"), `${right}%`, `${right}%ff%fe`, `${right}%c0%80`, `+${right}`]);
 }
 
-/** The key of a shop in its header, or something that is no key. */
+/** A shop's key in its header, a wrong key or another text. */
 function authorization(random: Random, shop: FuzzedShop): { headers: [string, string][]; as?: FuzzedShop } {
   if (random.chance(0.85)) return { headers: [["Authorization", `Bearer ${shop.key}`]], as: shop };
   const wrong = [
@@ -106,7 +106,7 @@ export function readRequest(random: Random, { shops }: World): FuzzedRequest {
   return { kind: "read", method, target: path + queryOf(random, shop, other), headers, ...sender };
 }
 
-/** A path that is nearly right, or wrong, or odd, with any method. */
+/** A right, nearly right or odd path, with any method. */
 export function pathRequest(random: Random, { shops }: World): FuzzedRequest {
   const shop = random.pick(shops);
   const { headers, ...sender } = authorization(random, shop);

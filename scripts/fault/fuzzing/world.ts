@@ -13,7 +13,7 @@ export interface FuzzedShop {
   plan: "pro" | "free";
   key: string;
   intakeSecret: string;
-  /** Of somebody who is signed in to its settings page. */
+  /** The session cookie of a signed-in merchant. */
   cookie: string;
   csrf: string;
   /** What the API gave at the start: ids, gids and cursors. */
@@ -22,7 +22,7 @@ export interface FuzzedShop {
 
 export interface World {
   shops: FuzzedShop[];
-  /** Texts that no log line and no foreign answer may contain. */
+  /** Texts that must not be in a log line or in another shop's answer. */
   secrets: string[];
 }
 
