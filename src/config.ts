@@ -10,47 +10,44 @@ import { parseDuration } from "./lib/time.ts";
 /** All settings, checked and frozen (docs/operating.md, "Settings"). */
 export interface Config {
   data: string;
-  /** The shop that commands work on if none is named; null if not set. */
+  /** The shop of commands that name no shop; null if not set. */
   shop: string | null;
   host: string;
   port: number;
-  /** Address of the program for people, used in links to the settings page: scheme, host and port; null if not set. */
+  /** Scheme, host and port in links to the settings page; null if not set. */
   publicUrl: string | null;
-  /** Networks of proxies that tell the client's address, beside those on this machine. */
+  /** Networks of trusted proxies, which tell the client's address. Proxies on this machine are always trusted. */
   trustedProxies: Networks;
   masterKeyFile: string;
   /** A PostgreSQL database; null for SQLite in the data folder. */
   database: DatabaseConfig | null;
-  /** Base address of the platform, with `{shop}` where a shop's domain goes. */
+  /** Base address of the platform; `{shop}` stands for a shop's domain. */
   platformUrl: string;
   platformClientId: string | null;
-  /**
-   * File with the client secrets of the platform's app, one on each line, newest first; null if no platform is used.
-   */
+  /** File with the client secrets of the platform's app, one a line, newest first; null without a platform. */
   platformSecretFile: string | null;
   /** The wait after each attempt of a delivery, except the last attempt. */
   retryWaitsMs: readonly number[];
-  /** The longest time that an attempt takes. */
   deliveryTimeoutMs: number;
-  /** Most attempts at the same time, of all shops together and of one shop. */
+  /** Limits of attempts at the same time, for all shops together and for each shop. */
   deliveryConcurrency: number;
   deliveryPerShop: number;
   egressAllow: EgressAllow;
-  /** Of each API key; null for none. */
+  /** Limit of each API key; null for no limit. */
   rateLimit: RateLimit | null;
   logLevel: LogLevel;
 }
 
 export interface RateLimit {
   perSecond: number;
-  /** Requests that may come at once after a pause. */
+  /** Requests at once after a pause. */
   burst: number;
 }
 
 export interface DatabaseConfig {
   /** May hold a password. */
   url: string;
-  /** libpq's password file, for an address without a password; null if not set. */
+  /** libpq's password file, used if the address has no password; null if not set. */
   passwordFile: string | null;
 }
 
@@ -67,18 +64,19 @@ type Environment = Record<string, string | undefined>;
  * @throws SdsError `invalid` naming the setting
  */
 export function readConfig(flags: Flags, env: Environment): Config {
-  const data = resolve(nonEmpty("--data", flags.data) ?? nonEmpty("SDS_DATA", env["SDS_DATA"]) ?? "./data");
+  const set = (name: string) => nonEmpty(name, env[name]);
+  const data = resolve(nonEmpty("--data", flags.data) ?? set("SDS_DATA") ?? "./data");
   return Object.freeze({
     data,
-    shop: nonEmpty("SDS_SHOP", env["SDS_SHOP"]) ?? null,
-    host: readHost(flags, env),
+    shop: set("SDS_SHOP") ?? null,
+    host: nonEmpty("--host", flags.host) ?? set("SDS_HOST") ?? "127.0.0.1",
     port: readPort(flags, env),
     publicUrl: readPublicUrl(env["SDS_PUBLIC_URL"]),
     trustedProxies: readNetworks("SDS_TRUSTED_PROXIES", env["SDS_TRUSTED_PROXIES"] ?? ""),
-    masterKeyFile: resolve(nonEmpty("SDS_MASTER_KEY_FILE", env["SDS_MASTER_KEY_FILE"]) ?? join(data, "master.key")),
+    masterKeyFile: resolve(set("SDS_MASTER_KEY_FILE") ?? join(data, "master.key")),
     database: readDatabase(env),
     platformUrl: readPlatformUrl(env["SDS_PLATFORM_URL"] ?? "https://{shop}"),
-    platformClientId: nonEmpty("SDS_PLATFORM_CLIENT_ID", env["SDS_PLATFORM_CLIENT_ID"]) ?? null,
+    platformClientId: set("SDS_PLATFORM_CLIENT_ID") ?? null,
     platformSecretFile: readSecretFile(env),
     retryWaitsMs: Object.freeze(
       (env["SDS_RETRY_WAITS"] ?? "2m,4m,8m,16m").split(",").map((part) => readDuration("SDS_RETRY_WAITS", part.trim())),
@@ -97,10 +95,6 @@ function nonEmpty(name: string, value: string | undefined): string | undefined {
   throw new SdsError("invalid", `${name} is empty`);
 }
 
-function readHost(flags: Flags, env: Environment): string {
-  return nonEmpty("--host", flags.host) ?? nonEmpty("SDS_HOST", env["SDS_HOST"]) ?? "127.0.0.1";
-}
-
 function readPort(flags: Flags, env: Environment): number {
   const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
@@ -112,39 +106,39 @@ export function httpAddress(host: string, port: number | undefined): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** An address without a path, because cookies and links of the settings page are below /admin. */
+/** The address has no path, because cookies and links of the settings page are below /admin. */
 function readPublicUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
-  if (
-    url !== null &&
-    ["https:", "http:"].includes(url.protocol) &&
-    text.replace(/\/$/, "").toLowerCase() === url.origin
-  )
-    return url.origin;
+  const isOrigin = isHttp(url) && text.replace(/\/$/, "").toLowerCase() === url.origin;
+  if (isOrigin) return url.origin;
   throw new SdsError(
     "invalid",
     `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`,
   );
 }
 
-function readDatabase(env: Environment): DatabaseConfig | null {
-  const url = readDatabaseUrl(env);
-  return url === null ? null : { url, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+function isHttp(url: URL | null): url is URL {
+  return url?.protocol === "https:" || url?.protocol === "http:";
 }
 
-/** The engine checks the address. Messages do not repeat it, because it may hold a password. */
-function readDatabaseUrl(env: Environment): string | null {
+/** The engine checks the address. Messages do not repeat it: it may hold a password. */
+function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
   if (url !== undefined && file !== undefined)
     throw new SdsError("invalid", "set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
-  return file === undefined ? (url ?? null) : readAddressFile("SDS_DATABASE_URL_FILE", file);
+  if (file !== undefined) return databaseAt(readAddressFile("SDS_DATABASE_URL_FILE", file), env);
+  return url === undefined ? null : databaseAt(url, env);
+}
+
+function databaseAt(url: string, env: Environment): DatabaseConfig {
+  return { url, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
 }
 
 /**
- * The address of a database that is in a file, because it may hold a password.
- * @param name what names the file, for messages
+ * Reads the address of a database from a file, because it may hold a password.
+ * @param name the setting or flag that names the file, for messages
  * @throws SdsError `invalid`
  */
 export function readAddressFile(name: string, file: string): string {
@@ -153,7 +147,7 @@ export function readAddressFile(name: string, file: string): string {
   return text;
 }
 
-/** The text of a file that a setting names, without the white space around it. @throws SdsError `invalid` */
+/** The trimmed text of a file. @param name the setting, for messages @throws SdsError `invalid` */
 function readTextFile(name: string, file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
@@ -162,15 +156,11 @@ function readTextFile(name: string, file: string): string {
   }
 }
 
-/**
- * Reads where `sds copy` copies to. Messages do not repeat the text, because it may hold a password.
- * @throws SdsError `invalid`
- */
+/** Reads the target of `sds copy`. Messages do not repeat it: it may hold a password. @throws SdsError `invalid` */
 export function readCopyTarget(text: string, env: Environment): DatabaseConfig | { folder: string } {
   const [, folder] = /^sqlite:(.+)$/s.exec(text) ?? [];
   if (folder !== undefined) return { folder: resolve(folder) };
-  if (/^postgres(ql)?:/.test(text))
-    return { url: text, passwordFile: nonEmpty("PGPASSFILE", env["PGPASSFILE"]) ?? null };
+  if (/^postgres(ql)?:/.test(text)) return databaseAt(text, env);
   throw new SdsError("invalid", "--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
 }
 
@@ -218,16 +208,11 @@ function readLogLevel(env: Environment): LogLevel {
   throw new SdsError("invalid", `SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
 }
 
-/** The address must be valid with a shop's domain in it. */
+/** The address must be valid after a shop's domain replaces `{shop}`. */
 function readPlatformUrl(text: string): string {
   const url = URL.parse(text.replaceAll("{shop}", "shop.example.com"));
-  const plain =
-    url !== null &&
-    ["https:", "http:"].includes(url.protocol) &&
-    url.username === "" &&
-    /^[\x21-\x7e]+$/.test(text) &&
-    !/[?#\\]/.test(text);
-  if (plain) return text;
+  const isPlain = isHttp(url) && url.username === "" && /^[\x21-\x7e]+$/.test(text) && !/[?#\\]/.test(text);
+  if (isPlain) return text;
   // The message does not repeat the text, because it may contain a password.
   throw new SdsError(
     "invalid",
@@ -238,11 +223,7 @@ function readPlatformUrl(text: string): string {
 function readSecretFile(env: Environment): string | null {
   const path = nonEmpty("SDS_PLATFORM_SECRET_FILE", env["SDS_PLATFORM_SECRET_FILE"]);
   if (path === undefined) return null;
-  try {
-    if (readFileSync(path, "utf8").trim() !== "") return resolve(path);
-  } catch (thrown) {
-    throw new SdsError("invalid", `SDS_PLATFORM_SECRET_FILE cannot be read: ${messageOf(thrown)}`, { cause: thrown });
-  }
+  if (readTextFile("SDS_PLATFORM_SECRET_FILE", path) !== "") return resolve(path);
   throw new SdsError(
     "invalid",
     `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`,

@@ -28,7 +28,6 @@ const QUICK = { SDS_RETRY_WAITS: "10ms,10ms,10ms,10ms" };
 const INBOX_ATTEMPTS = 11;
 /** Longer than the longest wait between two of those attempts. */
 const SET_FORWARD_MS = 9 * 3_600_000;
-const PATIENCE_MS = 60_000;
 /** The operations that read a contract, in all versions. */
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
 /** Makes a load use a bulk operation for orders, although the shop has few. */
@@ -145,7 +144,7 @@ async function serveAndEnd({ program, platform, receiver }: World, remembered: R
   remembered.taken.push(...(await sendAll({ platform }, alpha, server)));
   await program.run(["webhook", "test", "--shop", ALPHA, "--topic", "order.recovered"]);
   await ended(program);
-  await eventually(async () => (await inbox(program)).length === 0, PATIENCE_MS);
+  await eventually(async () => (await inbox(program)).length === 0);
   platform.fault = () => undefined;
   receiver.answer = () => new Response();
   for (const kind of ["webhook", "trigger"]) {
@@ -164,7 +163,7 @@ async function failInInbox({ program, platform, clock }: World): Promise<void> {
   let server = await program.serve(QUICK);
   await sendAll({ platform }, alpha, server);
   for (let attempt = 1; attempt <= INBOX_ATTEMPTS; attempt += 1) {
-    await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts >= attempt), PATIENCE_MS);
+    await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts >= attempt));
     await server.stop();
     clock.shiftMs += SET_FORWARD_MS;
     if (attempt < INBOX_ATTEMPTS) server = await program.serve(QUICK);
@@ -190,8 +189,8 @@ async function serveAndFail({ program, platform, receiver }: World, remembered: 
   remembered.sessionCookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   for (const { key } of remembered.shops)
     await fetch(`${server.url}/api/v1/customers`, { headers: { Authorization: `Bearer ${key}` } });
-  await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"), PATIENCE_MS);
-  await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0), PATIENCE_MS);
+  await eventually(async () => !(await deliveries(program)).some(({ status }) => status === "pending"));
+  await eventually(async () => (await inbox(program)).every(({ attempts }) => attempts > 0));
   await server.stop();
 }
 
@@ -289,9 +288,8 @@ function deliveries(program: OldProgram): Promise<{ id: string; kind: string; st
 }
 
 function ended(program: OldProgram): Promise<boolean> {
-  return eventually(
-    async () => (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
-    PATIENCE_MS,
+  return eventually(async () =>
+    (await deliveries(program)).every(({ status }) => status === "delivered" || status === "dead"),
   );
 }
 

@@ -13,7 +13,7 @@ export async function runTests(
   const { SDS_BINARY: _, ...env } = process.env;
   const paths = files.map((file) => `./${file}`);
   // A process group of its own: a hanging test may have started programs.
-  const child = Bun.spawn([process.execPath, "test", "--bail", ...options, ...paths], {
+  const child = Bun.spawn([process.execPath, "test", "--bail", "--timeout=30000", ...options, ...paths], {
     cwd: folder,
     env: { ...env, NO_COLOR: "1" },
     stdin: "ignore",

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { dns } from "bun";
-import type { Dependencies } from "../compose/work.ts";
+import type { AppDependencies } from "../compose/work.ts";
 import type { Config } from "../config.ts";
 import { createLog } from "../lib/log.ts";
 
@@ -22,7 +22,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** The real clock, network and randomness. */
-export function dependencies(config: Config): Dependencies {
+export function dependencies(config: Config): AppDependencies {
   return {
     now: Date.now,
     clock: () => performance.now(),

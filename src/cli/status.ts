@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { version } from "../../package.json";
 import { messageOf, SdsError } from "../domain/error.ts";
-import { PARTITIONS } from "../domain/partition.ts";
+import { PARTITIONS } from "../domain/shop.ts";
 import { createSlots } from "../lib/slots.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";

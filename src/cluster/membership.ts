@@ -1,41 +1,41 @@
-import { partitionOf, partitionsFor } from "../domain/partition.ts";
+import { PARTITIONS, partitionOf } from "../domain/shop.ts";
 import type { Log } from "../lib/log.ts";
 import type { NodeStore } from "../store/port/nodes.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
-/** Which background work this process does: all of it, or, of several nodes on one database, its part. */
+/** Which background work this process does: all work, or its part if several nodes share the database. */
 export interface Membership {
   /**
-   * Whether this node may begin work for a shop now: work that another node may do at the same moment, because the
-   * database decides who is right.
+   * Whether this node may begin work for a shop now. Only for work that two nodes may do at the same moment, because
+   * the database then decides between them.
    */
   mayBegin(shopId: number): boolean;
-  /** Whether this node does what concerns no single shop. */
+  /** Whether this node does the work that one node does for all shops. */
   readonly isLeader: boolean;
   /** How many nodes were alive at the last beat, this one included; 0 before the first one. */
   readonly nodes: number;
   /**
-   * Begins work for a shop that no other node may do at the same time: its partition is not handed over before the end.
-   * @returns what ends it; undefined if this node may not begin it
+   * Begins work that only one node may do for the shop: its partition is not handed over before the work ends.
+   * @returns a function that ends the work; undefined if this node may not begin it
    */
   beginUnlessMoving(shopId: number): (() => void) | undefined;
   /**
-   * Begins work for a shop that goes on while its partition is handed over, and whose commits are refused then. This
-   * node does not take the partition again before the end, because the commits would be kept again.
-   * @returns what ends it
+   * Begins work that goes on while the shop's partition is handed over. Its commits are refused then. This node does
+   * not take the partition back before the work ends, because the commits would be kept again.
+   * @returns a function that ends the work
    */
   beginAlways(shopId: number): () => void;
   /** Tells the other nodes that this one is alive, and takes and hands over partitions. Never rejects. */
   beat(): Promise<void>;
-  /** Hands everything over. Work that is held must have ended. May be called twice. */
+  /** Hands all partitions over. Work of `beginUnlessMoving` must have ended. May be called twice. */
   leave(): Promise<void>;
 }
 
-/** The partition whose node leads. */
+/** The node of this partition is the leader. */
 const LEADING_PARTITION = 0;
-/** How long a partition stays with a node that says nothing. */
+/** How long a silent node keeps its partitions. */
 export const LEASE_MS = 8_000;
-/** A node stops this long before its lease ends, because what it began by then takes a while. */
+/** A node stops this long before its lease ends, because work that it has begun takes a while. */
 const MARGIN_MS = 2_000;
 
 /** The membership of a process that has the database to itself. */
@@ -51,12 +51,12 @@ export function soleMember(): Membership {
   };
 }
 
-interface Dependencies {
+interface MemberDependencies {
   nodes: Pick<NodeStore, "id" | "beat" | "lease" | "leave">;
   /** Milliseconds of a clock that only goes forward. */
   clock: () => number;
   log: Log;
-  /** Called when this node has got partitions: work may wait there. */
+  /** Called when this node gets partitions: work may wait there. */
   onGained: () => void;
 }
 
@@ -65,10 +65,10 @@ interface Dependencies {
  * computes who should work for which partition. A node works for a partition only under a lease that the database gave
  * it, so two never do, even while they disagree. A node that cannot reach the database stops before its leases end.
  */
-export function createMember({ nodes, clock, log, onGained }: Dependencies): Membership {
+export function createMember({ nodes, clock, log, onGained }: MemberDependencies): Membership {
   /** Partitions under a lease of ours. */
   let leased: ReadonlySet<number> = new Set();
-  /** Those that we should have. The others of `leased` are handed over when their work has ended. */
+  /** Partitions that we should have. Other partitions of `leased` are handed over when their work ends. */
   let wanted: ReadonlySet<number> = new Set();
   let validUntil = Number.NEGATIVE_INFINITY;
   const held = createRunning();
@@ -85,9 +85,9 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     const busy = held.partitions();
     const released = leased.difference(wanted.union(busy));
     const before = leased;
-    // If the answer is lost, they may have gone to another node.
+    // If the answer is lost, another node may have got them.
     leased = leased.difference(released);
-    // What runs since before another node had the partition has to end before this one takes it again.
+    // Work begun before the partition moved away must end before we take it back.
     const renewed = busy.union(begun.partitions().intersection(wanted));
     const change = { wanted: [...wanted.difference(renewed)], held: [...renewed], released: [...released] };
     leased = new Set(await nodes.lease(change, LEASE_MS));
@@ -95,7 +95,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     if (leased.difference(before).size > 0) onGained();
   }
 
-  /** @param ids in order */
+  /** @param ids sorted */
   function noteNodes(ids: readonly string[]): void {
     if (ids.length === alive.length && ids.every((id, index) => id === alive[index])) return;
     if (alive.length > 0) log.info("the nodes of this database changed", { nodes: ids.length });
@@ -113,7 +113,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     },
     beginUnlessMoving(shopId) {
       const partition = partitionOf(shopId);
-      // What goes to another node soon gets no new work, or it would never go.
+      // No new work for a partition that is moving, or it would never be free to move.
       return isOwn(partition) && wanted.has(partition) ? held.add(partition) : undefined;
     },
     beginAlways: (shopId) => begun.add(partitionOf(shopId)),
@@ -126,7 +126,7 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
     },
     async leave() {
       isLeaving = true;
-      // A beat that runs would note the node again.
+      // A beat under way would note the node again.
       await beating;
       await nodes.leave().catch((thrown: unknown) => {
         log.warn("cannot hand over the work: other nodes take it in a few seconds", failureFields(thrown));
@@ -135,11 +135,11 @@ export function createMember({ nodes, clock, log, onGained }: Dependencies): Mem
   };
 }
 
-/** Work that runs, by partition. */
+/** Counts running work by partition. */
 function createRunning() {
   const counts = new Map<number, number>();
   return {
-    /** @returns what ends it; it may be called twice */
+    /** @returns a function that ends the work; may be called twice */
     add(partition: number): () => void {
       counts.set(partition, (counts.get(partition) ?? 0) + 1);
       let isEnded = false;
@@ -153,4 +153,28 @@ function createRunning() {
     },
     partitions: (): ReadonlySet<number> => new Set(counts.keys()),
   };
+}
+
+/**
+ * The partitions that a node should work for: those where its weight is the highest of all nodes (rendezvous hashing).
+ * When a node comes or goes, only its own partitions move.
+ * @param own the id of the node
+ * @param nodes the ids of all nodes that are alive
+ */
+export function partitionsFor(own: string, nodes: readonly string[]): Set<number> {
+  const wanted = new Set<number>();
+  for (let partition = 0; partition < PARTITIONS; partition += 1)
+    if (preferredNode(partition, nodes) === own) wanted.add(partition);
+  return wanted;
+}
+
+function preferredNode(partition: number, nodes: readonly string[]): string | undefined {
+  let preferred: string | undefined;
+  let highest = -1n;
+  for (const node of nodes) {
+    const weight = Bun.hash.xxHash64(`${partition} ${node}`);
+    // With equal weights, all nodes must decide alike.
+    if (weight > highest || (weight === highest && node > (preferred ?? ""))) [preferred, highest] = [node, weight];
+  }
+  return preferred;
 }

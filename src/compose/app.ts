@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { Cron } from "croner";
 import { version } from "../../package.json";
 import { type Config, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
@@ -36,7 +37,7 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import { createJobs } from "./jobs.ts";
-import { type AppResources, type Dependencies, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
+import { type AppDependencies, type AppResources, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
 
 export interface App {
   store: Store;
@@ -48,11 +49,11 @@ export interface App {
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
   start(): Promise<string>;
-  /** Accepts no new work, waits for the work that runs, and writes what is pending. May be called twice. */
+  /** Takes no new work, waits for running work, and writes pending records. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Descriptors that a name look-up opens: a file, then a socket for each of two name servers. */
+/** A name look-up opens a file, then a socket for each of two name servers: two descriptors at once. */
 const LOOK_UP_DESCRIPTORS = 2;
 const SHORTAGE_LOG_INTERVAL_MS = 60_000;
 /** How long a stop waits for running requests, such as a stalled upload. */
@@ -60,15 +61,12 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
 
 /**
  * Puts the program together.
- * @throws SdsError `failed` with what is wrong with the folder, the database or the master key
+ * @throws SdsError `failed` if the folder, the database or the master key cannot be used
  */
-export async function openApp(config: Config, dependencies: Dependencies): Promise<App> {
+export async function openApp(config: Config, dependencies: AppDependencies): Promise<App> {
   const { clock, random } = dependencies;
   const log = createOutageLog(dependencies.log, clock);
-  const reserve = createDescriptorReserve({
-    wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS,
-    onShortage: () => noteShortage(),
-  });
+  const reserve = createDescriptorReserve({ wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS, onShortage });
   const fetch = reservedFetch(reserve, dependencies.fetch);
   const resolve: Resolve = async (host) =>
     reserve.withSpare(() => dependencies.resolve(host), LOOK_UP_DESCRIPTORS).finally(reserve.refill);
@@ -86,8 +84,8 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
   const { server } = http;
   let shortageLoggedAt = Number.NEGATIVE_INFINITY;
 
-  /** Clients have all descriptors but the reserve. Those that wait for nothing lose their connection. */
-  function noteShortage(): void {
+  /** Clients have taken all descriptors but the reserve. Idle connections are closed. */
+  function onShortage(): void {
     const closed = server.server?.closeIdleConnections() ?? 0;
     if (clock() - shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return;
     shortageLoggedAt = clock();
@@ -101,7 +99,7 @@ export async function openApp(config: Config, dependencies: Dependencies): Promi
     reconciler: work.reconciler,
     platform: work.platform,
     handle: async (request) => server.handle(request),
-    ...createLifecycle(resources, work, http),
+    ...createLifecycle({ ...resources, ...work, ...http }),
   };
 }
 
@@ -161,87 +159,87 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   };
 }
 
-/** Where clients on this machine reach the program. An address that stands for all of the machine's is none. */
+/** The address for clients on this machine. Wildcard addresses (0.0.0.0, ::) give `/`. */
 function reachable(host: string, port: number | undefined): string {
   return port === undefined || ["0.0.0.0", "::"].includes(host) ? "/" : httpAddress(host, port);
 }
 
-/** Starts and stops everything, each part before what it uses. */
-function createLifecycle(resources: AppResources, work: Work, http: Http): Pick<App, "start" | "stop"> {
-  const { config, store, reserve, log } = resources;
-  const { server, authenticator, readiness } = http;
-  const jobs = createJobs({ ...resources, ...work, ...http });
+type Program = AppResources & Work & Http;
+
+/** Starts and stops everything. A part stops before the parts that it uses. */
+function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
+  const { config, store, reserve, membership, server } = program;
+  const jobs = createJobs(program);
   let stopped: Promise<void> | undefined;
   let address: string | undefined;
-
-  /** Without it, new sign-in links name an address of the settings, which is right in most cases. */
-  async function noteAddress(at: string): Promise<void> {
-    try {
-      await store.sessions.noteAddress(at);
-    } catch (thrown) {
-      log.warn("cannot note the address for sign-in links", failureFields(thrown));
-    }
-  }
-
-  /** Without the balancer's address, a sign-in link would lead to the node that started last. */
-  function checkPublicUrl(): void {
-    if (config.publicUrl === null && work.membership.nodes > 1)
-      log.warn("several nodes serve this database: set SDS_PUBLIC_URL to the address of all of them");
-  }
 
   function refuseStopped(): void {
     if (stopped !== undefined) throw new SdsError("failed", "it was stopped while it started");
   }
 
-  async function stop(): Promise<void> {
-    readiness.noteStop();
-    for (const each of jobs) each.stop();
-    const sent = work.sender.stop();
-    if (server.server !== null) {
-      const timer = setTimeout(() => server.stop(true), REQUEST_STOP_TIMEOUT_MS);
-      await server.stop();
-      clearTimeout(timer);
-    }
-    await work.inboxWriter.drain();
-    // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
-    await Promise.all([work.platform, work.processor, work.reconciler, work.remover].map((each) => each.stop()));
-    // A request whose connection was closed may still use the store.
-    await Promise.all([work.largeBodies.stop(), work.bodyWriter.stop()]);
-    await work.recordWriter.drain();
-    // Deliveries that run have leases of their own.
-    await work.membership.leave();
-    await sent;
-    await authenticator.writeUses({ all: true });
-    if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
-    reserve.stop();
-    await store.close();
-  }
-
   return {
     async start() {
       // A body that was interrupted is applied first, so that nobody sees half of it unless that takes long.
-      await work.bodyWriter.resume();
+      await program.bodyWriter.resume();
       refuseStopped();
-      try {
-        server.listen({ hostname: config.host, port: config.port });
-      } catch (thrown) {
-        throw new SdsError("failed", `cannot listen on ${config.host} port ${config.port}: ${messageOf(thrown)}`, {
-          cause: thrown,
-        });
-      }
+      listen(program);
       reserve.start();
       address = httpAddress(config.host, server.server?.port);
       store.nodes?.describe({ address, host: hostname(), processId: process.pid, version });
-      await work.membership.beat();
+      await membership.beat();
       refuseStopped();
-      for (const each of jobs) each.resume();
-      await noteAddress(address);
-      checkPublicUrl();
+      for (const job of jobs) job.resume();
+      await noteAddress(program, address);
       return address;
     },
     stop() {
-      stopped ??= stop();
+      stopped ??= stopAll(program, jobs, address);
       return stopped;
     },
   };
+}
+
+function listen({ config: { host, port }, server }: Program): void {
+  try {
+    server.listen({ hostname: host, port });
+  } catch (thrown) {
+    throw new SdsError("failed", `cannot listen on ${host} port ${port}: ${messageOf(thrown)}`, { cause: thrown });
+  }
+}
+
+/** Without a noted address, sign-in links have the address of the settings, which is right in most cases. */
+async function noteAddress({ config, store, membership, log }: Program, address: string): Promise<void> {
+  try {
+    await store.sessions.noteAddress(address);
+  } catch (thrown) {
+    log.warn("cannot note the address for sign-in links", failureFields(thrown));
+  }
+  // Without the balancer's address, a sign-in link would lead to the node that started last.
+  if (config.publicUrl === null && membership.nodes > 1)
+    log.warn("several nodes serve this database: set SDS_PUBLIC_URL to the address of all of them");
+}
+
+async function stopAll(program: Program, jobs: readonly Cron[], address: string | undefined): Promise<void> {
+  const { store, reserve, server, authenticator, readiness, platform, processor, reconciler, remover } = program;
+  readiness.noteStop();
+  for (const job of jobs) job.stop();
+  const sent = program.sender.stop();
+  if (server.server !== null) {
+    const timer = setTimeout(() => server.stop(true), REQUEST_STOP_TIMEOUT_MS);
+    await server.stop();
+    clearTimeout(timer);
+  }
+  await program.inboxWriter.drain();
+  // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
+  await Promise.all([platform, processor, reconciler, remover].map((part) => part.stop()));
+  // A request whose connection was closed may still use the store.
+  await Promise.all([program.largeBodies.stop(), program.bodyWriter.stop()]);
+  await program.recordWriter.drain();
+  // Attempts that still run have leases of their own.
+  await program.membership.leave();
+  await sent;
+  await authenticator.writeUses({ all: true });
+  if (address !== undefined) await store.sessions.forgetAddress(address).catch(() => undefined);
+  reserve.stop();
+  await store.close();
 }

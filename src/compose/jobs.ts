@@ -17,15 +17,12 @@ import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/**
- * How long the ids of platform webhooks are remembered. The platform repeats a webhook for four hours, and sometimes
- * sends one a day late.
- */
+/** The platform repeats a webhook for four hours, and sometimes sends one a day late. */
 const RECEIPT_RETENTION_MS = 7 * DAY_MS;
 const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
 
-interface Dependencies {
+interface JobDependencies {
   store: Pick<
     Store,
     "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "intakeBodies" | "nodes" | "settingsPage"
@@ -46,14 +43,14 @@ interface Dependencies {
 }
 
 /**
- * What a running program does by the clock. A job begins when it is resumed, and never runs twice at the same time. Its
- * errors are logged and do not end the program; the next tick runs it again.
+ * The jobs that a running program does by the clock. A job begins when it is resumed, and never overlaps with itself.
+ * Its errors are logged, and the next tick runs it again.
  */
-export function createJobs(dependencies: Dependencies): Cron[] {
+export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
   const { membership, bodyWriter, steadyTime } = dependencies;
   const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
-  /** For what one node does for all. */
+  /** One node does this for all. */
   const onLeader = (run: () => Promise<void>) => async () => {
     if (membership.isLeader) await run();
   };
@@ -63,11 +60,11 @@ export function createJobs(dependencies: Dependencies): Cron[] {
     ["* * * * * *", "write when API keys were last used", () => authenticator.writeUses()],
     ["20 * * * * *", "report wrong API keys", async () => wrongKeys.report()],
     ["25 * * * * *", "check whether the database can be written", async () => void (await readiness.reason())],
-    ["* * * * * *", "see whether the database can be used again", () => readiness.watch()],
+    ["* * * * * *", "check whether the database can be used again", () => readiness.watch()],
     ["30 * * * * *", "shorten the write-ahead log", () => store.checkpoint()],
     [
       "35 * * * * *",
-      "remove sessions of the settings page that have ended",
+      "remove expired sessions of the settings page",
       onLeader(() => store.settingsPage.removeExpired(now(), steadyTime())),
     ],
     ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
@@ -90,7 +87,7 @@ export function createJobs(dependencies: Dependencies): Cron[] {
       "forget the ids of old platform webhooks",
       onLeader(() => store.inbox.forgetReceipts(receiptsBefore())),
     ],
-    ["45 */10 * * * *", "warn of customers who wait for their data", onLeader(remindOfDataRequests)],
+    ["45 */10 * * * *", "warn of data requests that are due soon", onLeader(remindOfDataRequests)],
     [
       "0 5 * * * *",
       "forget answered requests for data",

@@ -22,8 +22,8 @@ import type { Claim } from "../store/port/deliveries.ts";
 import type { Store } from "../store/port/store.ts";
 
 /** Clock, randomness, network and log. Tests pass fakes. */
-export interface Dependencies {
-  /** Epoch milliseconds, for what is stored and shown. Somebody can set this clock. */
+export interface AppDependencies {
+  /** Epoch milliseconds, for times that are stored or shown. Somebody can set this clock. */
   now: () => number;
   /** Milliseconds of a clock that only goes forward, for caches, limits and pauses. */
   clock: () => number;
@@ -34,14 +34,14 @@ export interface Dependencies {
   log: Log;
 }
 
-/** What every part is made of. */
-export interface AppResources extends Dependencies {
+/** The opened parts that most other parts use. */
+export interface AppResources extends AppDependencies {
   config: Config;
   store: Store;
   reserve: DescriptorReserve;
 }
 
-/** Descriptors held for what is neither a client nor a delivery: name look-ups, the platform, files. */
+/** Descriptors held for name look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
 /** Everything that writes and sends, without HTTP. */
@@ -111,7 +111,6 @@ export function openWork(resources: AppResources & { membership: Membership }) {
   };
 }
 
-/** The membership among the nodes of the database. */
 export function openMembership({ store, clock, log }: AppResources, onGained: () => void): Membership {
   return store.nodes === null ? soleMember() : createMember({ nodes: store.nodes, clock, log, onGained });
 }
@@ -139,7 +138,7 @@ function openSender(
   );
 }
 
-/** How many deliveries may run at once, if the limit of open files allows a reserve of `reserved` descriptors only. */
+/** How many deliveries may run at once. A low limit of open files makes the reserve small: `reserved` descriptors. */
 function concurrencyWithin(wanted: number, reserved: number): number {
   return reserved < wanted + SPARE_DESCRIPTORS ? Math.max(1, Math.floor(reserved / 2)) : wanted;
 }

@@ -19,6 +19,16 @@ export interface Shop extends ShopRef {
 }
 
 /**
+ * Number of partitions of shops. Nodes share out partitions instead of shops, so what is stored about them does not
+ * grow with the shops. The number must never change: nodes of two versions would disagree.
+ */
+export const PARTITIONS = 256;
+
+export function partitionOf(shopId: number): number {
+  return shopId % PARTITIONS;
+}
+
+/**
  * The topic of the platform webhook that asks for the removal of a shop. The request stays in the inbox until
  * everything else of the shop is gone.
  */

@@ -1,8 +1,8 @@
 /** Limits how many bytes are in memory at once, in all and of each owner, such as a shop. */
 export interface ByteBudget {
   /**
-   * Counts bytes until the share is disposed, which may be done twice.
-   * @returns whose limit they would exceed, if one; then nothing is counted
+   * Counts bytes until the result is disposed. Disposing twice is allowed.
+   * @returns `exceeded` if the bytes would exceed the owner's limit or the total; then they are not counted
    */
   take(owner: number, bytes: number): Disposable | { exceeded: "own" | "total" };
 }

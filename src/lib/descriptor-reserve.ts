@@ -1,58 +1,58 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 
-/** With so many free descriptors, nothing needs the reserve before the next look. */
+/** With so many free descriptors, nothing needs the reserve before the next check. */
 const MANY = 8_192;
-const LOOK_INTERVAL_MS = 250;
-/** How long another thread may take to open what it was asked to open. */
+const CHECK_INTERVAL_MS = 250;
+/** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** Together about a second. The other requests of this process end meanwhile, and their descriptors are free again. */
+/** Tries of a fetch, together about a second. Other requests of this process end meanwhile and free descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
 export interface DescriptorReserve {
-  /** How many descriptors it holds when it is full. */
+  /** How many descriptors the full reserve holds. */
   readonly size: number;
-  /** Takes the descriptors, and looks from now on whether others are free. */
+  /** Takes the descriptors, and checks from now on whether others are free. */
   start(): void;
   /**
-   * Runs `open`, which opens sockets or files before it returns, with descriptors of the reserve free for it. Nothing
-   * else can take them: connections are accepted in another round of the event loop.
+   * Frees descriptors of the reserve for `open`, which opens sockets or files before it returns. No client can take
+   * them: connections are accepted in another round of the event loop.
    * @param count the most descriptors that `open` opens
    * @throws Error with the code EMFILE if fewer than `count` are left
    */
   withSpare<T>(open: () => T, count?: number): T;
   /**
-   * The same for one descriptor that another thread opens soon. If others are short, this waits for it, for
-   * milliseconds at most, and blocks the event loop.
+   * The same for one descriptor that another thread opens soon. If descriptors are short, this blocks the event loop
+   * until the thread has opened it, a few milliseconds at most.
    */
   lendToThread<T>(open: () => T): T;
   /**
-   * Takes back what was lent and is free again. Call it right after closing what `withSpare` opened, or a new
-   * connection takes the descriptor.
+   * Fills the reserve with descriptors that are free again. Call it right after closing what `withSpare` opened, or a
+   * new connection takes the descriptor.
    */
   refill(): void;
-  /** Gives all of them back. */
+  /** Gives all descriptors back. */
   stop(): void;
 }
 
-interface Settings {
-  /** How many descriptors to hold. It holds no more than a quarter of the limit. */
+interface ReserveSettings {
+  /** How many descriptors to hold; a quarter of the limit at most. */
   wanted: number;
-  /** Called in each look that finds all other descriptors in use. It may close some. */
+  /** Called whenever a check finds all other descriptors in use. It may close some. */
   onShortage: () => void;
-  /** The most descriptors that this process may have; null if nobody knows. */
+  /** The most descriptors that this process may have; null if unknown. */
   limit?: number | null;
 }
 
 /**
- * Holds descriptors open, so that clients who only connect cannot take the last ones. Without one, Bun reports a
- * refused connection where it could not open a socket, and some of its own parts end the process.
+ * Holds descriptors open, so that clients who only connect cannot take the last ones. Without a free descriptor, Bun
+ * reports a refused connection where it could not open a socket, and some of its own parts end the process.
  */
 export function createDescriptorReserve({
   wanted,
   onShortage,
   limit = descriptorLimit(),
-}: Settings): DescriptorReserve {
+}: ReserveSettings): DescriptorReserve {
   const size = limit === null ? wanted : Math.min(wanted, Math.floor(limit / 4));
   const held: number[] = [];
   let started = false;
@@ -67,8 +67,8 @@ export function createDescriptorReserve({
     }
   }
 
-  /** Every number below a new descriptor is in use, so the number tells how many are. */
-  function look(): void {
+  /** A new descriptor is the lowest free number, so it tells how many are in use. */
+  function check(): void {
     refill();
     const descriptor = openNull();
     hasMany = descriptor !== undefined && limit !== null && limit - descriptor > MANY;
@@ -81,8 +81,8 @@ export function createDescriptorReserve({
     size,
     start() {
       started = true;
-      look();
-      timer = setInterval(look, LOOK_INTERVAL_MS);
+      check();
+      timer = setInterval(check, CHECK_INTERVAL_MS);
       timer.unref();
     },
     withSpare(open, count = 1) {
@@ -99,9 +99,7 @@ export function createDescriptorReserve({
     lendToThread(open) {
       if (!started || hasMany) return open();
       refill();
-      const other = openNull();
-      if (other !== undefined) closeSync(other);
-      const lent = other === undefined ? held.pop() : undefined;
+      const lent = isDescriptorFree() ? undefined : held.pop();
       if (lent === undefined) return open();
       closeSync(lent);
       try {
@@ -120,6 +118,12 @@ export function createDescriptorReserve({
   };
 }
 
+function isDescriptorFree(): boolean {
+  const descriptor = openNull();
+  if (descriptor !== undefined) closeSync(descriptor);
+  return descriptor !== undefined;
+}
+
 /** @returns undefined if no descriptor is free */
 function openNull(): number | undefined {
   try {
@@ -129,30 +133,25 @@ function openNull(): number | undefined {
   }
 }
 
-/** Waits until another thread has the only free descriptor, as far as this system tells. */
+/** Waits until another thread has opened this descriptor, which is the only free one. Needs /proc, as on Linux. */
 function waitUntilOpen(descriptor: number): void {
   const deadline = performance.now() + THREAD_WAIT_MS;
   while (!existsSync(`/proc/self/fd/${descriptor}`) && performance.now() < deadline);
 }
 
-interface Report {
-  userLimits?: { open_files?: { soft?: number | string } };
-}
-
 /**
- * The most descriptors that this process may have. Bun raises the soft limit to the hard one when it starts. /proc is
- * only on Linux, so this asks Bun's report.
- * @returns null if nobody knows
+ * The most descriptors that this process may have. Bun raises the soft limit to the hard one when it starts. Bun's
+ * report has the limit on every system, /proc only on Linux.
+ * @returns null if the report has no limit
  */
 export function descriptorLimit(): number | null {
-  const { soft } = (process.report.getReport() as Report).userLimits?.open_files ?? {};
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
+  const { soft } = report.userLimits?.open_files ?? {};
   if (soft === "unlimited") return Number.POSITIVE_INFINITY;
   return typeof soft === "number" ? soft : null;
 }
 
-/**
- * A fetch that finds a descriptor free. It tries again only if no socket could be opened, so nothing is sent twice.
- */
+/** A fetch with a descriptor of the reserve. It tries again only if no socket was opened, so nothing is sent twice. */
 export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   async function reserved(...args: Parameters<typeof globalThis.fetch>): Promise<Response> {
     for (let tries = 1; ; tries += 1) {
@@ -169,7 +168,7 @@ export function reservedFetch(reserve: DescriptorReserve, fetch: typeof globalTh
   return Object.assign(reserved, { preconnect: fetch.preconnect });
 }
 
-/** Whether something failed because the process, or the machine, has no free descriptor. */
+/** Whether the error says that the process, or the machine, has no free descriptor. */
 export function isShortage(thrown: unknown): boolean {
   const { code } = Object(thrown) as { code?: unknown };
   return code === "EMFILE" || code === "ENFILE";

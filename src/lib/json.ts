@@ -42,19 +42,18 @@ export const LETTER_U = 0x75;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** How many characters are looked at before the caller may pause. */
+/** Characters to read before the caller may pause. */
 const PAUSE_CHARACTERS = 16_384;
-/** A part that is not valid JSON: the array around the parts is broken here. */
+/** Not valid JSON. It stands for the place where the array is broken. */
 const BROKEN = "";
 
-type Scan<T> = Generator<undefined, T>;
+type PausableScan<T> = Generator<undefined, T>;
 
 /**
- * Splits a text that is one JSON value, a JSON array, or JSON values on a line each. Yields the text of the value, of
- * each element, or of each line that is not blank. If every part is valid JSON, so is the whole. Yields nothing of an
- * empty array or a blank text.
+ * Splits one JSON value, a JSON array, or JSON values on a line each. Yields the text of the value, of each element, or
+ * of each line that is not blank. If every part is valid JSON, so is the whole.
  *
- * Yields undefined now and then while it looks for the end of a part, so that the caller can pause.
+ * Also yields undefined now and then within long parts, so that the caller can pause.
  */
 export function* splitJson(text: string): Generator<string | undefined, void> {
   const start = yield* skipBlank(text, 0);
@@ -97,8 +96,8 @@ function* lines(text: string): Generator<string | undefined, void> {
   }
 }
 
-/** @returns where the next character is that is not white space */
-function* skipBlank(text: string, start: number): Scan<number> {
+/** @returns the index of the next character that is not white space */
+function* skipBlank(text: string, start: number): PausableScan<number> {
   for (let at = start; at < text.length; at += 1) {
     if (!isBlank(text.charCodeAt(at))) return at;
     if ((at - start) % PAUSE_CHARACTERS === PAUSE_CHARACTERS - 1) yield undefined;
@@ -106,8 +105,8 @@ function* skipBlank(text: string, start: number): Scan<number> {
   return text.length;
 }
 
-/** @returns where the value ends that begins at `start`; the end of the text if it does not end */
-function* skipValue(text: string, start: number): Scan<number> {
+/** @returns the end of the value that begins at `start`; the end of the text if the value does not end */
+function* skipValue(text: string, start: number): PausableScan<number> {
   let depth = 0;
   let inString = false;
   let pauseAt = start + PAUSE_CHARACTERS;

@@ -1,7 +1,7 @@
 export interface KeyedMutex {
   /** Runs `work` after all earlier work of the same key. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
-  /** Runs `work` after all earlier work of these keys. They are taken in one order, so two callers never deadlock. */
+  /** Runs `work` after all earlier work of these keys. Keys are taken in one order, so callers never deadlock. */
   runAll<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 

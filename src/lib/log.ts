@@ -5,7 +5,7 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
 
-/** API keys, secrets, access tokens and e-mail addresses. No caller should log them; this catches mistakes. */
+/** API keys, secrets, access tokens and e-mail addresses. Callers must not log them; this catches mistakes. */
 const PRIVATE = /cad_pk_\w+|(?:whsec_|intake_)[\w+/=]+|shp[a-z]{2}_\w+|[^\s"<>@]+@[^\s"<>@]+/g;
 
 function redact(text: string): string {
@@ -17,7 +17,7 @@ export interface LogTarget {
   write(text: string): unknown;
 }
 
-/** Characters that control a terminal, or the direction of its text. Line ends and tabs are none of them. */
+/** Characters that control a terminal, or the direction of its text. Line ends and tabs are allowed. */
 export const CONTROLS = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu;
 
 /** Replaces control characters, because text from outside must not control the terminal. */

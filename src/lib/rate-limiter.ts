@@ -1,8 +1,8 @@
-/** The longest wait for points, whatever the server says. */
+/** The longest wait for points, even if the server says more. */
 const MAX_WAIT_MS = 60_000;
 /**
- * One point in so many goes to the caller who has waited longest, whatever its priority. So a constant flow of urgent
- * requests slows the others down, but never stops them; and urgent requests keep nine points in ten.
+ * One point in ten goes to the caller who has waited longest, whatever its priority. So a constant flow of urgent
+ * requests slows the others down, but never stops them.
  */
 const POINTS_PER_SHARED_POINT = 10;
 
@@ -14,14 +14,14 @@ export interface ThrottleStatus {
   restoreRate: number;
 }
 
-/** Gives reserved points back. `status` is what the response said; undefined if it said nothing. */
+/** Gives reserved points back. @param status from the response; undefined if it had none */
 type Release = (status: ThrottleStatus | undefined) => void;
 
 export interface RateLimiter {
   /**
    * Waits until enough points should be available, and reserves them.
-   * @param priority the lowest number is served first; callers of one priority are served in the order of their calls
-   * @param sparePart a part of all points, 0 to 1, that is left to other programs while nobody more urgent waits here
+   * @param priority the lowest number first; within a priority, first come, first served
+   * @param sparePart share of all points, 0 to 1, that is left to other programs while no more urgent caller waits here
    */
   reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
 }
@@ -35,18 +35,18 @@ interface Caller {
 }
 
 /**
- * Keeps requests within the points of one server, so that the server refuses none. The points are a leaky bucket, and
- * the responses say how full it is.
+ * Keeps requests within the points of one server, so that the server never refuses one. The points are a leaky bucket,
+ * and the responses say how full it is.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createRateLimiter(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimiter {
   const queue = createCallerQueue();
   let status: ThrottleStatus | undefined;
   let statusAt = 0;
-  /** Points of requests without a response so far. The server may have taken them already or not. */
+  /** Points of requests without a response. The server may have taken them already. */
   let reserved = 0;
   let serving = false;
-  /** Whom the points are being saved for, and how to interrupt this. */
+  /** The caller whose points are being saved, and how to interrupt the wait. */
   let savingFor: { caller: Caller; interrupt: () => void } | undefined;
 
   function waitFor({ cost, priority, sparePart }: Caller): number {
@@ -102,18 +102,18 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
   };
 }
 
-/** Those who wait for points. */
+/** The callers that wait for points. */
 function createCallerQueue() {
   /** In the order of their calls. */
   const waiting: Caller[] = [];
-  /** Points that are due to the caller who has waited longest, because others went first. */
+  /** Points that are due to the caller who has waited longest, because others were served first. */
   let owed = 0;
   return {
     add(caller: Caller): void {
       waiting.push(caller);
     },
     hasMoreUrgent: (priority: number): boolean => waiting.some((caller) => caller.priority < priority),
-    /** Whose turn it is. */
+    /** The caller to serve next. */
     next(): Caller | undefined {
       const [oldest] = waiting;
       if (oldest === undefined || oldest.cost <= owed) return oldest;

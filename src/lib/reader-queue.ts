@@ -1,9 +1,9 @@
-/** How long work counts as under way after its end, because more of it usually follows. */
+/** How long work counts as under way after its end: more work usually follows. */
 const LINGER_MS = 2_000;
-/** Work that takes longer waits for somebody else, such as an endpoint that hangs or a slow upload. */
+/** Older work waits for somebody else, such as an endpoint that hangs or a slow upload. */
 const YOUNG_MS = 20;
 
-/** Tells whether work is under way that somebody waits for, so that readers can make room for it. */
+/** Tells readers whether somebody waits for other work, so that they can make room. */
 export interface LoadGauge {
   /** Whether work is under way, or was a moment ago. */
   readonly busy: boolean;
@@ -38,20 +38,19 @@ export function createLoadGauge(clock: () => number): LoadGauge {
 }
 
 /**
- * So many turns of the event loop pass without a reader while work is urgent, and then one reader runs. A commit waits
- * for two quiet turns before it begins, and an attempt needs some more: with a reader in each, an event would take
- * twice as long to arrive.
+ * While work is urgent, this many turns of the event loop pass before the next reader runs. A commit waits for two
+ * quiet turns, and an attempt needs some more. With a reader in each turn, an event would take twice as long to arrive.
  */
 const MAX_FREE_TURNS = 8;
 
 /** Lets readers in one by one. */
 export interface ReaderQueue {
   /**
-   * @returns undefined if a reader may run now; otherwise a promise that resolves when it may. It must run at once
-   *   then, synchronously or in microtasks.
+   * @returns undefined if the reader may run now; otherwise a promise that resolves when it may. The reader must then
+   *   run at once, synchronously or in microtasks.
    */
   enter(): Promise<void> | undefined;
-  /** Called by a reader that took long: the next one runs in another turn, also while nothing else is under way. */
+  /** Called by a reader that took long: the next reader runs in another turn, even if no other work is under way. */
   noteLong(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Lets only so many pieces of work run at once. The others wait, in the order of their calls. */
+/** Limits how many pieces of work run at once. First come, first served. */
 export interface Slots {
   run<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -13,7 +13,7 @@ export function createSlots(count: number): Slots {
     else await new Promise<void>((resolve) => waiting.push(resolve));
   }
 
-  /** Gives the slot to whoever has waited for the longest. */
+  /** Gives the slot to the work that has waited longest. */
   function giveBack(): void {
     const next = waiting.shift();
     if (next === undefined) free += 1;
@@ -32,14 +32,14 @@ export function createSlots(count: number): Slots {
   };
 }
 
-/** A round robin over keys that change: the key that was served last comes last in the next round. */
+/** A round robin over changing keys: the key that was served last comes last in the next round. */
 export interface Rotation {
-  /** @param items with ascending keys @returns the items with greater keys than the one served last, then the others */
+  /** @param items with ascending keys @returns first the items with keys above the last served one, then the others */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];
   noteServed(key: number): void;
 }
 
-/** A rotation in which nothing was served yet. Keys are numbers above 0. */
+/** A rotation before its first round. Keys are numbers above 0. */
 export function createRotation(): Rotation {
   let lastServed = 0;
   return {

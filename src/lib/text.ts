@@ -2,7 +2,7 @@ const CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz234567"];
 /** Two characters for every ten bits. */
 const PAIRS = CHARACTERS.flatMap((first) => CHARACTERS.map((second) => first + second));
 const VALUES = new Map(CHARACTERS.map((character, value) => [character.charCodeAt(0), value]));
-/** The bytes of what is encoded: 120 bits. */
+/** Bytes of an encoded value: 120 bits. */
 const BYTES = 15;
 
 /** Lower-case base32 (the alphabet of RFC 4648, section 6) of the first 15 bytes: 24 characters, 120 bits. */
@@ -30,7 +30,7 @@ export function unbase32(text: string): Buffer {
   return bytes;
 }
 
-/** Decodes UTF-8. @returns undefined for other bytes, which must not be stored as replacement characters */
+/** Decodes UTF-8. @returns undefined for invalid bytes, because replacement characters must not be stored */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -50,9 +50,8 @@ export function counted(count: number, one: string, many: string): string {
 }
 
 /**
- * Remembers what a function without side effects returned, to save the work of the next calls. It forgets everything
- * once there are too many texts.
- * @param limit how many texts
+ * Remembers the results of a pure function.
+ * @param limit at this many texts, all results are forgotten
  */
 export function memoize<T>(limit: number, compute: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>();

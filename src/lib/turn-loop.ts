@@ -4,9 +4,9 @@ import type { Sleep } from "./waits.ts";
 const PAUSE_MS = 900;
 
 export interface TurnLoopSettings {
-  /** Does all the work that waits. A turn that begins while the loop is stopping must not start new work. */
+  /** Does all waiting work. While the loop is stopping, a turn must not start new work. */
   turn: () => Promise<void>;
-  /** Called with the error of a turn or of tracked work. The loop makes the next turn by itself. */
+  /** Called with the error of a turn or of tracked work. The loop then makes the next turn by itself. */
   onFailure: (thrown: unknown) => void;
   sleep: Sleep;
   /** How long after a failure the next turn waits. */
@@ -19,104 +19,115 @@ export interface TurnLoop {
   readonly stopping: boolean;
   /** Whether a turn runs or is requested, or tracked work runs. */
   readonly busy: boolean;
-  /** Asks for a turn. Many calls in one round of the event loop make one turn; a call during a turn makes one more. */
+  /** Requests a turn. Many calls in one round of the event loop make one turn; a call during a turn makes another. */
   wake(): void;
-  /** Adds work that a turn started. Its end asks for a turn, and stop() waits for it. */
+  /** Adds work that a turn started. The end of the work requests a turn, and stop() waits for it. */
   track(work: Promise<void>): void;
   /**
-   * Waits for the tracked work, and for a last turn if one is requested. From now on wake() does nothing. May be called
-   * twice.
+   * Waits for the tracked work, and for a last turn if one is requested. wake() does nothing from then on. May be
+   * called twice.
    */
   stop(): Promise<void>;
 }
 
 /**
- * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a database that cannot be used does
- * not keep the program busy. Then it makes the turn again by itself: a wake during the pause is not lost, and no wake
- * is needed.
+ * Makes turns, one at a time, when it is woken. After a failure it pauses, so that a broken database does not keep the
+ * program busy. Then it makes the turn again without a wake. A wake during the pause is not lost.
  *
- * While it stops, the end of tracked work still makes a turn, so that no result waits for the slowest work.
+ * While it stops, the end of tracked work still makes a turn: a result must not wait for the slowest work.
  */
-export function createTurnLoop({ turn, onFailure, sleep, pauseMs = PAUSE_MS }: TurnLoopSettings): TurnLoop {
-  const underWay = new Set<Promise<void>>();
-  const end = new AbortController();
-  let wanted = false;
-  let failing = false;
-  let pause: Promise<void> | undefined;
-  let turning: Promise<void> | undefined;
-  let running: Promise<void> | undefined;
-  let stopped: Promise<void> | undefined;
+export function createTurnLoop(settings: TurnLoopSettings): TurnLoop {
+  return new Loop(settings);
+}
 
-  function request(): void {
-    wanted = true;
-    running ??= run();
+/** `wake` and `stop` are functions of their own, because callers hand them on. */
+class Loop implements TurnLoop {
+  failing = false;
+  private readonly settings: TurnLoopSettings;
+  private readonly underWay = new Set<Promise<void>>();
+  private readonly end = new AbortController();
+  private isWanted = false;
+  private pause: Promise<void> | undefined;
+  private turning: Promise<void> | undefined;
+  private running: Promise<void> | undefined;
+  private stopped: Promise<void> | undefined;
+
+  constructor(settings: TurnLoopSettings) {
+    this.settings = settings;
   }
 
-  async function run(): Promise<void> {
-    while (wanted) {
-      await pause;
-      // Now finish() makes the last turn, only once: a turn that fails again and again must not delay the stop.
-      if (end.signal.aborted) break;
-      // Lets everything that ends in this round of the event loop share the turn.
+  get stopping(): boolean {
+    return this.stopped !== undefined;
+  }
+
+  get busy(): boolean {
+    return this.running !== undefined || this.underWay.size > 0;
+  }
+
+  readonly wake = (): void => {
+    if (!this.stopping) this.request();
+  };
+
+  readonly stop = (): Promise<void> => {
+    this.stopped ??= this.finish();
+    return this.stopped;
+  };
+
+  track(work: Promise<void>): void {
+    const done = work
+      .catch((thrown: unknown) => this.fail(thrown))
+      .finally(() => {
+        this.underWay.delete(done);
+        this.request();
+      });
+    this.underWay.add(done);
+  }
+
+  private request(): void {
+    this.isWanted = true;
+    this.running ??= this.run();
+  }
+
+  private async run(): Promise<void> {
+    while (this.isWanted) {
+      await this.pause;
+      // finish() makes the last turn, once: a turn that fails again and again must not delay the stop.
+      if (this.end.signal.aborted) break;
+      // All work that ends in this round of the event loop shares the turn.
       await nextTurn();
-      turning = makeTurn();
-      await turning;
+      this.turning = this.makeTurn();
+      await this.turning;
     }
-    running = undefined;
+    this.running = undefined;
   }
 
-  async function makeTurn(): Promise<void> {
-    wanted = false;
+  private async makeTurn(): Promise<void> {
+    this.isWanted = false;
     try {
-      await turn();
-      failing = false;
+      await this.settings.turn();
+      this.failing = false;
     } catch (thrown) {
-      fail(thrown);
+      this.fail(thrown);
     }
   }
 
-  function fail(thrown: unknown): void {
-    failing = true;
-    wanted = true;
+  private fail(thrown: unknown): void {
+    const { sleep, pauseMs = PAUSE_MS, onFailure } = this.settings;
+    this.failing = true;
+    this.isWanted = true;
     // A failure during a pause does not lengthen it.
-    pause ??= sleep(pauseMs, end.signal).then(() => {
-      pause = undefined;
+    this.pause ??= sleep(pauseMs, this.end.signal).then(() => {
+      this.pause = undefined;
     });
     onFailure(thrown);
   }
 
-  async function finish(): Promise<void> {
+  private async finish(): Promise<void> {
     // A turn that began before the stop may still start work.
-    await turning;
-    await Promise.all(underWay);
-    end.abort();
-    await running;
-    if (wanted) await makeTurn();
+    await this.turning;
+    await Promise.all(this.underWay);
+    this.end.abort();
+    await this.running;
+    if (this.isWanted) await this.makeTurn();
   }
-
-  return {
-    get failing() {
-      return failing;
-    },
-    get stopping() {
-      return stopped !== undefined;
-    },
-    get busy() {
-      return running !== undefined || underWay.size > 0;
-    },
-    wake() {
-      if (stopped === undefined) request();
-    },
-    track(work) {
-      const done = work.catch(fail).finally(() => {
-        underWay.delete(done);
-        request();
-      });
-      underWay.add(done);
-    },
-    stop() {
-      stopped ??= finish();
-      return stopped;
-    },
-  };
 }

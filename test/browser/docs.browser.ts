@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { PAGES } from "../../src/http/docs/site.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { CHECKED_VIEWS, glance, look } from "../support/looks.ts";
 import { Program } from "../support/program.ts";
-import { sharedBrowser, tabTo, watch } from "../support/settings-page.ts";
+import { openContext, sharedBrowser, tabTo, watch } from "../support/settings-page.ts";
 
 const browser = sharedBrowser();
 
@@ -13,9 +12,7 @@ async function open(options: BrowserContextOptions = {}): Promise<{ page: Page; 
   const program = new Program();
   await program.json(["shop", "add", "alpha.myshopify.com"]);
   const { url } = await program.serve();
-  const context = await browser().newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...options });
-  afterTest(() => context.close());
-  context.setDefaultTimeout(15_000);
+  const context = await openContext(browser(), options);
   const page = await context.newPage();
   return { page, url, troubles: watch(page, url) };
 }
@@ -40,7 +37,7 @@ test("axe finds nothing wrong with any page, every page fits a narrow screen, an
     if (view !== undefined) found.push(...(await glance(page, nameOf(path), view)));
   }
   expect({ found, troubles }).toEqual({ found: [], troubles: [] });
-}, 120_000);
+});
 
 test("without scripts, a reader on a phone goes from the first page to another one, to a section, and searches", async () => {
   const { page, url } = await open({ javaScriptEnabled: false, viewport: { width: 360, height: 700 } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createMember, LEASE_MS, type Membership, soleMember } from "../../src/cluster/membership.ts";
-import { PARTITIONS, partitionsFor } from "../../src/domain/partition.ts";
+import { createMember, LEASE_MS, type Membership, partitionsFor, soleMember } from "../../src/cluster/membership.ts";
+import { PARTITIONS, partitionOf } from "../../src/domain/shop.ts";
 import { createLog } from "../../src/lib/log.ts";
 import type { LeaseChange, NodeStore } from "../../src/store/port/nodes.ts";
 import type { Store } from "../../src/store/port/store.ts";
@@ -14,7 +14,35 @@ test("a process that has the database to itself works for every shop", async () 
   expect([member.mayBegin(1), member.isLeader, member.beginUnlessMoving(1) !== undefined]).toEqual([true, true, true]);
 });
 
-/** Nodes on one database, whose clock stands still until the test moves it. */
+const NODES = ["node_a", "node_b", "node_c", "node_d"];
+
+test("each partition has one node, and each node has about the same number", () => {
+  const shares = NODES.map((node) => partitionsFor(node, NODES));
+  expect(new Set(shares.flatMap((share) => [...share])).size).toBe(PARTITIONS);
+  expect(shares.reduce((sum, { size }) => sum + size, 0)).toBe(PARTITIONS);
+  for (const { size } of shares) expect(size).toBeWithin(PARTITIONS / 8, PARTITIONS / 2);
+});
+
+test("the order of the nodes does not matter", () => {
+  for (const node of NODES) expect(partitionsFor(node, NODES.toReversed())).toEqual(partitionsFor(node, NODES));
+});
+
+test("when a node goes, the other nodes keep their partitions", () => {
+  const left = NODES.slice(0, 3);
+  for (const node of left) expect(partitionsFor(node, left).isSupersetOf(partitionsFor(node, NODES))).toBe(true);
+});
+
+test("the only node has all partitions, and a dead node has none", () => {
+  expect(partitionsFor("node_a", ["node_a"]).size).toBe(PARTITIONS);
+  expect(partitionsFor("node_x", NODES).size).toBe(0);
+});
+
+test("the weights never change, because nodes of two versions must agree", () => {
+  expect([...partitionsFor("node_a", ["node_a", "node_b"])].slice(0, 8)).toEqual([1, 3, 4, 5, 6, 8, 9, 12]);
+  expect(partitionOf(513)).toBe(1);
+});
+
+/** Nodes on one database. The test moves their clock. */
 async function openNodes(engine: Engine, count: number) {
   const { store, reopen } = await engine.open();
   const stores: Store[] = [store];
@@ -28,13 +56,13 @@ async function openNodes(engine: Engine, count: number) {
   return { stores, nodes, members, clock, gained };
 }
 
-/** The shops, one of each partition, that a node works for. */
+/** One shop of each partition that the node works for. */
 function owned(member: Membership): number[] {
   return Array.from({ length: PARTITIONS }, (_, shop) => shop).filter((shop) => member.mayBegin(shop));
 }
 
 describe.each(shared)("nodes on one database: $name", (engine) => {
-  test("a node alone works for every shop, and for none before its first beat", async () => {
+  test("the only node works for every shop after its first beat", async () => {
     const { members, gained } = await openNodes(engine, 1);
     const [a] = members as [Membership];
     expect([owned(a).length, a.isLeader]).toEqual([0, false]);
@@ -42,12 +70,12 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect([owned(a).length, a.isLeader, gained]).toEqual([PARTITIONS, true, [0]]);
   });
 
-  test("several share the shops out: each shop has one node, also while they do not agree yet", async () => {
+  test("several nodes share the shops out: each shop has one node, even while the nodes disagree", async () => {
     const { members, nodes } = await openNodes(engine, 3);
     const [a, b, c] = members as [Membership, Membership, Membership];
     await a.beat();
     await b.beat();
-    // b knows a, but a does not know b yet, and keeps everything.
+    // b knows a. But a does not know b yet, and keeps all partitions.
     expect([owned(a).length, owned(b).length]).toEqual([PARTITIONS, 0]);
     for (let beat = 0; beat < 3; beat += 1) {
       await Promise.all([a.beat(), b.beat(), c.beat()]);
@@ -60,7 +88,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect([a, b, c].filter(({ isLeader }) => isLeader).length).toBe(1);
   });
 
-  test("work that is held stays with its node until it ends", async () => {
+  test("a partition does not move before its work ends", async () => {
     const { members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     await a.beat();
@@ -70,7 +98,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       await a.beat();
     }
     expect(owned(b)).toEqual([]);
-    // Until then it goes on with what several nodes may do, such as deliveries, and begins nothing else.
+    // Until then, the node still does work that several nodes may do, such as deliveries.
     expect(owned(a).length).toBe(PARTITIONS);
     const began = owned(a).filter((shop) => a.beginUnlessMoving(shop) !== undefined);
     expect(began.length).toBeWithin(1, PARTITIONS);
@@ -81,13 +109,13 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(owned(b).length).toBeGreaterThan(0);
   });
 
-  test("work that ran while another node had the shop must end before the shop is taken again", async () => {
+  test("work that ran while another node had the shop must end before the node takes the shop back", async () => {
     const { members, nodes, clock } = await openNodes(engine, 2);
     const [a] = members as [Membership];
     const [first, second] = nodes as [NodeStore, NodeStore];
     await a.beat();
     const end = a.beginUnlessMoving(7);
-    // The node stands still. Another one takes everything, and stops.
+    // The node is paused. Another node takes both partitions, and stops.
     await first.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     await second.lease({ wanted: [7, 8], held: [], released: [] }, -1);
     clock.ms += 20_000;
@@ -98,7 +126,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(a.mayBegin(7)).toBe(true);
   });
 
-  test("work that goes on while its shop is handed over must end before the shop is taken again", async () => {
+  test("work that goes on during a hand-over must end before the node takes the shop back", async () => {
     const { members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     await a.beat();
@@ -115,7 +143,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(owned(a).length).toBe(PARTITIONS);
   });
 
-  test("what was handed over is not taken for leased when the answer is lost", async () => {
+  test("partitions that were handed over do not count as leased if the answer is lost", async () => {
     const { members, nodes } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     const [first, second] = nodes as [NodeStore, NodeStore];
@@ -130,7 +158,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     await b.beat();
     const others = owned(b);
     expect(others.length).toBeGreaterThan(0);
-    // Now it seems to be alone, and asks for everything.
+    // Now the node sees no other node, and asks for all partitions.
     const asked = Promise.withResolvers<void>();
     first.beat = async () => (await beat()).filter((id) => id !== second.id);
     first.lease = async () => {
@@ -173,7 +201,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
       node.lease({ wanted: [], held: [], released: [], ...change }, leaseMs);
     expect(await lease(a, { wanted: [1, 2] })).toEqual([1, 2]);
     expect(await lease(b, { wanted: [2, 3] })).toEqual([3]);
-    // A lease of no length has ended when the next statement runs.
+    // A negative lease has ended when the next statement runs.
     expect(await lease(a, { wanted: [2], released: [1] }, -1)).toEqual([2]);
     expect(await lease(b, { held: [2] })).toEqual([]);
     expect(await lease(b, { wanted: [1, 2] })).toEqual([1, 2]);
@@ -182,7 +210,7 @@ describe.each(shared)("nodes on one database: $name", (engine) => {
     expect(handOvers).toBe(2);
   });
 
-  test("operators see the nodes, and how many shops each works for", async () => {
+  test("operators see the nodes, and the number of shops of each node", async () => {
     const { stores, nodes, members } = await openNodes(engine, 2);
     const [a, b] = members as [Membership, Membership];
     for (const name of ["a", "b", "c"])

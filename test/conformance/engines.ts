@@ -5,6 +5,7 @@ import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresStore } from "../../src/store/postgres/postgres-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { layEmptyDatabase } from "../support/empty-database.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
 import { hasPostgres, postgresServer, type TestServer } from "../support/postgres-server.ts";
@@ -44,6 +45,7 @@ export function engines(): Engine[] {
 
 async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<TestStore> {
   const folder = temporaryFolder();
+  layEmptyDatabase(folder);
   async function open(): Promise<Store> {
     const store = await openStoreIn(folder, random);
     afterTest(() => store.close());

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { cookieOf } from "../support/visitor.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const LOCAL = { SDS_EGRESS_ALLOW: "127.0.0.0/8" };

@@ -1,11 +1,8 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Customer, Order, RESOURCES, Subscription } from "../../src/domain/resources.ts";
 import { apiShop, byId } from "../support/api-shop.ts";
 import { customer, order } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 type Json = { [key: string]: unknown };
 

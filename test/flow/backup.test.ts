@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -20,9 +20,6 @@ import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const ALPHA = "alpha.myshopify.com";
 const BETA = "beta.myshopify.com";

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const COUNT = 20_000;
@@ -28,7 +25,7 @@ async function postLarge() {
   };
   const records = Array.from({ length: COUNT }, (_, n) => customer(n + 1, { firstName: "Old" }));
   const large = post(records.map((each) => JSON.stringify(each)).join("\n"));
-  await eventually(() => bodyWaits(program), 30_000);
+  await eventually(() => bodyWaits(program));
   return { program, server, post, large };
 }
 

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { SyncRun } from "../../src/domain/platform/sync.ts";
 import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const CONTRACTS = 2_600;
@@ -37,7 +34,7 @@ test("a large shop is loaded from files in spite of kills, and then follows the 
     await eventually(async () => {
       const run = await unfinished(program);
       return run !== undefined && isThere(run);
-    }, 30_000);
+    });
     process.kill(pid, "SIGKILL");
     await exited;
   }

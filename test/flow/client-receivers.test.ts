@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verify } from "../../src/client/verify.ts";
@@ -11,9 +11,6 @@ import { Program } from "../support/program.ts";
 import { beginPost } from "../support/raw-http.ts";
 import { Receiver } from "../support/receiver.ts";
 import { savedProgram } from "../support/samples.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 /** A served shop that sends its events to an address. */
 async function sendingShop(url: string): Promise<{ program: Program; secret: string }> {

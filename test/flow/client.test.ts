@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
@@ -7,9 +7,6 @@ import { apiShop } from "../support/api-shop.ts";
 import { clientProject, EXAMPLES, runIn, startIn } from "../support/client-project.ts";
 import { isCompiled } from "../support/program.ts";
 import { customer, order } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const TOP = join(import.meta.dir, "../..");
 

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "../../src/client/client.ts";
@@ -12,9 +12,6 @@ import { runIn } from "../support/client-project.ts";
 import { PROGRAM } from "../support/program.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
 import { savedProgram } from "../support/samples.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 /** A way to keep copies of all resources. */
 interface Copies {

@@ -1,14 +1,11 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadRecords, readRows } from "../support/api-shop.ts";
 import { gid, order } from "../support/records.ts";
 import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
 import { shellWith } from "../support/samples.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 describe("docs/copies.md", () => {
   test.each(RUNTIMES)("$name keeps a copy that equals the mirror", async (runtime) => {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -11,9 +11,6 @@ import { Receiver } from "../support/receiver.ts";
 import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(120_000);
 
 const ENV = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 
@@ -87,7 +84,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
       .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
       .map(({ id }) => id);
     expect(due.length).toBeGreaterThan(10);
-    const received = await receiver.gets(due.length, 60_000);
+    const received = await receiver.gets(due.length);
     expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
     const shown = printed<Delivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
     expect(shown.length).toBeGreaterThan(4);
@@ -180,7 +177,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     const isMarked = async () =>
       (await sql.unsafe("SELECT 1 FROM meta WHERE name = 'unfinished_copy'").catch(() => [])).length > 0;
     const toServer = await local.start(["copy", "--to", url]);
-    await eventually(isMarked, 20_000);
+    await eventually(isMarked);
     process.kill(toServer.pid, "SIGKILL");
     await toServer.exited;
     for (const args of [
@@ -201,7 +198,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     const folder = join(temporaryFolder(), "back");
     const back = new Program(folder, { ...ENV, SDS_MASTER_KEY_FILE: join(local.data, "master.key") });
     const toFolder = await remote.start(["copy", "--to", `sqlite:${folder}`]);
-    await eventually(() => existsSync(join(folder, "sds.db.unfinished-copy")), 20_000);
+    await eventually(() => existsSync(join(folder, "sds.db.unfinished-copy")));
     process.kill(toFolder.pid, "SIGKILL");
     await toFolder.exited;
     for (const args of [

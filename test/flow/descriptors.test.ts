@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DESCRIPTORS = 64;
 const IDLE_CONNECTIONS = 200;

@@ -1,11 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { TOPICS } from "../../src/http/docs/site.ts";
 import { PROGRAM, Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 function page(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, "../../src/docs", name)).text();

@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { exchange } from "../support/raw-http.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const MAX_BYTES = 5 * 1024 * 1024;
 /** Bodies that are announced with so many bytes in all leave no room for another one. */

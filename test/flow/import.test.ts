@@ -1,12 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer, order, reward, subscription } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -7,9 +7,6 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, type Server } from "../support/program.ts";
 import { customer, order, subscription } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -153,7 +150,7 @@ test("a body whose program is killed while it is applied is whole after the next
   const { program, count } = await killedWhileApplying();
   const { output } = await program.serve();
   // It waits for ten seconds, which a busy machine can need.
-  await eventually(async () => (await rowCount(program, "subscription_count")) === count, 30_000);
+  await eventually(async () => (await rowCount(program, "subscription_count")) === count);
   expect(output).toContain("bodies of the intake that the last run did not finish are applied first");
 });
 
@@ -170,5 +167,5 @@ test("a start that applies such a body ends at SIGTERM, and the next one goes on
   expect(logged).toContain("stopping on SIGTERM");
   expect(await rowCount(program, "subscription_count")).toBeLessThan(count);
   await program.serve();
-  await eventually(async () => (await rowCount(program, "subscription_count")) === count, 30_000);
+  await eventually(async () => (await rowCount(program, "subscription_count")) === count);
 });

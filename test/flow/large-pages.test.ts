@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { line, subscription } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const CLIENTS = 24;
 /** Eight mebibytes. */

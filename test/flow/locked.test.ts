@@ -1,13 +1,10 @@
 import { Database } from "bun:sqlite";
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { afterTest } from "../support/cleanup.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const ALPHA = "alpha.myshopify.com";
 /** How long an operation waits for another process's lock. */

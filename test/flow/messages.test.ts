@@ -1,12 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Store } from "../../src/store/port/store.ts";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

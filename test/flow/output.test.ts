@@ -1,9 +1,6 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { temporaryFolder } from "../support/app.ts";
 import { PROGRAM, Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

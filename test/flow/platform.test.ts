@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
@@ -7,9 +7,6 @@ import { eventually } from "../support/eventually.ts";
 import { PlatformProcess } from "../support/platform-process.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

@@ -1,12 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { FakeApi, refusal } from "../support/fake-api.ts";
 import { PROGRAM, type Result } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const KEY = `cad_pk_${"0123456789ab".repeat(4)}`;
 const OTHER_KEY = `cad_pk_${"ba9876543210".repeat(4)}`;

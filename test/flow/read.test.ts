@@ -1,13 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import type { PageBody } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { exchange } from "../support/raw-http.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

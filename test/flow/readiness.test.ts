@@ -1,9 +1,6 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 test("readyz is 503 from when a newer program upgrades the database, and the log says so", async () => {
   const program = new Program();

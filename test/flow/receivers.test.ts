@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifySignature } from "../../src/client/signature.ts";
@@ -6,9 +6,6 @@ import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { type Delivered, Receiver } from "../support/receiver.ts";
 import { SAMPLES, type Sample, withoutTypes } from "../support/samples.ts";
-
-// Some languages are compiled first, beside other tests on a busy machine.
-setDefaultTimeout(60_000);
 
 /** The languages in which docs/webhooks.md verifies a signature, with how to run its code. */
 const LANGUAGES: {

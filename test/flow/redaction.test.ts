@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { customer, gid, reward } from "../support/records.ts";
 import { platformSecretEnv, postPlatformWebhook } from "../support/removed-shop.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const ALPHA = "alpha.myshopify.com";
 const [OLD, PHONE] = ["bob@old.example", "+1 555 0100"];

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PAGES } from "../../src/http/docs/site.ts";
@@ -6,9 +6,6 @@ import { openApiDocument } from "../../src/http/openapi/document.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { samplesOf } from "../support/samples.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const SHOP = "alpha.myshopify.com";
 const { paths } = openApiDocument("/");

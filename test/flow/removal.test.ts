@@ -1,13 +1,10 @@
 import { Database } from "bun:sqlite";
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { addBigShop, fileHas, platformSecretEnv, postRemoval, rowsOfShop, shopRow } from "../support/removed-shop.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const [ALPHA, BETA] = ["alpha.myshopify.com", "beta.myshopify.com"];
 const KILLS = 2;
@@ -37,7 +34,7 @@ test("an acknowledged shop/redact is carried out to the end, although the progra
     if (kill < 2) expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
     if (kill === KILLS) break;
     const aim = left - 150;
-    await eventually(async () => (await customersOf(program, alpha)) < aim, 20_000);
+    await eventually(async () => (await customersOf(program, alpha)) < aim);
     await server.stop("SIGKILL");
     left = await customersOf(program, alpha);
     expect(left).toBeGreaterThan(0);
@@ -47,7 +44,7 @@ test("an acknowledged shop/redact is carried out to the end, although the progra
     expect(shown).toEqual({ status: 3, stdout: "", stderr: `sds: there is no shop ${ALPHA}\n` });
     expect((await program.run(["key", "list", "--shop", ALPHA])).status).toBe(3);
   }
-  await eventually(async () => (await shopRow(program, ALPHA)) === undefined, 30_000);
+  await eventually(async () => (await shopRow(program, ALPHA)) === undefined);
   expect(await rowsOfShop(program, alpha)).toEqual({});
   expect(await rowsOfShop(program, beta)).toEqual(before);
   expect(await program.json<{ domain: string }[]>(["shop", "list"])).toMatchObject([{ domain: BETA }]);
@@ -61,13 +58,13 @@ test("a removal that the lock of another process holds up goes on when the lock 
   other.run("PRAGMA busy_timeout = 5000");
   // It is locked at once, while there is something to remove.
   const left = other.query("SELECT 1 FROM customers WHERE shop_id = ?");
-  await eventually(() => left.all(alpha).length < 450, 20_000);
+  await eventually(() => left.all(alpha).length < 450);
   other.run("BEGIN IMMEDIATE");
   // The program waits two seconds for a lock, and then gives up for now.
   await eventually(() => server.output.includes("cannot go on with the removal of a shop; nothing is lost"));
   other.run("COMMIT");
   other.close();
-  await eventually(async () => (await shopRow(program, ALPHA)) === undefined, 30_000);
+  await eventually(async () => (await shopRow(program, ALPHA)) === undefined);
   expect(await rowsOfShop(program, alpha)).toEqual({});
   expect(await server.stop()).toBe(0);
   expect([fileHas(program.data, "Lovelace"), fileHas(program.data, "Hopper")]).toEqual([false, true]);
@@ -76,7 +73,7 @@ test("a removal that the lock of another process holds up goes on when the lock 
 test("`shop remove` that is killed is finished by the next one, and until then the shop cannot be added", async () => {
   const { program, alpha, beta, before } = await twoShops(600);
   const { pid, exited } = await program.start(["shop", "remove", ALPHA, "--yes"]);
-  await eventually(async () => (await customersOf(program, alpha)) < 550, 20_000);
+  await eventually(async () => (await customersOf(program, alpha)) < 550);
   process.kill(pid, "SIGKILL");
   await exited;
   expect(await customersOf(program, alpha)).toBeGreaterThan(0);

@@ -1,13 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 test("a restore refuses a copy whose index disagrees with its table", async () => {
   const program = new Program();

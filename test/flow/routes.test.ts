@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { type Answer, answerOf, NOT_FOUND, notAllowed, refusal, success, UNAUTHORIZED } from "../support/answer.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { exchange, parse, send } from "../support/raw-http.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 /** A request line, and the answer to it. */
 type Row = readonly [string, Answer];

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRows } from "../support/api-shop.ts";
@@ -9,9 +9,6 @@ import { freePort } from "../support/postgres-process.ts";
 import { beginPost } from "../support/raw-http.ts";
 import { ORDERS, RUNTIMES, served } from "../support/sample-runs.ts";
 import { SAMPLES, shellWith } from "../support/samples.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 test("every program in TypeScript and Python in the pages has a test", () => {
   const code = SAMPLES.filter(({ language }) => ["ts", "js", "python"].includes(language));

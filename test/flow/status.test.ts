@@ -1,10 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { eventually } from "../support/eventually.ts";
 import { ENGINE, Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 /** What an engine knows of a `serve` that does not run, that runs, and that was killed. */
 const WORDS =

@@ -1,10 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { makeBlackhole } from "../support/blackhole.ts";
 import { eventually } from "../support/eventually.ts";
 import { PROGRAM, Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(60_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

@@ -1,10 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { START } from "../support/app.ts";
 import { deadDelivery } from "../support/dead-delivery.ts";
 import { Program } from "../support/program.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DOMAIN = "alpha.myshopify.com";
 

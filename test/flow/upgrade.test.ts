@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { ENGINE, Program } from "../support/program.ts";
@@ -6,9 +6,6 @@ import { Receiver } from "../support/receiver.ts";
 import { customer, gid } from "../support/records.ts";
 import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
 import { storedPostgresVersions, unpackPostgres } from "../support/stored-postgres.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(120_000);
 
 /** Programs at once. */
 const AT_ONCE = 3;
@@ -71,7 +68,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
       .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
       .map(({ id }) => id);
     expect(due.length).toBeGreaterThan(10);
-    const received = await receiver.gets(due.length, 60_000);
+    const received = await receiver.gets(due.length);
     expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
     const shown = printed<ShownDelivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
     expect(shown.length).toBeGreaterThan(4);

@@ -1,13 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { gid, order, subscription } from "../support/records.ts";
 import { DOMAIN, LOCAL, shopSending } from "../support/shop-sending.ts";
-
-// Starting programs takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 test("the event of a change is sent, signed, within moments", async () => {
   const { program, receiver, secret, post, entries } = await shopSending();
@@ -168,7 +165,7 @@ test("serve warns that SDS_EGRESS_ALLOW is set, and the variable counts only for
 
 test("the demo's deliveries arrive and are verified", async () => {
   const server = await new Program().serve(["demo", "--port", "0"]);
-  await eventually(() => /→ received \S+, signature verified \(whd_/.test(server.output), 15_000);
+  await eventually(() => /→ received \S+, signature verified \(whd_/.test(server.output));
   expect(server.output).not.toContain("SIGNATURE WRONG");
   await server.stop("SIGINT");
 });

@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
-
-// Starting a server takes time on a busy machine.
-setDefaultTimeout(30_000);
 
 const MODULE = join(import.meta.dir, "../support/postgres-process.ts");
 const STARTER = `
@@ -30,7 +27,7 @@ function commandOf(id: string): string[] {
 }
 
 async function untilGone(folder: string): Promise<void> {
-  await eventually(() => !existsSync(folder), 20_000);
+  await eventually(() => !existsSync(folder));
   const commands = () => readdirSync("/proc").flatMap((id) => (/^\d+$/.test(id) ? commandOf(id) : []));
   await eventually(() => !commands().some((command) => command.includes(folder)));
 }

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
@@ -8,8 +8,6 @@ import { HOUR_MS, LINE, queueAllEvents } from "../support/connected-shop.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
-
-setDefaultTimeout(120_000);
 
 /** The changes at the platform. The number chooses the contract or customer, modulo how many there are. */
 const CHANGES = {

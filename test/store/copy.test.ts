@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -23,8 +23,6 @@ import { readRows } from "../support/rows.ts";
 import { expectStoredAnswers, openOnPostgres } from "../support/stored-answers.ts";
 import { storedVersions, unpack } from "../support/stored-database.ts";
 import { TABLE_NAMES } from "../support/tables.ts";
-
-setDefaultTimeout(60_000);
 
 const STAYING: string[] = [...NOT_COPIED, ...KEPT_BY_TRIGGERS];
 const COPIED = TABLE_NAMES.filter((table) => !STAYING.includes(table));

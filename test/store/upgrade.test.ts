@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
@@ -11,8 +11,6 @@ import { openStoreIn } from "../support/open-store.ts";
 import { gid, subscription } from "../support/records.ts";
 import { expectStoredPages } from "../support/stored-answers.ts";
 import { type Answers, readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
-
-setDefaultTimeout(30_000);
 
 const VERSIONS = storedVersions();
 

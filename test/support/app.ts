@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSecret, signBody } from "../../src/client/signature.ts";
 import { type App, openApp } from "../../src/compose/app.ts";
@@ -12,13 +11,15 @@ import type { Plan, Shop } from "../../src/domain/shop.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { afterTest } from "./cleanup.ts";
 import { askApp } from "./described.ts";
+import { layEmptyDatabase } from "./empty-database.ts";
+import { ownFolder } from "./own-folder.ts";
 
 /** The day on which tests begin, unless they say otherwise. */
 export const START = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** A folder that the test's end removes. */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "sds-test-"));
+  const folder = mkdtempSync(join(ownFolder(), "test-"));
   afterTest(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
@@ -71,8 +72,9 @@ export interface TestApp {
 export async function testApp(env: Record<string, string> = {}, resolve: Resolve = async () => []): Promise<TestApp> {
   const folder = temporaryFolder();
   const clock = new Clock();
+  if (env["SDS_DATABASE_URL"] === undefined) layEmptyDatabase(join(folder, "data"));
   // A server's clock must be near.
-  if (env["SDS_DATABASE_URL"] !== undefined) clock.ms = Date.now();
+  else clock.ms = Date.now();
   const logged: string[] = [];
   const log = createLog("debug", { write: (text) => logged.push(text) }, clock.now);
   const app = await openApp(readConfig({ port: "0" }, { SDS_DATA: join(folder, "data"), ...env }), {

@@ -1,4 +1,4 @@
-import { afterEach } from "bun:test";
+import { afterEach, spyOn } from "bun:test";
 
 const cleanups: (() => unknown)[] = [];
 
@@ -15,3 +15,6 @@ export async function cleanUp(): Promise<void> {
 // bunfig.toml loads this before all tests: a hook of a module that several test files share would hold for the first of
 // them alone.
 afterEach(cleanUp);
+
+// A load collects garbage after each page. Beside all that the tests of a process keep, that takes most of their time.
+spyOn(Bun, "gc").mockImplementation(() => 0);

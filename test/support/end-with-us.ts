@@ -21,12 +21,12 @@ rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 const START_GUARD = 'exec 3<&0; sh -c "$0" sh "$@" <&3 & exec 3<&-; wait';
 
 /**
- * Ends a server and removes its folder when this process ends, however that happens: a hook of the process does not run
- * when it is killed.
+ * Removes a folder, and ends its server if it has one, when this process ends, however that happens: a hook of the
+ * process does not run when it is killed.
  * @param pidFile the file in the folder whose first line is the server's process id. The server's command names the
  *   folder.
  */
-export function endWithUs(folder: string, pidFile: string): void {
+export function endWithUs(folder: string, pidFile = ""): void {
   const guard = Bun.spawn(["sh", "-c", START_GUARD, GUARD, folder, pidFile], {
     stdin: "pipe",
     stdout: "ignore",

@@ -1,11 +1,11 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SQL } from "bun";
 import { afterTest } from "./cleanup.ts";
 import { endWithUs } from "./end-with-us.ts";
+import { eventually } from "./eventually.ts";
 import { withPort } from "./postgres-connections.ts";
-import { freePort, spawnAsServer } from "./postgres-process.ts";
+import { answersAt, freePort, spawnAsServer } from "./postgres-process.ts";
 
 const BINARY = Bun.which("pgbouncer") ?? Bun.which("/usr/sbin/pgbouncer");
 
@@ -42,16 +42,6 @@ export async function startPgBouncer(url: string, settings: Record<string, strin
     rmSync(folder, { recursive: true, force: true });
   });
   const through = withPort(url, port);
-  for (const began = performance.now(); performance.now() - began < 5_000; await Bun.sleep(20)) {
-    const sql = new SQL(through, { max: 1, prepare: false, connectionTimeout: 1 });
-    try {
-      await sql.unsafe("SELECT 1").simple();
-      return through;
-    } catch {
-      // It does not listen yet.
-    } finally {
-      await sql.close({ timeout: 0 });
-    }
-  }
-  throw new Error("PgBouncer did not start within 5 seconds");
+  await eventually(() => answersAt(through));
+  return through;
 }

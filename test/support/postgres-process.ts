@@ -1,8 +1,9 @@
-import { chownSync, existsSync, mkdtempSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { endWithUs } from "./end-with-us.ts";
+import { eventually } from "./eventually.ts";
+import { makeQuickFolder } from "./own-folder.ts";
 
 const { SDS_POSTGRES_BINARIES } = process.env;
 const BINARIES = [
@@ -14,10 +15,6 @@ const BINARIES = [
 ];
 /** A user without rights: the server refuses to run as root. */
 const NOBODY = 65_534;
-
-/** Files in memory, where the machine has that. Databases are made and removed there in a third of the time. */
-const MEMORY = "/dev/shm";
-const NEEDED_BYTES = 2 * 2 ** 30;
 
 /** A PostgreSQL server of this test run, which ends with it. */
 export interface PostgresProcess {
@@ -60,7 +57,7 @@ function asServer(): string[] {
 export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresProcess> {
   const binaries = binaryFolder();
   if (binaries === undefined) throw new Error("there is no PostgreSQL for this machine");
-  const folder = mkdtempSync(join(hasMemory() ? MEMORY : tmpdir(), "sds-postgres-"));
+  const folder = makeQuickFolder("sds-postgres-");
   endWithUs(folder, "data/postmaster.pid");
   if (asServer().length > 0) chownSync(folder, NOBODY, NOBODY);
   const data = join(folder, "data");
@@ -74,6 +71,8 @@ export async function startPostgres(settings: Record<string, string | number> = 
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
     max_connections: 150,
+    // Else a server that is killed leaves its segments in /dev/shm.
+    dynamic_shared_memory_type: "mmap",
     // The tests of power loss have a server of their own.
     fsync: "off",
     full_page_writes: "off",
@@ -83,12 +82,9 @@ export async function startPostgres(settings: Record<string, string | number> = 
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let child: Bun.Subprocess | undefined;
 
+  /** After a crash the server's processes end one by one, and a new one does not start before. */
   async function start(): Promise<void> {
-    // After a crash the server's processes end one by one, and a new one does not start before.
-    for (const began = performance.now(); performance.now() - began < 30_000; await Bun.sleep(50)) {
-      if (await isStarted()) return;
-    }
-    throw new Error("the server did not start within 30 seconds");
+    await eventually(isStarted);
   }
 
   async function isStarted(): Promise<boolean> {
@@ -109,12 +105,6 @@ export async function startPostgres(settings: Record<string, string | number> = 
   };
 }
 
-function hasMemory(): boolean {
-  if (!existsSync(MEMORY)) return false;
-  const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize >= NEEDED_BYTES;
-}
-
 /** A port of this machine that nobody uses. */
 export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
@@ -124,17 +114,19 @@ export function freePort(): number {
 
 /** @returns false if the server ended */
 async function untilReady(url: string, child: { exitCode: number | null }): Promise<boolean> {
-  while (child.exitCode === null) {
-    const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
-    try {
-      await sql.unsafe("SELECT 1");
-      return true;
-    } catch {
-      // It does not accept connections yet.
-      await Bun.sleep(20);
-    } finally {
-      await sql.close({ timeout: 0 });
-    }
+  await eventually(async () => child.exitCode !== null || (await answersAt(url)));
+  return child.exitCode === null;
+}
+
+/** Whether a server accepts connections. */
+export async function answersAt(url: string): Promise<boolean> {
+  const sql = new SQL(url, { max: 1, prepare: false, connectionTimeout: 2 });
+  try {
+    await sql.unsafe("SELECT 1").simple();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.close({ timeout: 0 });
   }
-  return false;
 }

@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { verifySignature } from "../../src/client/signature.ts";
 import { afterTest } from "./cleanup.ts";
 import { webhookProblems } from "./described.ts";
+import { eventually } from "./eventually.ts";
 
 export interface Delivered {
   body: string;
@@ -24,7 +25,6 @@ export class Receiver {
   /** What is not as the API's document describes it. The test fails if there is something. */
   private readonly problems: string[] = [];
   private readonly underWay = new Set<string>();
-  private waiting: (() => void)[] = [];
 
   /** @param sentBy `test` for webhooks that a test makes by hand: they are not compared with the document */
   constructor(port = 0, sentBy: "program" | "test" = "program") {
@@ -49,7 +49,6 @@ export class Receiver {
         this.underWay.add(json.id);
         if (sentBy === "program") this.problems.push(...webhookProblems(headers, json));
         this.received.push(delivered);
-        for (const wake of this.waiting.splice(0)) wake();
         try {
           return await this.answer(delivered);
         } finally {
@@ -65,18 +64,8 @@ export class Receiver {
   }
 
   /** Waits until so many deliveries have come. */
-  async gets(count: number, within = 10_000): Promise<Delivered[]> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new Error(`${this.received.length} of ${count} deliveries came in time`)),
-      within,
-    );
-    try {
-      while (this.received.length < count)
-        await Promise.race([late, new Promise<void>((resolve) => this.waiting.push(resolve))]);
-    } finally {
-      clearTimeout(timer);
-    }
+  async gets(count: number): Promise<Delivered[]> {
+    await eventually(() => this.received.length >= count);
     return this.received;
   }
 

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll } from "bun:test";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterTest } from "./cleanup.ts";
+import { LIMIT_MS } from "./eventually.ts";
 import { Program } from "./program.ts";
 import { Receiver } from "./receiver.ts";
 
@@ -37,8 +38,6 @@ export function settingsPages(): (options?: Options) => Promise<Settings> {
 /** A browser for the tests of a file. */
 export function sharedBrowser(): () => Browser {
   let browser: Browser | undefined;
-  // Starting programs takes time on a busy machine.
-  setDefaultTimeout(60_000);
   beforeAll(async () => {
     browser = await launch();
   });
@@ -68,13 +67,7 @@ async function open(
   await program.json(["shop", "add", DOMAIN, ...shop]);
   await prepare?.(program);
   const { url } = await program.serve();
-  const context = await browser.newContext({
-    locale: "en-US",
-    viewport: { width: 1280, height: 900 },
-    ...contextOptions,
-  });
-  afterTest(() => context.close());
-  context.setDefaultTimeout(15_000);
+  const context = await openContext(browser, contextOptions);
   const page = await context.newPage();
   const troubles = watch(page, url);
   const { url: link } = await program.json<{ url: string }>(["admin", "link"]);
@@ -84,6 +77,14 @@ async function open(
     await page.goto(`${url}${path}`);
   };
   return { program, url, receiver, page, troubles, goto };
+}
+
+/** Cookies and windows of their own, until the test ends. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...options });
+  afterTest(() => context.close());
+  context.setDefaultTimeout(LIMIT_MS);
+  return context;
 }
 
 /** Collects what a page must never do. */

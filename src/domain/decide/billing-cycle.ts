@@ -181,7 +181,7 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
   return declined ? "RECOVERED" : "PAID";
 }
 
-interface CycleState {
+interface OpenCycle {
   /** The last attempt has not ended yet. */
   waiting: boolean;
   skipped: boolean;
@@ -194,7 +194,7 @@ interface CycleState {
 function openStatus(
   before: OrderRow | undefined,
   retryState: RetryState,
-  { waiting, skipped, outdated, abandoned }: CycleState,
+  { waiting, skipped, outdated, abandoned }: OpenCycle,
 ): Order["status"] {
   const { attemptCount, declined, retriesExhausted } = retryState;
   if (outdated && before !== undefined) return before.resource.status;

@@ -1,4 +1,4 @@
-import { PARTITIONS, partitionOf } from "../../domain/partition.ts";
+import { PARTITIONS, partitionOf } from "../../domain/shop.ts";
 import type { NodeDescription, NodeStatus, NodeStore } from "../port/nodes.ts";
 import { StoreError } from "../port/store-error.ts";
 import type { Database, Queries } from "./database.ts";

@@ -1,10 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { apply, type PageBody, testApp } from "../../support/app.ts";
 import { order, subscription } from "../../support/records.ts";
-
-// These take about a second, and longer on a busy machine.
-setDefaultTimeout(30_000);
 
 /** Few dates, so that many rows share one. */
 const date = fc.integer({ min: 1, max: 4 }).map((day) => `2026-01-0${day}T00:00:00.000Z`);

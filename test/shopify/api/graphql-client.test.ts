@@ -360,7 +360,7 @@ describe("a stop", () => {
     await all.test.app.stop();
     expect(performance.now() - startedAt).toBeLessThan(7_000);
     await expect(query).rejects.toThrow("the request to the platform was stopped");
-  }, 15_000);
+  });
 
   test("fails requests that begin later, without sending them", async () => {
     const all = await connected();

@@ -1,11 +1,8 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type ConnectedShop, connected, connectedTo, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
 import { readRows } from "../../support/rows.ts";
-
-// Many cycles take time on a busy machine.
-setDefaultTimeout(30_000);
 
 const DAY_MS = 24 * HOUR_MS;
 const MARCH = "2026-03-01T12:00:00Z";

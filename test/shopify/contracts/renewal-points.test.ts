@@ -1,10 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { cleanUp } from "../../support/cleanup.ts";
 import { connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations } from "../../support/connected-shop.ts";
-
-setDefaultTimeout(60_000);
 
 /** The longest time between two webhooks of one renewal, in these tests. */
 const MAX_GAP_MS = 5_000;

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
@@ -8,8 +8,6 @@ import { createContract, HOUR_MS, LINE, operations } from "../../support/connect
 import { seemLarge } from "../../support/large-shop.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { readRows } from "../../support/rows.ts";
-
-setDefaultTimeout(60_000);
 
 function load({ test, shop }: ConnectedShop, pages = false, onProgress?: (progress: SyncProgress) => void) {
   return test.app.platform.synchronizer.load(shop.shop, { events: false, pages }, onProgress);

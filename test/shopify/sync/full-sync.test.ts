@@ -1,11 +1,8 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
-
-// Many pages take time on a busy machine.
-setDefaultTimeout(30_000);
 
 function load({ test, shop }: ConnectedShop, events = false) {
   return test.app.platform.synchronizer.load(shop.shop, { events });

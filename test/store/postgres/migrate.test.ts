@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres())("an upgrade of a PostgreSQL database", () => {
     );
     await Promise.all(children.map(({ exited }) => exited));
     expect((await schemaOf(url)).version).toBe(String(MIGRATIONS.length));
-  }, 30_000);
+  });
 
   test("runs what a database lacks, once", async () => {
     const url = await emptyDatabase();

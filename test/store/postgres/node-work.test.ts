@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { partitionOf } from "../../../src/domain/partition.ts";
 import type { MirrorRecord } from "../../../src/domain/records/platform-records.ts";
+import { partitionOf } from "../../../src/domain/shop.ts";
 import { createRecordWriter } from "../../../src/mirror/record-writer.ts";
 import { engines } from "../../conformance/engines.ts";
 import { addShop } from "../../conformance/fixtures.ts";

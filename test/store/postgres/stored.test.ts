@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { temporaryFolder } from "../../support/app.ts";
@@ -6,8 +6,6 @@ import { emptyDatabase } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { expectStoredAnswers, openOnPostgres } from "../../support/stored-answers.ts";
 import { dumpPostgres, storedPostgresVersions, unpackPostgres } from "../../support/stored-postgres.ts";
-
-setDefaultTimeout(30_000);
 
 test("every schema of PostgreSQL before today's has a stored database, and the first one has", () => {
   const wanted = Array.from({ length: Math.max(MIGRATIONS.length - 1, 1) }, (_, index) => index + 1);

@@ -1,0 +1,31 @@
+import { existsSync, mkdtempSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { endWithUs } from "./end-with-us.ts";
+
+/** Files in memory, where the machine has that: on a disk each commit of a test takes milliseconds. */
+const MEMORY = "/dev/shm";
+const NEEDED_BYTES = 2 * 2 ** 30;
+
+let folder: string | undefined;
+
+/** The folder of this test process, which is removed when the process ends. */
+export function ownFolder(): string {
+  if (folder === undefined) {
+    folder = makeQuickFolder("sds-test-");
+    endWithUs(folder);
+  }
+  return folder;
+}
+
+/** Makes a folder in memory where that has room, else on the disk. TMPDIR chooses another place. */
+export function makeQuickFolder(prefix: string): string {
+  const isInMemory = process.env["TMPDIR"] === undefined && hasRoom(MEMORY);
+  return mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), prefix));
+}
+
+function hasRoom(place: string): boolean {
+  if (!existsSync(place)) return false;
+  const { bavail, bsize } = statfsSync(place);
+  return bavail * bsize >= NEEDED_BYTES;
+}
