@@ -1,4 +1,4 @@
-/** The codes that an answer in JSON can have (docs/api.md, "Errors"). */
+/** Codes of answers in JSON (docs/api.md, "Errors"). */
 export const API_ERROR_CODES = [
   "bad_cursor",
   "bad_parameter",
@@ -14,16 +14,10 @@ export const API_ERROR_CODES = [
 ] as const;
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/**
- * Every code that a refusal can have: those of the API, and those of commands and the settings page. HTTP statuses and
- * exit statuses are chosen by it.
- */
+/** Codes of all refusals: of the API, of commands and of the settings page. HTTP and exit statuses follow from it. */
 export type ErrorCode = ApiErrorCode | "invalid" | "conflict" | "failed";
 
-/**
- * An error whose message may be shown to the user. Anything else that is thrown is a defect: the log gets the details,
- * the user sees `internal` without them.
- */
+/** An error with a message for users. Any other thrown error is a defect: users see `internal`, the log the details. */
 export class SdsError extends Error {
   override readonly name = "SdsError";
   readonly code: ErrorCode;
@@ -34,12 +28,12 @@ export class SdsError extends Error {
   }
 }
 
-/** The code that the system or SQLite gives an error; empty where it has none. */
+/** The code of an error of the system or SQLite; empty without a code. */
 export function codeOf(thrown: unknown): string {
   return typeof thrown === "object" && thrown !== null && "code" in thrown ? String(thrown.code) : "";
 }
 
-/** The message of anything thrown. */
+/** The message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -2,8 +2,8 @@ import { CryptoHasher } from "bun";
 import { base32 } from "../lib/text.ts";
 
 /**
- * Internal ids are derived from shop domain and platform identity, so a mirror that is rebuilt has the same ids
- * (docs/api.md, "Ids"). The parts are joined by NUL, which none of them can contain.
+ * Derives internal ids from the shop's domain and the platform's identity of the object, so that a rebuilt mirror has
+ * the same ids (docs/api.md, "Ids"). The parts are joined by NUL, which no part can contain.
  */
 function derive(prefix: string, ...identity: (string | number)[]): string {
   return prefix + base32(CryptoHasher.hash("sha256", identity.join("\0")));
@@ -24,7 +24,7 @@ export function orderId(domain: string, contractGid: string, source: string, cyc
   return derive("ord_", domain, "order", contractGid, source, cycleNumber);
 }
 
-/** What a sender's own id becomes when it held personal data. The same id always becomes the same. */
+/** Replaces a sender's own id that holds personal data. Equal ids get equal results. */
 export function redactedId(id: string): string {
   return derive("redacted_", id);
 }
@@ -36,9 +36,7 @@ export interface ShopIds {
   order(contractGid: string, source: string, cycleNumber: number): string;
 }
 
-/**
- * Remembers what it derived: a commit needs most ids twice, once to load rows and once to decide. Meant for one commit.
- */
+/** For one commit. It remembers ids, because a commit needs most of them twice: to load rows and to decide. */
 export function createShopIds(domain: string): ShopIds {
   const known = new Map<string, string>();
   function remembered(name: string, derived: () => string): string {
@@ -60,10 +58,7 @@ export function randomId(prefix: string, random: (bytes: number) => Uint8Array):
   return prefix + base32(random(15));
 }
 
-/**
- * An id of 6 bytes of time and 9 random bytes. Later ids sort behind earlier ones, so an index of them grows at its
- * end.
- */
+/** An id of 6 bytes of time and 9 random bytes. Later ids sort last, so their index grows at its end. */
 export function timeOrderedId(prefix: string, now: number, random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.alloc(15);
   bytes.writeUIntBE(now, 0, 6);

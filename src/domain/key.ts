@@ -2,7 +2,7 @@ import { SHA256 } from "bun";
 import { SdsError } from "./error.ts";
 import { randomId } from "./ids.ts";
 
-/** What is stored about an API key, never the key itself. Times in epoch milliseconds. */
+/** A stored API key, without the key itself. Times in epoch milliseconds. */
 export interface ApiKey {
   id: string;
   label: string;
@@ -36,14 +36,12 @@ export function keyFromHeader(header: string | null): string | undefined {
   return header === null ? undefined : BEARER.exec(header)?.[1];
 }
 
-/**
- * SHA-256, the only form in which a key is stored. A key has 192 random bits, so salt or stretching would add nothing.
- */
+/** SHA-256, the only stored form of a key. A key has 192 random bits, so salt or stretching would add nothing. */
 export function hashKey(key: string): Uint8Array {
   return SHA256.hash(key) as Uint8Array;
 }
 
-/** The first characters of a key: enough to tell keys apart, and useless to an attacker. */
+/** The first characters of a key: they tell keys apart, and are useless to an attacker. */
 export function fingerprintOf(key: string): string {
   return key.slice(0, FINGERPRINT_LENGTH);
 }

@@ -6,10 +6,10 @@ export const SUBSCRIPTION_STATUSES = ["ACTIVE", "PAUSED", "CANCELLED", "PAYMENT_
 export const ORDER_STATUSES = ["PENDING", "PAID", "RECOVERED", "FAILED", "UNCOLLECTIBLE", "SKIPPED"] as const;
 export const ORDER_SOURCES = ["checkout", "recurring"] as const;
 export const INTERVALS = ["DAY", "WEEK", "MONTH"] as const;
-/** Line items in a record, and so in a row. */
+/** Line items in a record and its row. */
 export const MAX_LINES = 250;
 
-/** One of some texts. `must` is the text of a refusal. */
+/** One of these texts. `must` is the text of a refusal. */
 export function oneOf<const T extends readonly string[]>(values: T, description?: string) {
   return Type.Unsafe<T[number]>(
     Type.Union(
@@ -29,7 +29,7 @@ export function idPattern(prefix: string): string {
   return `^${prefix}[a-z2-7]{24}$`;
 }
 
-/** Dates as the program writes them. Records are checked with a format of their own. */
+/** Dates as the program writes them. Records have a format of their own. */
 export const DATE_FORMAT = "date-time";
 FormatRegistry.Set(DATE_FORMAT, isWrittenDate);
 
@@ -39,7 +39,7 @@ const date = (description: string) => Type.String({ format: DATE_FORMAT, descrip
 const cents = (description: string) => Type.Integer({ description });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** A string that can be null. The description is that of the string. */
+/** A string that can be null, with the description of the string. */
 export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
   const { description = "" } = schema;
   return Type.Union([schema, Type.Null()], { description });

@@ -1,7 +1,7 @@
 import { isoUtc } from "../lib/time.ts";
 import { SdsError } from "./error.ts";
 
-/** Days from each declined attempt to the next one. When they are used up, retries are finished. */
+/** Days from each declined attempt to the next attempt. After the last day there are no more retries. */
 export type RetryPlan = readonly number[];
 
 export const DEFAULT_RETRY_DAYS: RetryPlan = [1, 3, 5];
@@ -23,9 +23,9 @@ export function parseRetryDays(text: string): RetryPlan {
 }
 
 /**
- * The next retry after a declined attempt. An attempt that failed because something was out of stock uses up no wait of
- * the plan: the last wait is repeated, or the first one begins.
- * @param declinedPayments how many payments of the order were declined up to now; 0 if only stock was missing
+ * The next retry after a declined attempt. An attempt that failed for missing stock uses up no wait of the plan: the
+ * last wait is repeated, or the first wait begins.
+ * @param declinedPayments how many payments of the order were declined so far; 0 if only stock was missing
  * @param at when the attempt was declined, epoch milliseconds
  */
 export function afterDecline(

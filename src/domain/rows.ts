@@ -1,14 +1,11 @@
 import type { CancelFlowRecord, RewardRecord } from "./records/record-schemas.ts";
 import type { Customer, Order, Subscription } from "./resources.ts";
 
-/** A mirrored customer: the resource that is served, and what the mirror has to remember beside it. */
+/** A mirrored customer: the served resource, and values that only the mirror needs. */
 export interface CustomerRow {
   kind: "customer";
   resource: Customer;
-  /**
-   * The time of the platform's data about profile and consent, epoch milliseconds; null where only the intake sent
-   * data.
-   */
+  /** The time of the platform's data, epoch milliseconds; null if only the intake sent data. */
   profileAsOf: number | null;
   consentAsOf: number | null;
 }
@@ -18,7 +15,7 @@ export interface SubscriptionRow {
   resource: Subscription;
   revision: string | null;
   churnType: "voluntary" | "involuntary" | null;
-  /** Whether cyclesCompleted is the source's own number. If not, it is `renewals`. */
+  /** Whether cyclesCompleted is the source's own number. Otherwise it is `renewals`. */
   cyclesGiven: boolean;
   /** PAID and RECOVERED recurring orders. */
   renewals: number;
@@ -34,7 +31,7 @@ export interface OrderRow {
   reason: string | null;
   nextRetryAt: string | null;
   retriesExhausted: boolean | null;
-  /** Ended attempts that the platform reported. The intake may have reported them too. */
+  /** Ended attempts that the platform reported. The intake may have reported the same attempts. */
   platformAttempts: number;
   /** Whether any attempt was declined. */
   declined: boolean;
@@ -42,7 +39,7 @@ export interface OrderRow {
   charged: boolean;
 }
 
-/** Something that happened once, known by the sender's own id: a reward or the end of a cancellation flow. */
+/** An occurrence happens once, and has its sender's own id. */
 export type OccurrenceType = "reward" | "cancel_flow";
 
 export interface OccurrenceRow {

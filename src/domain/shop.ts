@@ -5,7 +5,7 @@ import type { RetryPlan } from "./retry-plan.ts";
 export const PLANS = ["pro", "free", "free+addon"] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** Names a shop: its number in this database, which no later shop gets, and its domain. */
+/** A shop's number in this database, which is never reused, and its domain. */
 export interface ShopRef {
   id: number;
   domain: string;
@@ -28,13 +28,10 @@ export function partitionOf(shopId: number): number {
   return shopId % PARTITIONS;
 }
 
-/**
- * The topic of the platform webhook that asks for the removal of a shop. The request stays in the inbox until
- * everything else of the shop is gone.
- */
+/** The platform's request to remove a shop. It stays in the inbox until all other data of the shop is gone. */
 export const REMOVAL_TOPIC = "shop/redact";
 
-/** Says why a shop cannot be added, or connected, now. */
+/** Why a shop cannot be added or connected now. */
 export function beingRemoved(domain: string): SdsError {
   return new SdsError(
     "conflict",
@@ -47,7 +44,7 @@ export const DEFAULT_CREDIT_TITLE = "Loyalty credit";
 
 /** Settings of a shop. */
 export interface ShopSettings {
-  /** Whether the operator chose the plan. Otherwise the platform's app subscription decides. */
+  /** Whether the operator chose the plan. Otherwise the shop's subscription to the app decides. */
   planFixed: boolean;
   retryDays: RetryPlan;
   creditTitle: string;
@@ -76,8 +73,8 @@ export function parseDomain(text: string): string {
 }
 
 /**
- * The domain of a shop that is added. An earlier version took addresses too, and these are still found.
- * @throws SdsError `invalid` also for an address
+ * The domain of a shop to add. `parseDomain` also finds shops that an earlier version added by their IP address.
+ * @throws SdsError `invalid` also for an IP address
  */
 export function parseNewDomain(text: string): string {
   // The last label of a host name is never a number.

@@ -13,7 +13,7 @@ import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { TRIGGER_HANDLES } from "../../src/domain/events/trigger.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../src/domain/people/redaction.ts";
 import type { RewardRecord } from "../../src/domain/records/record-schemas.ts";
-import type { CustomerRow, OrderRow, Row, SubscriptionRow } from "../../src/domain/rows.ts";
+import type { Row } from "../../src/domain/rows.ts";
 import type { ShopRef } from "../../src/domain/shop.ts";
 import { START } from "./app.ts";
 
@@ -77,10 +77,9 @@ export class MemoryMirror {
 
   private load(keys: CommitKeys): LoadedRows {
     const loaded = noRows();
-    for (const id of keys.subscriptions) loaded.subscriptions.set(id, (this.rows.get(id) as SubscriptionRow) ?? null);
-    for (const id of keys.orders) loaded.orders.set(id, (this.rows.get(id) as OrderRow) ?? null);
-    for (const id of keys.customers) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
-    for (const id of missingCustomers(loaded)) loaded.customers.set(id, (this.rows.get(id) as CustomerRow) ?? null);
+    const load = (id: string) => loaded.rows.set(id, this.rows.get(id) ?? null);
+    for (const ids of [keys.subscriptions, keys.orders, keys.customers]) for (const id of ids) load(id);
+    for (const id of missingCustomers(loaded)) load(id);
     for (const type of ["reward", "cancel_flow"] as const) {
       for (const id of keys.occurrences[type])
         loaded.occurrences.set(occurrenceKey(type, id), this.rows.has(occurrenceKey(type, id)));

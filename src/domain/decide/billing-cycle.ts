@@ -7,12 +7,12 @@ import { type Decision, differs, type MirrorView, NOTHING, unknownContract } fro
 import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
 import { isOlder } from "./subscription.ts";
 
-/** Statuses of a contract whose declined orders are not tried again. */
+/** Contract statuses in which declined orders are not tried again. */
 const ENDED_STATUSES = new Set<Subscription["status"]>(["PAYMENT_FAILED", "CANCELLED", "EXPIRED"]);
 
 /**
- * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so new attempts are
- * found by counting: those beyond the number that the mirror knows are new, whatever source reported the known ones.
+ * Mirrors a billing cycle of the platform as an order. The record has all attempts of the cycle, so counting finds the
+ * new attempts: those beyond the number that the mirror knows from any source.
  */
 export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(given.subscription));
@@ -21,7 +21,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const record = isOutdated ? { ...given, contractEnded: ENDED_STATUSES.has(contract.resource.status) } : given;
   const id = mirror.ids.order(record.subscription, record.source, record.cycleNumber);
   const before = mirror.order(id);
-  // Nothing happened in this cycle yet, so it is no order.
+  // An order begins with the first attempt or a skip.
   if (before === undefined && record.attempts.length === 0 && !record.skipped) return NOTHING;
 
   const attempts = record.attempts.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
@@ -131,7 +131,7 @@ function isCharge(attempt: BillingAttempt): attempt is Charge {
   return attempt.outcome.kind === "charged";
 }
 
-/** What comes after the charge changes nothing: the platform declines to charge an order twice. */
+/** Attempts after the charge change nothing: the platform declines to charge an order twice. */
 function upToCharge(ended: readonly BillingAttempt[]): readonly BillingAttempt[] {
   const index = ended.findIndex(isCharge);
   return index === -1 ? ended : ended.slice(0, index + 1);
@@ -144,8 +144,8 @@ function endOf({ startedAt, endedAt }: BillingAttempt): number {
 type RetryState = Pick<OrderRow, "attemptCount" | "reason" | "nextRetryAt" | "retriesExhausted" | "declined">;
 
 /**
- * The order's state after its attempts. If all of them were known, the stored state stays, because the intake may have
- * given more details than the platform does; otherwise the retry plan decides.
+ * The order's state after its attempts. After a new attempt, the retry plan decides. Otherwise the stored state stays,
+ * because the intake may have given more details than the platform.
  */
 function retryStateAfter(
   before: OrderRow | undefined,
@@ -182,12 +182,12 @@ function chargedStatus(before: OrderRow | undefined, declined: boolean): Order["
 }
 
 interface OpenCycle {
-  /** The last attempt has not ended yet. */
+  /** Whether the last attempt has not ended yet. */
   waiting: boolean;
   skipped: boolean;
-  /** An earlier record of the cycle had more attempts. */
+  /** Whether an earlier record of the cycle had more attempts. */
   outdated: boolean;
-  /** The contract has ended, so a declined attempt is not tried again. */
+  /** Whether the contract has ended, so that declined attempts are not tried again. */
   abandoned: boolean;
 }
 
@@ -202,16 +202,15 @@ function openStatus(
   if (!declined) return skipped && attemptCount === 0 ? "SKIPPED" : "PENDING";
   if (abandoned) return "UNCOLLECTIBLE";
   const isKnown = before?.attemptCount === attemptCount && isDeclined(before.resource.status);
-  // An uncollectible order with retries left was abandoned, and its contract goes on again.
+  // An uncollectible order with retries left was abandoned. Now its contract is active again.
   const isResumed = before?.resource.status === "UNCOLLECTIBLE" && retriesExhausted === false;
   if (isKnown && !isResumed) return before.resource.status;
   return retriesExhausted === true ? "UNCOLLECTIBLE" : "FAILED";
 }
 
 /**
- * Whether the retry plan is used up. It stays as it is when the contract ends, so that it counts again if the contract
- * goes on. If the intake did not give it, it becomes false, so that an abandoned order is told from an uncollectible
- * one.
+ * Whether the retry plan is used up. The end of the contract does not change this, because the contract can become
+ * active again. If the intake did not say, false marks an abandoned order among uncollectible orders.
  */
 function plannedExhaustion(
   before: OrderRow | undefined,
@@ -222,7 +221,7 @@ function plannedExhaustion(
   return retriesExhausted ?? (becomesUncollectible ? false : null);
 }
 
-/** The money of an order that was charged already: an older record must not change it. */
+/** The money of a charged order: an older record must not change it. */
 function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
   if (before?.charged !== true) return undefined;
   const { shopifyId, lines, subtotalCents, discountCents, creditsCents } = before.resource;

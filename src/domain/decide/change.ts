@@ -7,7 +7,7 @@ import { decideOrder } from "./order.ts";
 import { decideSubscription } from "./subscription.ts";
 
 /**
- * Decides what a record changes in the mirror. Pure. It reads only rows that `keysOf` names, and customers of loaded
+ * Decides what a record changes in the mirror. Pure. Reads only rows that `keysOf` names, and customers of loaded
  * contracts.
  * @param now epoch milliseconds
  */

@@ -16,38 +16,35 @@ import { type LoadedRows, ShopSnapshot } from "./snapshot.ts";
 export interface Submission {
   shop: ShopRef;
   records: readonly MirrorRecord[];
-  /**
-   * The platform webhooks that brought the records, by their numbers in the inbox. They leave the inbox in the same
-   * commit.
-   */
+  /** Numbers of the inbox items that brought the records. The items leave the inbox in the same commit. */
   inboxNumbers?: readonly number[];
-  /** The whole readings of contracts that gave the records. They are noted in the same commit, and change no row. */
+  /** Complete readings of contracts that gave the records. The same commit notes them; they change no row. */
   reads?: readonly ContractRead[];
-  /** Requests for data that the same platform webhooks brought. One that is known changes nothing. */
+  /** Data requests that the same platform webhooks brought. A known request changes nothing. */
   dataRequests?: readonly DataRequest[];
   /**
-   * Events are queued only for what happened at this time or later, epoch milliseconds; 0 (the default) queues all,
-   * Infinity none. An event whose source gives no time happens now.
+   * Earlier events are not queued. Epoch milliseconds; by default 0, so that all events are queued. Infinity queues no
+   * event. An event without a time of its source happens now.
    */
   eventsSince?: number;
   /**
-   * Whether it is kept only while this node is the one that works for the shop. A node that stood still could otherwise
-   * bring old data after another node has brought newer.
+   * Whether the commit is refused once another node works for the shop. A node that was paused could otherwise write
+   * old data over newer data of the other node.
    */
   isNodeWork?: boolean;
 }
 
-/** A reading of a contract and everything that can change of it. */
+/** A reading of a contract with all its orders that can still change. */
 export interface ContractRead {
   /** The contract's gid. */
   contract: string;
   /** Epoch milliseconds. */
   beganAt: number;
-  /** Gids of the orders that were read with it. An order that is mirrored as charged is read only when it changed. */
+  /** Gids of the orders that were read too. An order that the mirror has as charged is read only after a change. */
   orders: readonly string[];
 }
 
-/** The result of a submission. A refusal names the record by its place in the submission, counted from 0. */
+/** The result of a submission. `index` is the position of the refused record, counted from 0. */
 export type CommitResult =
   | { accepted: number; changed: number; events: number }
   | { refused: Refusal & { index: number } };
@@ -55,20 +52,20 @@ export type CommitResult =
 export type ResourceCounts = Record<Resource, number>;
 
 /**
- * Changes are counted for each span of this length, so that readers can ask for those since a time. They get one span
- * more (`changeBefore`), because a change can be seen later than its time says: its commit takes a while, and the clock
- * of its node can be late. Both together must be shorter than a span. The longest wait is that of a command for
- * SQLite's lock (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
+ * Changes are counted for each span of this length, so that readers can ask for changes since a time. Readers get one
+ * extra span (`changeBefore`), because commits become visible late: a commit takes a while, and its node's clock can be
+ * late. Both together must be shorter than a span. The longest wait is a command's wait for SQLite's lock
+ * (cli/context.ts). On PostgreSQL, a commit that waits for a synchronous standby can take longer.
  */
 export const SPAN_MS = 30_000;
 
-/** What a commit has to know of a shop beside its rows. */
+/** The state of a shop that a commit needs beside its rows. */
 export interface ShopState extends EventTargets {
-  /** How many times a row of the shop was written; each row keeps the number of its own last write. */
+  /** How many changes the shop has had. Each row has the number of its last change. */
   changeCount: number;
-  /** The last span for which `change_spans` has a number, counted since 1970; 0 for none. */
+  /** The last span in `change_spans`, counted since 1970; 0 if there is no span yet. */
   spanNumber: number;
-  /** The change count after the last commit that noted its span. */
+  /** The change count after the last commit of a version that notes spans. */
   previousSpanCount: number;
   counts: ResourceCounts;
 }
@@ -83,21 +80,21 @@ export interface LoadedShop {
 export interface ShopChanges {
   shop: ShopRef;
   rows: { row: Row; changeNumber: number }[];
-  /** The shop's new totals. */
+  /** New totals of the shop. */
   changeCount: number;
   spanNumber: number;
   counts: ResourceCounts;
-  /** How many changes there were before the span, if it is a new one; else null. */
+  /** The change count before `spanNumber`; null if the span is not new. */
   countBeforeSpan: number | null;
   deliveries: NewDelivery[];
-  /** Items that leave the inbox. */
+  /** Numbers of the items that leave the inbox. */
   inboxNumbers: number[];
   /** Readings to note, in order. */
   reads: ContractRead[];
   dataRequests: DataRequest[];
   /** Stored texts without the personal data that a redaction removed. */
   texts: TextChange[];
-  /** The numbers of stored deliveries that name somebody who was redacted. Their answers are removed. */
+  /** Numbers of stored deliveries that name a redacted person. Their answers are removed. */
   redactedDeliveries: number[];
 }
 
@@ -113,10 +110,10 @@ export interface CommitPlan {
 }
 
 /**
- * Plans a whole commit: applies the submissions in their order to what was loaded, and lists everything that has to be
- * written. Pure, so every engine calls it between its reads and its one write. Any grouping of the same submissions
- * into commits ends in the same mirror, events and redacted texts.
- * @param shops what was loaded, by shop id; a shop that is missing was removed
+ * Plans a whole commit: applies the submissions in order to the loaded rows, and lists everything to write. Pure: each
+ * engine calls it between its reads and its one write. Any grouping of the same submissions into commits ends in the
+ * same mirror, events and redacted texts.
+ * @param shops by shop id; a missing shop was removed
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
  */
@@ -138,19 +135,17 @@ export function planCommit(
   return { results, changes: [...drafts.values()].map((draft) => draft.changes()) };
 }
 
-/** Refuses records of a shop that was removed since its domain was looked up. */
+/** Refuses records of a shop that was removed after its domain was looked up. */
 export function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
   return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${domain}` } };
 }
 
 const RESOURCE_OF = { customer: "customers", subscription: "subscriptions", order: "orders" } as const;
 
-/**
- * A redaction applies to everything stored, and to the deliveries and rewards that the commit added before it. These
- * are their numbers.
- */
+/** A redaction applies to all stored texts, and to the deliveries and rewards that the commit added before it. */
 interface PlannedRedaction {
   redaction: Redaction;
+  /** How many deliveries and rewards the commit added before. */
   deliveries: number;
   rewards: number;
 }
@@ -200,7 +195,7 @@ class ShopDraft {
   }
 
   private applyRecord(record: MirrorRecord, eventsSince: number): Decision {
-    // What is known of a person has to be read before it is removed.
+    // A redaction needs the person's data, so it is planned before the row is emptied.
     if (record.type === "redaction") this.planRedaction(record);
     const decision = decide(this.snapshot, record, this.now);
     if ("refused" in decision) return decision;
@@ -229,7 +224,7 @@ class ShopDraft {
       if (isNew && row.kind !== "occurrence") newCounts[RESOURCE_OF[row.kind]] += 1;
       return { row: isReward(row) ? (redactedRewards.get(row) ?? row) : row, changeNumber: changeCount + index + 1 };
     });
-    // A clock that was set back does not make a span earlier than one that is noted.
+    // After the clock was set back, changes stay in the last noted span.
     const span = Math.floor(this.now / SPAN_MS);
     const isNewSpan = rows.length > 0 && span > spanNumber;
     const redacted = this.redactedTexts();
@@ -238,7 +233,7 @@ class ShopDraft {
       rows,
       changeCount: changeCount + rows.length,
       spanNumber: isNewSpan ? span : spanNumber,
-      // What changed before spans were noted belongs to the first one.
+      // Changes before the first noted span belong to that span.
       countBeforeSpan: isNewSpan ? (spanNumber === 0 ? 0 : previousSpanCount) : null,
       counts: newCounts,
       deliveries: this.deliveries.map((delivery, index) => this.redactedDelivery(delivery, index)),
@@ -263,7 +258,7 @@ class ShopDraft {
     return { ...delivery, body: redact({ place: "delivery", key: delivery.id, text: delivery.body }, redactions).text };
   }
 
-  /** The stored texts that name a redacted person. An inbox item that this commit removes is gone anyway. */
+  /** The stored texts that name a redacted person, without inbox items that this commit removes. */
   private redactedTexts(): TextChange[] {
     return this.storedTexts
       .filter(({ place, key }) => place !== "inbox" || !this.inboxNumbers.has(Number(key)))

@@ -5,7 +5,7 @@ import type { CustomerRecord } from "../records/record-schemas.ts";
 import type { CustomerRow } from "../rows.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
 
-/** A customer that only the gid is known of: one that a contract or a reward names before its own record arrives. */
+/** A customer of whom we know only the gid: a contract or a reward names them before their own record arrives. */
 export function emptyCustomer(ids: ShopIds, gid: string, now: number): CustomerRow {
   return {
     kind: "customer",
@@ -57,14 +57,14 @@ export function decideCustomer(mirror: MirrorView, record: CustomerRecord, now: 
   return differs(before, after) ? { rows: [after], events: [] } : NOTHING;
 }
 
-/** How far the platform's clock may be ahead of ours. Milliseconds. */
+/** How far the platform's clock may be ahead of ours. */
 const MAX_CHANGE_AHEAD_MS = 3_600_000;
-/** What is further ahead than this is no time of a change. Milliseconds. */
+/** A change cannot be dated further in the future than this. */
 const MAX_PLAUSIBLE_MS = 86_400_000;
 
 /**
- * Limits a time from the future, because otherwise no later data could replace this one. One from the far future counts
- * as now, so that it does not keep the changes of the next hour away either.
+ * Limits a future time, because later data could not replace this data otherwise. A time in the far future counts as
+ * now, so that it does not block the changes of the next hour either.
  */
 function limitAhead(asOf: number | undefined, now: number): number | undefined {
   if (asOf === undefined) return undefined;
@@ -80,7 +80,7 @@ export function withSubscriptions(row: CustomerRow, difference: number): Custome
 /** Empties the customer's own row. `redactionOf` covers the texts that name the customer. */
 export function decideRedaction(mirror: MirrorView, record: RedactionRecord, now: number): Decision {
   const before = mirror.customer(mirror.ids.customer(record.shopifyId));
-  // A customer that was not seen yet gets a row too: older data of the platform may still arrive, and must not be used.
+  // An unknown customer gets a row too, so that older data of the platform is not used when it arrives.
   const base = before ?? emptyCustomer(mirror.ids, record.shopifyId, now);
   const resource = { ...base.resource, email: null, firstName: null, lastName: null };
   const after: CustomerRow = {

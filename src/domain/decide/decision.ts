@@ -12,7 +12,7 @@ export interface MirrorView {
   hasOccurrence(type: OccurrenceType, id: string): boolean;
 }
 
-/** The rows that a record changes (none if it says nothing new) and the events of it; or why it cannot be applied. */
+/** The rows that a record changes and its events, both empty if it says nothing new; or why it is refused. */
 export type Decision = { rows: Row[]; events: Event[] } | { refused: Refusal };
 
 export const NOTHING: Decision = { rows: [], events: [] };
@@ -22,7 +22,7 @@ export function keep<T>(given: T | undefined, stored: T): T {
   return given === undefined ? stored : given;
 }
 
-/** Compares rows as JSON. So the code makes every row with its fields in the order of its interface. */
+/** Compares rows as JSON. So every row must be made with its fields in the order of its interface. */
 export function differs(before: Row | undefined, after: Row): boolean {
   return before === undefined || JSON.stringify(before) !== JSON.stringify(after);
 }

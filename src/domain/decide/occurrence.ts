@@ -5,7 +5,7 @@ import type { OccurrenceRow } from "../rows.ts";
 import { emptyCustomer } from "./customer.ts";
 import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
 
-/** A reward is kept once by its sender's id, which a redaction may have replaced by its hash. */
+/** The mirror has a reward once, by its sender's id. A redaction may have replaced the id by its hash. */
 export function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
   const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
   if (isKnown) return NOTHING;
@@ -18,7 +18,7 @@ export function decideReward(mirror: MirrorView, record: RewardRecord, now: numb
   };
 }
 
-/** A finished cancellation flow is kept once by its sender's id. Refused for an unknown contract. */
+/** The mirror has a finished cancellation flow once, by its sender's id. Refused for an unknown contract. */
 export function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
   if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));

@@ -18,7 +18,7 @@ export function isDeclined(status: Order["status"] | undefined): boolean {
   return status === "FAILED" || status === "UNCOLLECTIBLE";
 }
 
-/** An order as the billing system reports it, with its contract's cycles. Refused for an unknown contract. */
+/** An order as the billing system reports it. Also counts the contract's cycles. Refused for an unknown contract. */
 export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
   if (contract === undefined) return unknownContract(record.subscription);
@@ -64,9 +64,9 @@ export function customerGidOf(mirror: MirrorView, { resource }: SubscriptionRow)
 }
 
 /**
- * The outcome of an attempt that the mirror does not know yet; undefined if the record has none. A success counts once.
- * A decline is new if it is the order's first, or if the source counts more attempts than before. If the source does
- * not count, a decline is new if it differs from what is stored.
+ * The outcome of a new attempt; undefined if the record brings no new attempt. A success counts once. The first decline
+ * is new. Later, a decline is new if the source counts more attempts than before. If the source does not count, it is
+ * new if it differs from the stored order.
  */
 function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged" | "declined" | undefined {
   if (isCharged(record.status)) return before?.charged === true ? undefined : "charged";
@@ -74,7 +74,7 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
   if (before === undefined) return "declined";
   const counted = typeof record.attemptCount === "number" && (before.declined || before.charged);
   if (counted) return (record.attemptCount ?? 0) > before.attemptCount ? "declined" : undefined;
-  // The platform counts the attempts. A source that does not count only adds details to the last one.
+  // The platform counts the attempts. A source that does not count only adds details to the last attempt.
   if (before.platformAttempts > 0) return undefined;
   if (!isDeclined(before.resource.status)) return "declined";
   const given = [
@@ -87,7 +87,7 @@ function newOutcome(before: OrderRow | undefined, record: OrderRecord): "charged
   return given.some((value, index) => value !== stored[index]) ? "declined" : undefined;
 }
 
-/** Attempts before this record, if the source does not count them. A recovery has at least one failure before it. */
+/** Attempts before this record, for a source that does not count. A recovery follows at least one failure. */
 function countedBefore(before: OrderRow | undefined, record: OrderRecord): number {
   return before?.attemptCount ?? (record.status === "RECOVERED" ? 1 : 0);
 }

@@ -3,26 +3,25 @@ import type { StoredText } from "../people/redaction.ts";
 import type { CustomerRow, OccurrenceType, OrderRow, Row, SubscriptionRow } from "../rows.ts";
 import type { MirrorView } from "./decision.ts";
 
-/** What was loaded of one shop. Rows by internal id; null where the shop has none. */
+/** What was loaded of one shop. */
 export interface LoadedRows {
-  customers: Map<string, CustomerRow | null>;
-  subscriptions: Map<string, SubscriptionRow | null>;
-  orders: Map<string, OrderRow | null>;
-  /** Whether there is one, by `occurrenceKey`. */
+  /** By internal id; null where the shop has no such row. */
+  rows: Map<string, Row | null>;
+  /** Whether the shop has the occurrence, by `occurrenceKey`. */
   occurrences: Map<string, boolean>;
-  /** Stored texts outside the rows that mention a person who is redacted. */
+  /** Stored texts outside the rows that may name a person who is redacted. */
   texts: StoredText[];
 }
 
-/** Where an engine starts to load. */
+/** An engine fills it while it loads. */
 export function noRows(): LoadedRows {
-  return { customers: new Map(), subscriptions: new Map(), orders: new Map(), occurrences: new Map(), texts: [] };
+  return { rows: new Map(), occurrences: new Map(), texts: [] };
 }
 
 /** Customers of loaded contracts that were not loaded yet: the second load. */
-export function missingCustomers({ customers, subscriptions }: LoadedRows): string[] {
-  const ids = new Set([...subscriptions.values()].flatMap((row) => (row === null ? [] : [row.resource.customerId])));
-  return [...ids].filter((id) => !customers.has(id));
+export function missingCustomers({ rows }: LoadedRows): string[] {
+  const ids = [...rows.values()].flatMap((row) => (row?.kind === "subscription" ? [row.resource.customerId] : []));
+  return [...new Set(ids)].filter((id) => !rows.has(id));
 }
 
 /** Names an occurrence in `LoadedRows`. */
@@ -36,7 +35,7 @@ function keyOf(row: Row): string {
 
 /**
  * One shop's mirror during a commit: the loaded rows, with the changes of the commit so far. Changes of a submission
- * are drafts until `keepDrafts`, so that nothing of a refused submission is kept.
+ * stay drafts until `keepDrafts`, so that a refused submission leaves no change.
  *
  * It throws for a row that was not loaded. "Not loaded" is a defect of `keysOf`; "not there" is `undefined`.
  */
@@ -52,20 +51,20 @@ export class ShopSnapshot implements MirrorView {
   }
 
   customer(id: string): CustomerRow | undefined {
-    return (this.changedRow(id) as CustomerRow | undefined) ?? loadedRow(this.loaded.customers, id);
+    return this.row(id) as CustomerRow | undefined;
   }
 
   subscription(id: string): SubscriptionRow | undefined {
-    return (this.changedRow(id) as SubscriptionRow | undefined) ?? loadedRow(this.loaded.subscriptions, id);
+    return this.row(id) as SubscriptionRow | undefined;
   }
 
   order(id: string): OrderRow | undefined {
-    return (this.changedRow(id) as OrderRow | undefined) ?? loadedRow(this.loaded.orders, id);
+    return this.row(id) as OrderRow | undefined;
   }
 
   hasOccurrence(type: OccurrenceType, id: string): boolean {
     const key = occurrenceKey(type, id);
-    return this.changedRow(key) !== undefined || loadedRow(this.loaded.occurrences, key) === true;
+    return this.changedRow(key) !== undefined || loadedValue(this.loaded.occurrences, key);
   }
 
   put(row: Row): void {
@@ -81,17 +80,14 @@ export class ShopSnapshot implements MirrorView {
     this.drafts.clear();
   }
 
-  /** The rows that the commit writes, each once, in the order of their first change. `isNew` if none was stored. */
+  /** The rows that the commit writes, each once, in the order of their first change. */
   changedRows(): { row: Row; isNew: boolean }[] {
-    return [...this.changed.values()].map((row) => ({ row, isNew: !this.isStored(row) }));
+    const { rows, occurrences } = this.loaded;
+    return Array.from(this.changed, ([key, row]) => ({ row, isNew: !rows.get(key) && !occurrences.get(key) }));
   }
 
-  private isStored(row: Row): boolean {
-    const { customers, subscriptions, orders, occurrences } = this.loaded;
-    const stored = { customer: customers, subscription: subscriptions, order: orders, occurrence: occurrences }[
-      row.kind
-    ].get(keyOf(row));
-    return stored !== null && stored !== undefined && stored !== false;
+  private row(id: string): Row | undefined {
+    return this.changedRow(id) ?? loadedValue(this.loaded.rows, id) ?? undefined;
   }
 
   private changedRow(key: string): Row | undefined {
@@ -99,8 +95,8 @@ export class ShopSnapshot implements MirrorView {
   }
 }
 
-function loadedRow<T>(loaded: ReadonlyMap<string, T | null>, key: string): T | undefined {
-  const row = loaded.get(key);
-  if (row === undefined) throw new Error(`a commit decides on a row that it did not load: ${key}`);
-  return row ?? undefined;
+function loadedValue<T>(loaded: ReadonlyMap<string, T>, key: string): T {
+  const value = loaded.get(key);
+  if (value === undefined) throw new Error(`a commit decides on a row that it did not load: ${key}`);
+  return value;
 }

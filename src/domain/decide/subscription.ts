@@ -6,7 +6,7 @@ import type { Row, SubscriptionRow } from "../rows.ts";
 import { emptyCustomer, withSubscriptions } from "./customer.ts";
 import { type Decision, differs, keep, type MirrorView, NOTHING } from "./decision.ts";
 
-/** A contract, with the subscription counts of its customer and a former one. An older revision changes nothing. */
+/** A contract, with the subscription counts of its customer and a former customer. Ignores older revisions. */
 export function decideSubscription(mirror: MirrorView, record: SubscriptionRecord, now: number): Decision {
   const id = mirror.ids.subscription(record.shopifyId);
   const before = mirror.subscription(id);
@@ -25,7 +25,7 @@ export function decideSubscription(mirror: MirrorView, record: SubscriptionRecor
   return { rows, events: subscriptionEvents(before, after, record.customer) };
 }
 
-/** Compares revisions as numbers: decimal strings of any length, which increase with gaps. */
+/** Compares revisions as numbers: decimal strings of any length, which grow with gaps. */
 export function isOlder(given: string | null | undefined, stored: string | null | undefined): boolean {
   return typeof given === "string" && typeof stored === "string" && BigInt(given) < BigInt(stored);
 }
@@ -70,7 +70,7 @@ function subscriptionAfter(
 }
 
 /**
- * The cancellation date if the source gives none: now, if the status becomes CANCELLED; null, if the contract was
+ * The cancellation date without one of the source: now, if the status becomes CANCELLED; null, if the contract was
  * cancelled before the mirror first saw it, or is no longer cancelled.
  */
 function impliedCancellation(

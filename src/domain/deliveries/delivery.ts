@@ -19,17 +19,17 @@ export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
 /** How long delivered deliveries stay in the log (docs/operating.md, "Retention"). */
 export const DELIVERED_RETENTION_DAYS = 30;
-/** The same for people who read the log. */
+/** This rule for readers of the log. */
 export const RETENTION_TEXT = `Delivered ones are removed after ${DELIVERED_RETENTION_DAYS} days, dead ones are kept.`;
 
 /** The state of a delivery. Times in epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus;
-  /** Attempts in all. */
+  /** All attempts. */
   attempts: number;
-  /** Attempts since the delivery was queued, or since it was last retried by hand after its end. */
+  /** Attempts of this round: since the delivery was queued, or retried by hand after its end. */
   round: number;
-  /** null once nothing is planned. */
+  /** null if no attempt is planned. */
   nextAttemptAt: number | null;
 }
 
@@ -37,16 +37,16 @@ export interface DeliveryState {
 export interface Outcome {
   statusCode: number | null;
   error: string | null;
-  /** Where the attempt went; left out if there was nowhere to go. */
+  /** Where the attempt went; left out without a target. */
   url?: string;
-  /** What the attempt keeps of the answer's body, see `keptAnswer`; left out if no whole answer came. */
+  /** The kept part of the answer's body, see `keptAnswer`; left out if the answer did not end. */
   answer?: string;
 }
 
-/** An attempt keeps so many bytes of the answer's body at most. */
+/** An attempt keeps this many bytes of the answer's body at most. */
 export const KEPT_ANSWER_BYTES = 1024;
 
-/** How soon an endpoint answers. A quick one gets more slots than a slow one. */
+/** How soon an endpoint answers. A quick endpoint gets more slots than a slow endpoint. */
 export type Pace = "quick" | "slow";
 
 /** Whether the delivery is dead if the next attempt fails. @param round attempts in this round so far */
@@ -89,14 +89,14 @@ export function envelope(id: string, { topic, data }: Event, now: number, shop: 
 }
 
 /**
- * The beginning of an answer's body as text, at most 1,024 bytes of UTF-8. What is no UTF-8 becomes U+FFFD, and so does
+ * The beginning of an answer's body as text, at most 1,024 bytes of UTF-8. Invalid UTF-8 becomes U+FFFD, and so does
  * U+0000, which PostgreSQL cannot store. A character that the limit would cut is left out.
  */
 export function keptAnswer(body: Uint8Array): string {
   const isCut = body.length >= KEPT_ANSWER_BYTES;
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const text = decoder.decode(body.subarray(0, KEPT_ANSWER_BYTES), { stream: isCut }).replaceAll("\0", "\uFFFD");
-  // A replaced byte takes three.
+  // U+FFFD takes three bytes.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(KEPT_ANSWER_BYTES));
   return text.slice(0, read);
 }

@@ -1,20 +1,15 @@
 import ipaddr from "ipaddr.js";
 import { isWithin, type Networks } from "../../lib/networks.ts";
 
-/**
- * Which endpoints are allowed, checked in two steps: the URL, and the addresses of its name (docs/webhooks.md,
- * "Endpoint"). Pure.
- */
-
-/** Networks that are allowed although their addresses are not global, for tests and private networks. */
+/** Allowed networks without global addresses, for tests and private networks (docs/webhooks.md, "Endpoint"). */
 export type EgressAllow = Networks;
 
 export interface Endpoint {
-  /** The parsed URL that was checked. Requests go to it, and it is never parsed from text again. */
+  /** The checked URL. Requests go to this object: it is never parsed from text again. */
   url: URL;
   /** Name or address, without brackets and trailing dot. */
   host: string;
-  /** The host is an address and needs no look-up. */
+  /** Whether the host is an address, which needs no look-up. */
   isAddress: boolean;
   port: number;
 }
@@ -22,7 +17,7 @@ export interface Endpoint {
 const MAX_URL = 2048;
 const REFUSED_SUFFIXES = ["localhost", "local", "internal", "home.arpa", "onion"];
 
-/** @returns the endpoint, or why it can't be one */
+/** Checks the URL; `refusedAddress` checks the addresses of its name. @returns the endpoint, or why it is refused */
 export function parseEndpoint(text: string, allow: EgressAllow): { endpoint: Endpoint } | { refused: string } {
   const refuse = (refused: string) => ({ refused });
   if (text.length > MAX_URL) return refuse(`the URL is longer than ${MAX_URL} characters`);
@@ -53,7 +48,7 @@ function refusedName(host: string): string | undefined {
   return host.includes(".") ? undefined : `${host} is not a full host name`;
 }
 
-/** Why nothing may be sent to this address; undefined if it is allowed. */
+/** Why requests to this address are refused; undefined if they are allowed. */
 export function refusedAddress(address: string, protocol: string, allow: EgressAllow): string | undefined {
   const parsed = ipaddr.parse(address);
   if (isWithin(parsed, allow)) return undefined;

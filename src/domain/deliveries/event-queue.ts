@@ -6,19 +6,19 @@ import { type DeliveryKind, envelope } from "./delivery.ts";
 /** The only topic whose body can hold personal data. */
 const REWARD_TOPIC: Topic = "loyalty.reward_earned";
 
-/** What decides which events of a shop are queued. */
+/** A shop's settings that decide which events are queued. */
 export interface EventTargets {
   plan: Plan;
-  /** null where the shop has no endpoint. */
+  /** null without an endpoint. */
   url: string | null;
   topics: readonly Topic[];
-  /** Version of the newest signing secret; null where none was made. */
+  /** Version of the newest signing secret; null without a secret. */
   secretVersion: number | null;
   triggers: readonly TriggerHandle[];
   isConnected: boolean;
 }
 
-/** A delivery that is about to be queued. Its body and the secret that signs it stay for every attempt. */
+/** A delivery to queue. Every attempt sends the same body, signed with the same secret. */
 export interface NewDelivery {
   id: string;
   kind: DeliveryKind;
@@ -29,8 +29,8 @@ export interface NewDelivery {
 }
 
 /**
- * The deliveries to queue for events: webhooks for the topics that the shop chose, if it has an endpoint, and triggers
- * that it switched on, if it is connected to the platform. On a plan without access nothing is queued.
+ * The deliveries to queue for events. A shop with an endpoint gets webhooks for the topics that it chose. A connected
+ * shop gets the triggers that it switched on. A plan without access gets no delivery.
  * @param now epoch milliseconds
  * @param newId gives a new delivery id
  */
@@ -50,7 +50,7 @@ export function deliveriesOf(
     }
     const { trigger } = event;
     if (trigger !== undefined && targets.isConnected && targets.triggers.includes(trigger.handle)) {
-      // A trigger is sent with the access token that is valid then, and has no signature.
+      // A trigger has no signature: it is sent with the access token.
       deliveries.push({
         id: newId(),
         kind: "trigger",

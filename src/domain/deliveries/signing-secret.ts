@@ -6,19 +6,19 @@ const MAX_OVERLAP_MS = 30 * 86_400_000;
 
 /** A shop's newest signing secret. */
 export interface NewestSecret {
-  /** null where the shop has none. The version before is one lower. */
+  /** null without a secret. The former version is one lower. */
   version: number | null;
-  /** Until then the version before signs too, in epoch milliseconds; null where it does not. */
+  /** Until then the former version signs too, epoch milliseconds; null if it does not. */
   overlapEndsAt: number | null;
 }
 
-/** The versions that make `webhook-signature` at a time, newest first (docs/webhooks.md, "Rotation"). */
+/** The versions that sign `webhook-signature` now, newest first (docs/webhooks.md, "Rotation"). */
 export function signingVersions({ version, overlapEndsAt }: NewestSecret, now: number): number[] {
   if (version === null) return [];
   return overlapEndsAt !== null && now < overlapEndsAt ? [version, version - 1] : [version];
 }
 
-/** Reads how long the former secret signs too, like `24h`. @returns milliseconds. @throws SdsError `invalid` */
+/** Reads an overlap like `24h`. @returns milliseconds @throws SdsError `invalid` */
 export function parseOverlap(text: string): number {
   const overlapMs = parseDuration(text);
   if (overlapMs !== undefined && overlapMs >= MIN_OVERLAP_MS && overlapMs <= MAX_OVERLAP_MS) return overlapMs;

@@ -15,7 +15,6 @@ const customer_id = Type.String({
 const status = oneOf(SUBSCRIPTION_STATUSES, "Status of the contract.");
 const next_billing_date = orNull(date("Null for `CANCELLED` and `EXPIRED`."));
 
-/** The data of an order's payment. */
 const payment = {
   order_id: orNull(
     Type.String({
@@ -30,7 +29,7 @@ const payment = {
   attempt_count: Type.Integer({ minimum: 0, description: "Attempts for this order, this one included." }),
 };
 
-/** The schema of `data` for each topic. The keys have the order of the body (docs/webhooks.md, "Topics"). */
+/** The schema of `data` for each topic, with the keys in the order of the body (docs/webhooks.md, "Topics"). */
 export const EVENT_DATA = {
   "subscription.created": data({
     contract_id,

@@ -18,7 +18,7 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 export const TOPIC_NAMES = Object.keys(TOPICS) as Topic[];
 
-/** Reads topic names. The result has the order of the table above. @throws SdsError `invalid` */
+/** Reads topic names. @returns the topics in the order of `TOPICS` @throws SdsError `invalid` */
 export function parseTopics(names: readonly string[]): Topic[] {
   const unknown = names.find((name) => !TOPIC_NAMES.some((topic) => topic === name));
   if (unknown !== undefined)
@@ -30,9 +30,8 @@ export function parseTopics(names: readonly string[]): Topic[] {
 export interface Event {
   topic: Topic;
   data: Record<string, unknown>;
-  /** The workflow trigger of the event, if it has one. */
   trigger?: Trigger;
-  /** When it happened, epoch milliseconds, if the source gives a time. Otherwise it happened now. */
+  /** The source's time, epoch milliseconds. An event without a time happened now. */
   at?: number;
 }
 
@@ -44,7 +43,7 @@ interface EventOf<T extends Topic> extends Event {
 export type TopicEvent = { [T in Topic]: EventOf<T> }[Topic];
 
 /**
- * Events of a contract: it is seen first, its status or next billing date changes, it is cancelled.
+ * Events of a contract: the mirror first saw it, its status or next billing date changed, it was cancelled.
  * @param customer gid of the contract's customer
  */
 export function subscriptionEvents(
@@ -88,14 +87,14 @@ function churnType(before: SubscriptionRow, after: SubscriptionRow): "voluntary"
   return unpaid ? "involuntary" : "voluntary";
 }
 
-/** A text for people who build a workflow: "1 month", "2 weeks". */
+/** "1 month", "2 weeks": for people who build a workflow. */
 function intervalOf({ resource: { interval, intervalCount } }: SubscriptionRow): string {
   return `${intervalCount} ${interval.toLowerCase()}${intervalCount === 1 ? "" : "s"}`;
 }
 
 /**
  * Events of an order.
- * @param outcome of the new attempt; undefined if there is none
+ * @param outcome of the new attempt; undefined without a new attempt
  * @param customer gid of the contract's customer
  */
 export function orderEvents(
@@ -120,7 +119,7 @@ export function orderEvents(
     topic: "order.failed",
     data: { ...data, reason: after.reason, next_retry_at: after.nextRetryAt, retries_exhausted },
   };
-  // A declined checkout starts no subscription, so the trigger is for renewals only.
+  // The trigger is for renewals only: a declined checkout starts no subscription.
   if (after.resource.source !== "recurring") return [event];
   const fields = {
     "Contract ID": contract_id,
@@ -131,9 +130,7 @@ export function orderEvents(
   return [{ ...event, trigger: { handle: "billing-attempt-failed", customer, fields } }];
 }
 
-/**
- * The event of a reward, which passes the sender's own fields on. A streak with a number as milestone has a trigger.
- */
+/** The event of a reward passes the sender's own fields on. A streak with a number as milestone has a trigger. */
 export function rewardEvent(
   customer_id: string,
   { type: _type, id: _id, customer, source, ...fields }: RewardRecord,

@@ -12,7 +12,7 @@ interface TriggerKind {
 
 /**
  * The triggers in the platform's automation tool, by handle (docs/webhooks.md, "Workflow triggers"). The extensions
- * that declare them to the platform are written from this table. A handle cannot be changed once the platform knows it.
+ * that declare the triggers are written from this table. A handle never changes after the platform knows it.
  */
 export const TRIGGERS = {
   "subscription-created": {
@@ -78,8 +78,8 @@ export function parseTriggers(text: string): TriggerHandle[] {
 }
 
 /**
- * The variables of the platform's `flowTriggerReceive` as JSON text, fixed when the trigger is queued. The customer's
- * number is inserted as text, because it can be larger than a float can hold.
+ * The variables of the platform's `flowTriggerReceive` as JSON. The customer's number is inserted as text, because it
+ * can be larger than a float can hold.
  */
 export function triggerBody({ handle, customer, fields }: Trigger): string {
   const number = customer.slice(customer.lastIndexOf("/") + 1);

@@ -3,7 +3,7 @@ import { base32, unbase32 } from "../../lib/text.ts";
 import { isoUtc } from "../../lib/time.ts";
 import type { Resource } from "../resources.ts";
 
-/** Whose changes a checkpoint counts. */
+/** A checkpoint counts the changes of one resource of a shop. */
 interface CheckpointScope {
   shopId: number;
   resource: Resource;
@@ -15,22 +15,22 @@ const MAC_BYTES = 9;
 const CHECKPOINT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)~chg_([a-z2-7]{24})$/;
 
 /**
- * Writes and reads checkpoints (docs/copies.md): `<ISO date>~chg_` and the number of a change. They hold for one shop
- * and resource, and for one key. A database that was restored has a new key, because its numbers were turned back.
+ * Writes and reads checkpoints (docs/copies.md): `<ISO date>~chg_` and the number of a change. A checkpoint is valid
+ * for one shop, resource and key. A restored database has a new key, because its numbers were set back.
  */
 export interface Checkpoints {
-  /** Gives the same text again if the scope's last checkpoint was for the same number. */
+  /** Returns the same text while the scope has the same number. */
   format(scope: CheckpointScope, number: number): string;
-  /** @returns the number of the change; undefined for anything that `format` did not write */
+  /** @returns the number of the change; undefined for any text that `format` did not write */
   parse(scope: CheckpointScope, text: string): number | undefined;
 }
 
 /**
- * @param key random bytes that the database keeps to itself
- * @param now epoch milliseconds. A checkpoint begins with the time when it was given, which is for people only
+ * @param key random bytes that only the database has
+ * @param now epoch milliseconds. A checkpoint begins with its own time, which is for people only
  */
 export function createCheckpoints(key: Uint8Array, now: () => number): Checkpoints {
-  /** The last one of each scope. */
+  /** The last checkpoint of each scope. */
   const given = new Map<string, { number: number; text: string }>();
 
   function authenticate({ shopId, resource }: CheckpointScope, date: string, number: Uint8Array): Buffer {

@@ -1,6 +1,6 @@
 import { isoUtc } from "../../lib/time.ts";
 
-/** Where a page ended: the sort date (epoch milliseconds) and the id of its last row. */
+/** The end of a page: the sort date (epoch milliseconds) and the id of its last row. */
 export interface Position {
   at: number;
   id: string;
@@ -14,9 +14,8 @@ export function formatCursor(position: Position): string {
 }
 
 /**
- * Reads a cursor.
- * @returns undefined for anything that `formatCursor` could not have written. Only the store knows whether the position
- *   is a row of this shop and resource.
+ * Reads a cursor. Only the store knows whether the position is a row of this shop and resource.
+ * @returns undefined for any text that `formatCursor` cannot write
  */
 export function parseCursor(text: string): Position | undefined {
   const match = CURSOR.exec(text);

@@ -1,7 +1,7 @@
 import { customerId, subscriptionId } from "../ids.ts";
 import { gidPattern, ORDER_STATUSES, type Resource, SUBSCRIPTION_STATUSES } from "../resources.ts";
 
-/** What rows of a list must have. Ids are internal; an order has the platform's id as a gid. */
+/** Values that the rows of a list must have. Ids are internal. */
 export interface RowFilter {
   id?: string;
   orderGid?: string;
@@ -10,7 +10,7 @@ export interface RowFilter {
   status?: string;
 }
 
-/** A row that a request names: its id, or the gid of an order, which several rows can have. */
+/** Names a row by its id, or by the gid of an order, which several rows can have. */
 export type NamedRow = Pick<RowFilter, "id" | "orderGid">;
 
 const INTERNAL_ID = {
@@ -39,9 +39,9 @@ export const FILTERS = {
 export type FilterName = (typeof FILTERS)[Resource][number];
 
 /**
- * The row of a resource that an internal id or a gid names.
+ * The row that an internal id or a gid names.
  * @param domain of the shop
- * @returns undefined for what is no id of this resource
+ * @returns undefined for any other text
  */
 export function namedRow(resource: Resource, text: string, domain: string): NamedRow | undefined {
   if (INTERNAL_ID[resource].test(text)) return { id: text };
@@ -51,7 +51,7 @@ export function namedRow(resource: Resource, text: string, domain: string): Name
       return { id: subscriptionId(domain, text) };
     case "customers":
       return { id: customerId(domain, text) };
-    // Its internal id does not depend on its gid, which it gets with the charge.
+    // The internal id of an order does not depend on its gid, which comes with the charge.
     case "orders":
       return { orderGid: text };
   }

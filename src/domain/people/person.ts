@@ -7,7 +7,7 @@ const PERSONAL_FIELD = /e_?mail|name|phone|address|company|city|zip|latitude|lon
 /** A telephone number as people write one. */
 const PHONE = /^[-+()./ 0-9]+$/;
 
-/** What is known about a person, to find it under any field name. */
+/** The known data of a person, to find it in any field. */
 export interface KnownPerson {
   /** In lower case. */
   emails: string[];
@@ -17,9 +17,8 @@ export interface KnownPerson {
 }
 
 /**
- * What the customer's row and the request say of the person. They can have different addresses, an older and a newer
- * one.
- * @param customer undefined for one that was never seen
+ * The person's data in the customer's row and in the request. The two can have different e-mail addresses.
+ * @param customer undefined for an unknown customer
  */
 export function knownPerson(customer: Customer | undefined, { email, phone }: Contacts = {}): KnownPerson {
   const { firstName, lastName } = customer ?? {};
@@ -33,8 +32,7 @@ export function knownPerson(customer: Customer | undefined, { email, phone }: Co
 }
 
 /**
- * A JSON value with the personal data of one person replaced by null. A field whose name is the person's address or
- * name is left out. Everything else stays.
+ * Replaces the personal data of one person in a JSON value by null. Leaves out fields that are named after the person.
  */
 export function withoutPerson(value: unknown, person: KnownPerson, field = ""): unknown {
   if (PERSONAL_FIELD.test(field)) return null;
@@ -52,7 +50,7 @@ export function mentions(value: unknown, gid: string): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some((inner) => mentions(inner, gid));
 }
 
-/** An address is found anywhere in a text; a name, a number, or an address that has no @, only as the whole text. */
+/** An e-mail address counts anywhere in a text. A name, a number, or an address without @ must be the whole text. */
 function describes(text: string, { emails, names, phones }: KnownPerson): boolean {
   const hasAddress = emails.some((email) => (email.includes("@") ? text.includes(email) : text === email));
   return hasAddress || names.includes(text) || (PHONE.test(text) && phones.includes(digitsOf(text)));

@@ -7,8 +7,8 @@ import type { Customer } from "../resources.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 
 /**
- * Where personal data can be, outside a customer's own row: bodies of queued webhooks, and what their receivers
- * answered; rewards, platform webhooks in the inbox, and the records of an intake body that are not applied yet.
+ * Places of personal data outside a customer's own row: bodies of queued webhooks and the answers to them, rewards,
+ * platform webhooks in the inbox, and waiting records of an intake body.
  */
 export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
@@ -24,8 +24,8 @@ export interface StoredText {
 }
 
 /**
- * What a text in each place contains if it is about a person: one of these. Others contain them too, because the digits
- * of an id can be part of another number.
+ * A text about a person contains one of these. Other texts can contain them too, because the digits of an id can be
+ * part of another number.
  */
 export function searchTexts(domain: string, gid: string): Record<TextPlace, string[]> {
   const quotedGid = `"${gid}"`;
@@ -37,7 +37,7 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
   };
 }
 
-/** Everything in a text of each place that has the form of one of its `searchTexts`. */
+/** The form of the `searchTexts` in each place. */
 const NAMES: Record<TextPlace, RegExp> = {
   delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
@@ -45,10 +45,7 @@ const NAMES: Record<TextPlace, RegExp> = {
   intake: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
 };
 
-/**
- * Creates a search for the texts that may be about one of several people. Engines search with it. It looks at each text
- * once, however many people they are.
- */
+/** Searches for texts that may be about one of these people. It reads each text once, for any number of people. */
 export function createTextSearch(domain: string, gids: Iterable<string>): (place: TextPlace, text: string) => boolean {
   const searched = Array.from(gids, (gid) => searchTexts(domain, gid));
   const namesIn = (place: TextPlace) => new Set(searched.flatMap((texts) => texts[place]));
@@ -65,17 +62,16 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
 }
 
 /**
- * Removes one person's data from a text that names them. Another text is returned as the same object. The key of
+ * Removes one person's data from a text. A text that does not name them is returned unchanged (same object). The key of
  * a reward can change.
  */
 export type Redaction = (stored: StoredText) => StoredText;
 
 /**
- * Rewards have any fields that their sender adds, and the inbox has whole payloads of the platform. So a redaction
- * looks for fields by their names, and for what is known of the person. A queued body changes, and so does its
- * signature: the law is more important than equal bytes.
- * @param before the customer as known until now
- * @param contacts what the request says of the person
+ * Rewards have any fields of their sender, and the inbox has whole payloads of the platform. So a redaction finds
+ * personal data by field names and by the person's known data. A queued body changes, and so does its signature: the
+ * law is more important than equal bytes.
+ * @param before the customer before the redaction
  */
 export function redactionOf(
   domain: string,
@@ -92,7 +88,7 @@ export function redactionOf(
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
-    // Its body has our own fields only. What was answered to it can have others.
+    // The body has our own fields only. A new object, because the answer to it can hold personal data.
     if (stored.place === "delivery" && !holdsReward({ topic: String(value["topic"]) })) return { ...stored };
     const redacted = redactedValue(stored.place, value, person);
     const key = stored.place === "reward" ? String(redacted["id"]) : stored.key;
@@ -100,7 +96,7 @@ export function redactionOf(
   };
 }
 
-/** Keeps the fields that are ours. They hold no personal data, but a name can be equal to one, such as a first name. */
+/** Keeps our own fields: they hold no personal data, but their values can equal a person's name. */
 function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery":
@@ -118,7 +114,7 @@ function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, p
   }
 }
 
-/** Records that wait are redacted as if they had been applied before. Each has its own type's fields. */
+/** Waiting records are redacted as if they had been applied already. */
 function redactedRecords(text: string, gid: string, person: KnownPerson): string {
   const records = (JSON.parse(text) as IncomingRecord[]).map((record) => {
     if (record.type === "customer" && record.shopifyId === gid) return withoutProfile(record);
@@ -139,7 +135,7 @@ function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: rea
   return Object.fromEntries(entries);
 }
 
-/** A sender's id that holds the person's address or name is replaced by its hash, so that a repeat is still known. */
+/** Replaces a sender's id that holds the person's address or name by its hash, which still finds repeats. */
 function redactedRewardId(id: string, person: KnownPerson): string {
   return withoutPerson(id, person) === null ? redactedId(id) : id;
 }

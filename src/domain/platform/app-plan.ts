@@ -20,8 +20,8 @@ export interface AppSubscription {
 
 /**
  * The plan that a shop has through its subscriptions to the app.
- * @param subscriptions none if the shop never had one; then the app is not sold through the platform
- * @returns undefined where the platform does not decide the plan
+ * @param subscriptions empty if the app is not sold through the platform
+ * @returns undefined if the platform does not decide the plan
  */
 export function planOf(subscriptions: readonly AppSubscription[]): Plan | undefined {
   const plans = subscriptions.filter(givesAccess).map(planOfSubscription);
@@ -30,12 +30,12 @@ export function planOf(subscriptions: readonly AppSubscription[]): Plan | undefi
   return known.find((plan) => plan === "pro") ?? known.find((plan) => plan === "free+addon") ?? known[0];
 }
 
-/** A frozen subscription (a missed payment) gives access too, until it ends. */
+/** A frozen subscription (a missed payment) still gives access. */
 export function givesAccess({ status }: Pick<AppSubscription, "status">): boolean {
   return status === "ACTIVE" || status === "FROZEN";
 }
 
-/** The plan that one subscription stands for, whatever its status. */
+/** The plan of a subscription of any status. */
 export function planOfSubscription({ name, handle }: Omit<AppSubscription, "status">): Plan | undefined {
   return PLAN_OF_HANDLE.get(handle ?? handleFromName(name));
 }

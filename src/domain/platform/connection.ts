@@ -1,6 +1,6 @@
 /**
- * How a shop's access tokens are obtained: again and again with the app's client credentials; one permanent token,
- * given by hand; or in pairs, where the refresh token gives the next pair.
+ * How a shop gets access tokens: repeatedly with the app's client credentials; one permanent token by hand; or in
+ * pairs, where the refresh token gives the next pair.
  */
 export type ConnectionKind = "client_credentials" | "token" | "refresh";
 
@@ -14,11 +14,11 @@ export interface Tokens {
 
 /** Scopes that must be granted: contracts with their billing, customers, orders. */
 export const NEEDED_SCOPES = ["read_own_subscription_contracts", "read_customers", "read_orders"];
-/** A scope that includes another one. The write scope always includes the read scope. */
+/** Scopes that include another scope. A write scope always includes its read scope. */
 const IMPLIED_BY: Record<string, readonly string[]> = { read_orders: ["read_all_orders"] };
 /**
- * Scopes that a shop is asked for. Without the last three, orders older than 60 days, the products of order lines and
- * merges of customers stay hidden.
+ * Scopes that we ask a shop for. Without the last three, we cannot see orders older than 60 days, products of order
+ * lines, and merges of customers.
  */
 export const ASKED_SCOPES = [...NEEDED_SCOPES, "read_all_orders", "read_products", "read_customer_merge"];
 

@@ -7,11 +7,10 @@ export interface RedactionRecord {
   type: "redaction";
   shopifyId: string;
   asOf: number;
-  /** What the request says of the person. It is searched for, and not stored. */
+  /** The person's contacts in the request. They are searched for, and not stored. */
   contacts?: Contacts;
 }
 
-/** Where somebody can be reached. */
 export interface Contacts {
   email?: string;
   phone?: string;
@@ -24,7 +23,7 @@ export interface BillingAttempt {
   endedAt: string | null;
   outcome:
     | { kind: "charged"; order: OrderMoney & { shopifyId: string | null } }
-    /** With `outOfStock` a product was missing, and no payment was declined. */
+    /** With `outOfStock`, a product was missing and no payment was declined. */
     | { kind: "declined"; reason: string; outOfStock: boolean }
     | { kind: "waiting" };
 }
@@ -38,8 +37,7 @@ export interface OrderMoney {
 
 /**
  * A billing cycle with all its attempts, or the checkout as cycle 0. The platform has billing cycles where the mirror
- * has orders. Each record has the whole cycle, so it does not matter which platform webhooks arrived, and in which
- * order.
+ * has orders. Each record has the whole cycle, so that lost or reordered platform webhooks do not matter.
  */
 export interface BillingCycleRecord {
   type: "billing_cycle";
@@ -50,14 +48,14 @@ export interface BillingCycleRecord {
   /** When its first attempt is expected. */
   expectedAt: string;
   attempts: BillingAttempt[];
-  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED): then nothing is tried again. */
+  /** Whether the contract has ended (FAILED, CANCELLED or EXPIRED), so that no attempt follows. */
   contractEnded: boolean;
-  /** The contract's revision when it was read. If the mirror has a newer one, the mirror says whether it has ended. */
+  /** The contract's revision when it was read. If the mirror has a newer revision, `contractEnded` is ignored. */
   revision?: string | null;
-  /** The expected money, used until something is charged. */
+  /** The expected money, used until a charge succeeds. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
 }
 
-/** Everything that the mirror accepts: records from outside, and records that only the platform's adapter makes. */
+/** All records that the mirror accepts: from outside, and from the platform's adapter. */
 export type MirrorRecord = IncomingRecord | RedactionRecord | BillingCycleRecord;

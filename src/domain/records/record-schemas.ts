@@ -16,13 +16,13 @@ const MAX_INTERVAL_COUNT = 100_000;
 export const CHURN_TYPES = ["voluntary", "involuntary"] as const;
 export const REWARD_SOURCES = ["loyalty", "streak", "referral"] as const;
 
-/** Names of formats that only this program knows. */
+/** Formats of our own. */
 export const TEXT_FORMAT = "text";
 export const RECORD_DATE_FORMAT = "utc-date";
 FormatRegistry.Set(TEXT_FORMAT, isText);
 FormatRegistry.Set(RECORD_DATE_FORMAT, (text) => parseUtc(text) !== undefined);
 
-/** Characters are code points. Half a surrogate pair cannot be stored, and PostgreSQL cannot store U+0000. */
+/** Counts code points. Half a surrogate pair cannot be stored, and PostgreSQL cannot store U+0000. */
 export function isText(text: string): boolean {
   const isShort = text.length <= MAX_STRING || (text.length <= 2 * MAX_STRING && [...text].length <= MAX_STRING);
   return isShort && text.isWellFormed() && !text.includes("\0");

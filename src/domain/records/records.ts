@@ -19,7 +19,7 @@ import {
 import { refuseLargeReward, refuseLargeRow, refuseLargeText } from "./record-size.ts";
 import { isLike, type Refusal, refusalOf, refuse, unknownField } from "./refusal.ts";
 
-/** Compiled when first needed: compiling takes milliseconds, and most commands read no record. */
+/** Compiled at the first use: compiling takes milliseconds, and most commands read no record. */
 const checks = new Map<RecordType, TypeCheck<TSchema>>();
 
 function checkOf(type: RecordType): TypeCheck<TSchema> {
@@ -68,7 +68,7 @@ function normalDate<T extends string | null | undefined>(date: T): T {
   return (typeof date === "string" ? isoUtc(parseUtc(date) as number) : date) as T;
 }
 
-/** Lines with their keys in one order, because they are stored, compared and served as they are. */
+/** Line items with their keys in one order, because they are compared and served as stored. */
 function normalLines(lines: LineItem[]): LineItem[] {
   return lines.map(({ variantId, productId, title, quantity, unitPriceCents }) => ({
     variantId,
@@ -114,7 +114,7 @@ function normalOrder(record: OrderRecord): { record: OrderRecord } | { refused: 
 const SNAKE_CASE = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_DEPTH = 8;
 
-/** A reward's own fields are passed on as they are. Only their names, sizes and depth are checked. */
+/** A reward's own fields are passed on unchanged. Only their names, sizes and depth are checked. */
 function normalReward(record: RewardRecord): { record: RewardRecord } | { refused: Refusal } {
   for (const [field, value] of Object.entries(record)) {
     if (Object.hasOwn(Reward.properties, field)) continue;

@@ -3,16 +3,16 @@ import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import { distance } from "fastest-levenshtein";
 
-/** Why a record is refused: the field, as a path from the top of the record, and what it must be. */
+/** Why a record is refused: the field, as a path from the top of the record, and the rule that it breaks. */
 export interface Refusal {
   field: string;
   reason: string;
 }
 
-/** Fields of a record that are compared with the name of a missing one. A hostile record can have 50,000 fields. */
+/** Compares at most this many fields with a missing field's name. A hostile record can have 50,000 fields. */
 const MAX_COMPARED = 100;
 
-/** @param field empty where the record as a whole is wrong */
+/** @param field empty if the whole record is wrong */
 export function refuse(field: string, reason: string): { refused: Refusal } {
   return { refused: { field, reason } };
 }
@@ -32,8 +32,7 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
   const name = keys.pop() ?? "";
   const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], value) as object;
   if (first.value === undefined) {
-    // A misspelt field is found twice: the right one is missing and the wrong one is unknown. The message is about the
-    // wrong one.
+    // A misspelt field is both a missing field and an unknown field. The message names the unknown field.
     const known = fieldsOf(check, keys, lineFields);
     const given = Object.keys(parent).slice(0, MAX_COMPARED);
     const misspelt = given.find((field) => !known.includes(field) && isLike(field, name));
@@ -48,7 +47,7 @@ export function refusalOf(check: TypeCheck<TSchema>, value: object, lineFields: 
   return { field: fieldPathOf([...keys, name]), reason: first.schema["must"] ?? "is not valid" };
 }
 
-/** @param meant a field of the record that the unknown one is like */
+/** @param meant the known field with a similar name */
 export function unknownField(keys: readonly string[], meant: string | undefined): Refusal {
   return {
     field: fieldPathOf(keys),
@@ -74,7 +73,7 @@ function fieldsOf(
   return keys[0] === "lines" ? lineFields : Object.keys(check.Schema()["properties"] ?? {});
 }
 
-/** Whether a name is another spelling of a field: another case, `_` or `-` in it, or one or two letters wrong. */
+/** Whether a name is another spelling of a field: another case, `_` or `-`, or one or two wrong letters. */
 export function isLike(given: string, field: string): boolean {
   const plain = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, "");
   const mistakes = Math.min(2, Math.ceil(field.length / 3));

@@ -103,18 +103,19 @@ async function load(
     for (const id of idsOf(each)) {
       shopIds.push(each.shop.id);
       ids.push(id);
-      loaded.get(each.shop.id)?.[table].set(id, null);
+      loaded.get(each.shop.id)?.rows.set(id, null);
     }
   }
   if (ids.length === 0) return;
   const found = await tx.all<{ place: number }>(FOUND[table], [shopIds, ids]);
   for (const { place, ...stored } of found) {
-    const rows = loaded.get(shopIds[place - 1] ?? 0);
-    const id = ids[place - 1] ?? "";
-    if (table === "customers") rows?.customers.set(id, customerRow(stored as StoredCustomer));
-    else if (table === "subscriptions") rows?.subscriptions.set(id, subscriptionRow(stored as StoredSubscription));
-    else rows?.orders.set(id, orderRow(stored as StoredOrder));
+    loaded.get(shopIds[place - 1] ?? 0)?.rows.set(ids[place - 1] ?? "", rowOf(table, stored));
   }
+}
+
+function rowOf(table: keyof typeof FOUND, stored: object): Row {
+  if (table === "customers") return customerRow(stored as StoredCustomer);
+  return table === "subscriptions" ? subscriptionRow(stored as StoredSubscription) : orderRow(stored as StoredOrder);
 }
 
 async function loadOccurrences(

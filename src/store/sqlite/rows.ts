@@ -72,12 +72,11 @@ export function mirrorRows(db: Database): MirrorRows {
   return {
     load({ shop, ...keys }) {
       const loaded = noRows();
-      for (const id of keys.subscriptions)
-        loaded.subscriptions.set(id, found(subscription.get(shop.id, id), subscriptionRow));
-      for (const id of keys.orders) loaded.orders.set(id, found(order.get(shop.id, id), orderRow));
-      for (const id of keys.customers) loaded.customers.set(id, found(customer.get(shop.id, id), customerRow));
-      for (const id of missingCustomers(loaded))
-        loaded.customers.set(id, found(customer.get(shop.id, id), customerRow));
+      const { rows } = loaded;
+      for (const id of keys.subscriptions) rows.set(id, found(subscription.get(shop.id, id), subscriptionRow));
+      for (const id of keys.orders) rows.set(id, found(order.get(shop.id, id), orderRow));
+      for (const id of keys.customers) rows.set(id, found(customer.get(shop.id, id), customerRow));
+      for (const id of missingCustomers(loaded)) rows.set(id, found(customer.get(shop.id, id), customerRow));
       for (const type of ["reward", "cancel_flow"] as const) {
         for (const id of keys.occurrences[type])
           loaded.occurrences.set(occurrenceKey(type, id), occurrence.get(shop.id, type, id) !== null);

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { planCommit } from "../../../src/domain/decide/commit.ts";
-import { keysOf } from "../../../src/domain/decide/commit-keys.ts";
-import { noRows } from "../../../src/domain/decide/snapshot.ts";
 import { parseRecordText } from "../../../src/domain/records/records.ts";
+import { MemoryMirror } from "../../support/memory-mirror.ts";
 import { line, order, reward, subscription } from "../../support/records.ts";
 
 const KIB = 1024;
@@ -23,29 +21,13 @@ function outcome(record: unknown): string {
   return "refused" in parsed ? `${parsed.refused.field}: ${parsed.refused.reason}` : "accepted";
 }
 
-/** Bytes of the first row that a commit writes for a subscription. */
+/** Bytes of the row that a commit writes for a subscription. */
 function storedBytes(record: ReturnType<typeof subscription>): number {
   const parsed = parseRecordText(JSON.stringify(record));
   if ("refused" in parsed) throw new Error(parsed.refused.reason);
-  const submissions = [{ shop: { id: 1, domain: "alpha.myshopify.com" }, records: [parsed.record] }];
-  const keys = keysOf(submissions);
-  const state = {
-    plan: "free" as const,
-    url: null,
-    topics: [],
-    secretVersion: null,
-    triggers: [],
-    isConnected: false,
-    changeCount: 0,
-    spanNumber: 0,
-    previousSpanCount: 0,
-    counts: { customers: 0, subscriptions: 0, orders: 0 },
-  };
-  const rows = noRows();
-  for (const id of keys[0]?.customers ?? []) rows.customers.set(id, null);
-  for (const id of keys[0]?.subscriptions ?? []) rows.subscriptions.set(id, null);
-  const shops = new Map(keys.map((each) => [each.shop.id, { keys: each, state, rows }]));
-  const row = planCommit(submissions, shops, 0, () => "whd_").changes[0]?.rows[0]?.row;
+  const mirror = new MemoryMirror();
+  mirror.commit([{ shop: mirror.shop, records: [parsed.record] }]);
+  const row = [...mirror.rows.values()].find(({ kind }) => kind === "subscription");
   if (row?.kind !== "subscription") throw new Error("no subscription was written");
   return Buffer.byteLength(JSON.stringify(row.resource));
 }
