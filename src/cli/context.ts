@@ -7,8 +7,8 @@ import type { Store } from "../store/port/store.ts";
 import { randomBytes, sleep } from "./dependencies.ts";
 
 /**
- * Milliseconds. A command may wait for `serve`, or for another command, to finish its write. With its own commit it
- * takes less than SPAN_MS (domain/decide/commit.ts).
+ * How long a command waits for a write of `serve` or of another command. With its own commit, it must stay below
+ * SPAN_MS (domain/decide/commit.ts).
  */
 const BUSY_TIMEOUT_MS = 25_000;
 
@@ -18,7 +18,7 @@ export function configOf(command: Command): Config {
 }
 
 /**
- * The same for a command on the files of the data folder.
+ * The configuration of a command on the files of the data folder.
  * @throws SdsError `invalid` where the database is on a server
  */
 export function configOfFolder(command: Command): Config {
@@ -32,8 +32,8 @@ export function configOfFolder(command: Command): Config {
 }
 
 /**
- * The commands that make a data folder; so do `serve`, `demo` and `restore`. Any other command on a folder without data
- * is refused: it would hide a wrong --data.
+ * The commands that make a data folder, beside `serve`, `demo` and `restore`. Other commands refuse a folder without
+ * data, because a new folder would hide a wrong --data.
  */
 const MAKES_DATA = ["shop add", "shop connect", "import"];
 

@@ -9,14 +9,14 @@ export function randomBytes(n: number): Uint8Array {
 }
 
 /**
- * Looks up all addresses of a name. It uses c-ares. The system's own look-ups share two threads, and two names whose
- * servers do not answer would delay all other names.
+ * Looks up all addresses of a name with c-ares. The system's own look-ups share two threads, which two names without
+ * an answer would block for all other names.
  */
 export async function resolveName(host: string): Promise<string[]> {
   return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
-/** Ends early if the signal aborts. Then no timer keeps the process alive. */
+/** Ends early if the signal aborts, so that no timer keeps the process alive. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
@@ -35,30 +35,33 @@ export function dependencies(config: Config): AppDependencies {
 }
 
 /**
- * Lets Bun start the thread of its fetches and read the certificates now. It does so at the first fetch, and without a
- * free descriptor that would end the program. The fetch fails, because its socket does not exist.
+ * Makes Bun start the thread of its fetches and read the certificates now. Without a free descriptor, a later first
+ * fetch would end the program. This fetch fails, because its socket does not exist.
  */
 export function prepareFetch(): void {
   fetch("https://sds.invalid/", { unix: "/dev/null/none" }).catch(() => undefined);
 }
 
-/** Bun's own limit on concurrent fetches, if the environment does not set another. */
+/** What starts this program: the executable alone, or Bun with the source. */
+export function programCommand(): string[] {
+  return Bun.main.includes("$bunfs") ? [process.execPath] : [process.execPath, Bun.main];
+}
+
+/** Bun's limit on concurrent fetches, unless the environment sets another. */
 const DEFAULT_FETCHES = 256;
-/** Fetches that are not deliveries, and some reserve. */
+/** Reserved for other fetches than deliveries. */
 const SPARE_FETCHES = 32;
 
 /**
- * Allows enough concurrent fetches for the configured deliveries. Bun runs a limited number of fetches at once and
- * queues the rest, so endpoints that hang would delay all others, whatever our own limits are. Only an environment
- * variable can raise that limit. If it is too low, the process replaces itself with one that has the variable set,
- * under the same process id.
+ * Allows enough concurrent fetches for the configured deliveries. Above its limit Bun queues fetches, so endpoints that
+ * hang would delay all others. Only an environment variable raises the limit: the process replaces itself, under the
+ * same process id, with one that has the variable.
  */
 export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";
   const needed = deliveryConcurrency + SPARE_FETCHES;
   if (Number(process.env[name] ?? DEFAULT_FETCHES) >= needed) return;
-  const source = Bun.main.includes("$bunfs") ? [] : [Bun.main];
-  process.execve?.(process.execPath, [process.execPath, ...source, ...process.argv.slice(2)], {
+  process.execve?.(process.execPath, [...programCommand(), ...process.argv.slice(2)], {
     ...process.env,
     [name]: String(needed),
   });

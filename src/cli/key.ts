@@ -6,7 +6,7 @@ import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
 import { randomBytes } from "./dependencies.ts";
-import { printJson, printLine, printList, printOnce, tell, warn } from "./print.ts";
+import { printJson, printLine, printList, tell, warn, writeOut } from "./print.ts";
 
 const LABEL_OPTION = [
   "--label <text>",
@@ -67,7 +67,8 @@ async function create({ label, json }: KeyFlags, command: Command): Promise<void
     const created = await createKey({ store, random: randomBytes }, { shop, label, actor: "operator" }, Date.now());
     const { entry, plaintext } = created;
     try {
-      await printOnce(json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext);
+      // Not printLine: it returns before the key is written.
+      await writeOut(`${json ? JSON.stringify({ id: entry.id, key: plaintext, ...keyFields(entry) }) : plaintext}\n`);
     } catch (thrown) {
       await store.keys.revoke(shop.id, entry.id, Date.now());
       throw new SdsError("failed", `${messageOf(thrown)}; the key was revoked, because nobody has seen it`);

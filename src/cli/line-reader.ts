@@ -1,20 +1,20 @@
 import { SdsError } from "../domain/error.ts";
 import { decodeUtf8 } from "../lib/text.ts";
 
-/** Longer than any record can be. */
+/** More than a record can have. */
 const MAX_LINE_BYTES = 5 * 1024 * 1024;
 
 export interface NumberedLine {
-  /** The first line is 1, as in editors. */
+  /** From 1, as in editors. */
   number: number;
   /** undefined for a line that is not UTF-8. */
   text: string | undefined;
 }
 
 /**
- * Splits a stream of bytes into lines, many at a time. The caller has to refuse a line that is not UTF-8, after it has
- * used the lines before it.
- * @param onBytes is called with the number of bytes of each chunk
+ * Splits a stream of bytes into lines, many at a time. The caller refuses a line that is not UTF-8, after it has used
+ * the lines before it.
+ * @param onBytes gets the number of bytes of each chunk
  * @throws SdsError `bad_record` naming the line, if one is too long
  */
 export async function* readLines(
@@ -46,7 +46,7 @@ function decodeLines(bytes: Uint8Array, first: number): NumberedLine[] {
   return texts.map((text, index) => ({ number: first + index, text }));
 }
 
-/** Decodes line by line, so that one line that is not UTF-8 does not make the others unreadable. */
+/** Decodes each line alone, so that a line of other bytes than UTF-8 leaves the other lines readable. */
 function decodeEach(bytes: Uint8Array): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   for (let start = 0; start <= bytes.length; ) {

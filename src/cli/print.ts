@@ -6,8 +6,8 @@ import { CONTROLS, printable } from "../lib/log.ts";
 const CLOSE_ON_EXEC = 0o2_000_000;
 
 /**
- * Whether the program was started with a closed stdout, as by `>&-`. Bun then opens /dev/null in its place, and all
- * writes seem to succeed. Linux shows the difference: only a file that this process opened itself is closed on exec.
+ * Whether the program was started with a closed stdout, as by `>&-`. Bun then opens /dev/null instead, and all writes
+ * seem to succeed. Linux shows the difference: only a file that Bun opened is closed on exec.
  */
 function isStdoutClosed(): boolean {
   try {
@@ -18,26 +18,18 @@ function isStdoutClosed(): boolean {
   }
 }
 
-/** It stays as it was at the start. Looking for each line would cost more than the line. */
+/** Checked once, because a check for each line would cost more than the line. */
 const IS_STDOUT_CLOSED = isStdoutClosed();
 
-/** Prints data to stdout. Nothing else is written there. @throws SdsError `failed` if stdout is closed */
+/** Prints a line of data to stdout. Messages go to stderr, see `tell`. @throws SdsError `failed` for a closed stdout */
 export function printLine(text: string): void {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
   process.stdout.write(`${text}\n`);
 }
 
 /**
- * Prints what cannot be shown again, and returns when it is written.
- * @throws SdsError `failed` if it could not be written
- */
-export async function printOnce(text: string): Promise<void> {
-  await writeOut(`${text}\n`);
-}
-
-/**
- * Writes text to stdout, and returns when it is written: to the buffer of a pipe, or to the cache of a file.
- * @throws SdsError `failed` if it could not be written
+ * Writes text to stdout, and returns when the system has it: in the buffer of a pipe, or in the cache of a file.
+ * @throws SdsError `failed`
  */
 export async function writeOut(text: string): Promise<void> {
   if (IS_STDOUT_CLOSED) throw cannotWrite("it is closed");
@@ -52,7 +44,7 @@ export async function writeOut(text: string): Promise<void> {
   }
 }
 
-/** Syncs what was written to the disk, if stdout is a file. @throws SdsError `failed` */
+/** Syncs stdout to the disk, if it is a file. @throws SdsError `failed` */
 export function syncStdout(): void {
   try {
     fsyncSync(1);
@@ -67,9 +59,9 @@ function cannotWrite(why: string): SdsError {
 }
 
 /**
- * Prints a value as JSON. Characters in it that would control a terminal, or change the direction of its text, are
- * written as escapes, which JSON allows everywhere in a string.
- * @param indent how many spaces each level is indented by; without it, all is on one line
+ * Prints a value as JSON. Characters that control a terminal or the direction of its text become escapes, which JSON
+ * allows everywhere in a string.
+ * @param indent spaces for each level; all is on one line without it
  */
 export function printJson(value: unknown, indent?: number): void {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -82,7 +74,7 @@ export function printSecret(secret: string, json: boolean | undefined): void {
   else printLine(secret);
 }
 
-/** Prints a message to stderr. Parts of it come from arguments and files, and must not control the terminal. */
+/** Prints a message to stderr. Its parts from arguments and files must not control the terminal. */
 export function tell(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
@@ -122,7 +114,7 @@ export function printTable<T>(entries: readonly T[], columns: Record<string, (en
   for (const row of rows) printLine(printable(line(row)));
 }
 
-/** Prints names and values, one pair on each line. */
+/** Prints a name and its value on each line. */
 export function printFields(fields: Record<string, string>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
   for (const [name, value] of Object.entries(fields)) printLine(printable(`${name.padEnd(width)}  ${value}`));

@@ -3,16 +3,16 @@ import { counted } from "../lib/text.ts";
 const WIDTH = 24;
 const REDRAW_MS = 100;
 /**
- * The time left is that of the newest part. A load begins with the points that the platform has saved for it, and is
- * slower when they are spent.
+ * The time left comes from the speed in this window. A load spends the query points that it finds, and is slower
+ * after that.
  */
 const WINDOW_MS = 60_000;
 
 interface ProgressBar {
   /**
    * Draws, at most every 100 ms.
-   * @param done the part that is done, from 0 to 1; undefined if the size is not known, as for a pipe
-   * @param text what was done so far
+   * @param done from 0 to 1; undefined for an unknown size, as of a pipe
+   * @param text the progress in words
    */
   update(done: number | undefined, text: string): void;
   /** Removes the bar. */
@@ -20,12 +20,12 @@ interface ProgressBar {
 }
 
 /**
- * A bar with the time that is left, on a terminal; nothing elsewhere.
+ * A progress bar with the time left. It draws only on a terminal.
  * @param clock milliseconds
  */
 export function createProgressBar(stream: NodeJS.WriteStream, clock = () => performance.now()): ProgressBar {
   let drawnAt = Number.NEGATIVE_INFINITY;
-  /** The newest measurements, the oldest first. Each new stage starts at 0 again. */
+  /** Measurements in the window, oldest first. Each new stage starts again at 0. */
   let measured: { done: number; at: number }[] = [];
 
   function measure(done: number | undefined, at: number): { done: number; at: number } {
@@ -52,7 +52,7 @@ export function createProgressBar(stream: NodeJS.WriteStream, clock = () => perf
 
 /**
  * @param elapsed seconds since the measurement began
- * @param from the part that was done at its start
+ * @param from `done` at that start
  */
 export function progressLine(done: number | undefined, text: string, elapsed: number, from = 0): string {
   if (done === undefined || !(done > 0)) return text;

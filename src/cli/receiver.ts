@@ -2,9 +2,8 @@ import { verifySignature } from "../client/signature.ts";
 import { SdsError } from "../domain/error.ts";
 import { tell } from "./print.ts";
 
-/** A webhook as a receiver sees it. */
 export interface ReceivedWebhook {
-  /** Whether the signature is right. */
+  /** Whether one of the secrets made the signature. */
   genuine: boolean;
   topic: string;
   id: string;
@@ -14,13 +13,10 @@ export interface ReceivedWebhook {
 interface ReceiverSettings {
   /** On 127.0.0.1; 0 means any free port. */
   port: number;
-  /**
-   * All signing secrets of the shop, newest first: deliveries that were queued before a rotation are signed with an
-   * older one.
-   */
+  /** All signing secrets of the shop, newest first: an older one signs deliveries queued before a rotation. */
   secrets: () => Promise<string[]>;
   onReceived: (received: ReceivedWebhook) => void;
-  /** Genuine webhooks are passed on to this URL. */
+  /** URL that also gets genuine webhooks, and makes the answer. */
   forwardTo?: string | undefined;
 }
 
@@ -30,7 +26,7 @@ export interface Receiver {
 }
 
 /**
- * Starts a receiver that answers 200 to genuine webhooks, or what `forwardTo` answers, and 401 to all others.
+ * Starts a receiver that answers genuine webhooks with 200 or with the answer of `forwardTo`, and others with 401.
  * @throws SdsError `failed` if the port is taken
  */
 export function startReceiver({ port, secrets, onReceived, forwardTo }: ReceiverSettings): Receiver {
@@ -57,7 +53,7 @@ function listenOn(port: number, fetch: (request: Request) => Promise<Response>) 
   }
 }
 
-/** The headers that are passed on, as far as a webhook has them. */
+/** Headers of a webhook that `forwardTo` gets. */
 const FORWARDED = [
   "content-type",
   "x-service-topic",

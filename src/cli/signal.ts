@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Resolves to the first signal to stop. A second one ends the program at once. SIGHUP, which a closed terminal sends,
- * stops too, unless the program was started to ignore it, as by `nohup`.
+ * Resolves to the first signal to stop: SIGINT, SIGTERM, or SIGHUP of a closed terminal, unless `nohup` has made this
+ * process ignore it. A second signal ends the program at once.
  */
 export function untilSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
@@ -20,7 +20,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   return promise;
 }
 
-/** Linux shows which signals a process ignores, as hexadecimal bits: SIGHUP is the lowest. */
+/** Reads the ignored signals from Linux: hexadecimal bits, and the lowest is SIGHUP. */
 function ignoresHangUp(): boolean {
   try {
     const [, mask = "0"] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -198,7 +198,7 @@ test("a second program on the same port does not start, and says why", async () 
   expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 
-test("the demo prints a key and curl lines that work, and cleans up", async () => {
+test("the demo prints a key and command lines that work, and cleans up", async () => {
   const program = new Program();
   const server = await program.serve(["demo", "--port", "0"]);
   const { output } = server;
@@ -209,6 +209,10 @@ test("the demo prints a key and curl lines that work, and cleans up", async () =
     expect((JSON.parse(await curl.stdout.text()) as PageBody).data).toHaveLength(3);
   }
   const key = /API key: (\S+)/.exec(output)?.[1] ?? "";
+  const commands = [...output.matchAll(/^ {2}(\S.* --data .*)$/gm)].map(([, line]) => line ?? "");
+  const [keys, link] = commands.map((line) => Bun.spawnSync(["sh", "-c", line]).stdout.toString());
+  expect(keys).toContain(key.slice(0, 15));
+  expect(link).toStartWith(`${server.url}/admin/sign-in?token=`);
   const statuses = async (resource: string) =>
     new Set((await read(server.url, resource, key)).map(({ status }) => status));
   expect((await statuses("subscriptions")).size).toBe(5);

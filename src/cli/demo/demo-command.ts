@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { saveEndpoint } from "../../actions/endpoint.ts";
@@ -9,7 +9,7 @@ import { type Config, readConfig } from "../../config.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
 import type { SdsCommand } from "../command.ts";
-import { dependencies, randomBytes, resolveName } from "../dependencies.ts";
+import { dependencies, programCommand, randomBytes, resolveName } from "../dependencies.ts";
 import { printLine, tell } from "../print.ts";
 import { type ReceivedWebhook, startReceiver } from "../receiver.ts";
 import { untilSignal } from "../signal.ts";
@@ -56,7 +56,7 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
     const post = await intakeClient(app, address);
     const simulation = new ShopSimulation(Date.now());
     await post(simulation.past(CUSTOMERS));
-    // The endpoint is set after the past data was posted, so only new events are sent.
+    // Set after the past data was posted, so only new events are sent.
     const receiver = startReceiver({
       port: 0,
       secrets: () => store.webhooks.secrets(shop.id),
@@ -69,7 +69,6 @@ async function runDemo(folder: string, port: string | undefined): Promise<void> 
       Date.now(),
     );
     printLine(introduction(folder, address, key, receiver.url));
-
     const timer = setInterval(async () => {
       const { title, records } = simulation.next(Date.now());
       const failure = await post(records).then(
@@ -91,8 +90,7 @@ async function startApp(
   folder: string,
   port: string | undefined,
 ): Promise<{ app: App; config: Config; address: string }> {
-  // The demo's receiver is on this machine, so deliveries to it are allowed. The variables of the environment are
-  // ignored.
+  // The demo allows deliveries to its receiver on this machine, and ignores the environment.
   const config = readConfig(
     { data: folder, host: "127.0.0.1", port: port ?? "8080" },
     { SDS_LOG: "warn", SDS_EGRESS_ALLOW: "127.0.0.0/8", SDS_DELIVERY_CONCURRENCY: "64" },
@@ -125,7 +123,18 @@ function printReceived({ genuine, topic, id }: ReceivedWebhook): void {
   tell(`          → received ${topic}, ${genuine ? "signature verified" : "SIGNATURE WRONG"} (${id})`);
 }
 
+/** The words that start this program in another terminal: `sds`, if it is in PATH. */
+function ownCommand(): string[] {
+  const inPath = Bun.which("sds");
+  return inPath !== null && realpathSync(inPath) === realpathSync(process.execPath) ? ["sds"] : programCommand();
+}
+
+function quoted(word: string): string {
+  return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 function introduction(folder: string, address: string, key: string, receiver: string): string {
+  const sds = [...ownCommand(), "--data", folder].map(quoted).join(" ");
   return `
 A demo shop, ${SHOP}, is at ${address} with ${CUSTOMERS} customers and their subscriptions and orders.
 API key: ${key}
@@ -136,8 +145,14 @@ Try this in another terminal:
   curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/subscriptions?limit=3'
   curl -H 'Authorization: Bearer ${key}' '${address}/api/v1/orders?limit=3'
 
-Its data is in ${folder}. Every command works on it, for instance: sds --data ${folder} key list
-To open its settings page, run this and open the link that it prints: sds --data ${folder} admin link
+Its data is in ${folder}. Every command works on it, for instance:
+
+  ${sds} key list
+
+To open its settings page, run this and open the link that it prints:
+
+  ${sds} admin link
+
 Every few seconds something happens in the shop. The signed webhooks go to a receiver at ${receiver}.
 Press Ctrl-C to stop the demo and remove its data.
 `;
