@@ -69,11 +69,11 @@ export function openWork(resources: AppResources & { membership: Membership }) {
     onQueued: () => sender.wake(),
   });
   const sender: Sender = openSender(resources, platform, gauge);
-  const { client, handler, synchronizer } = platform;
+  const { client, synchronizer } = platform;
   const processor = createInboxProcessor({
     inbox,
     shops,
-    handle: (shop, items) => handler.handle(shop, items),
+    handle: platform.handleWebhooks,
     isSlow: client.isSlow,
     membership,
     now,

@@ -14,7 +14,7 @@ export type CheckedEndpoint =
 /**
  * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address
  * of a name refuses the endpoint. Send the request to one of the returned addresses: another look-up could differ.
- * @param parse such as one that remembers what it parsed
+ * @param parse for example one that caches its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
 export async function checkEndpoint(

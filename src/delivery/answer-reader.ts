@@ -2,13 +2,13 @@ import { KEPT_ANSWER_BYTES } from "../domain/deliveries/delivery.ts";
 
 /**
  * Reads the answer to one request from the bytes of its connection (RFC 9112). It keeps the status and the beginning of
- * the body, with its chunks joined. All bytes count towards the limits, as they come from the socket: interim answers,
- * chunk sizes with their extensions, and trailers too. How the bytes are divided into chunks makes no difference.
+ * the body, with its chunks joined. All bytes from the socket count towards the limits, also interim answers, chunk
+ * sizes with their extensions, and trailers. How the bytes are divided into chunks makes no difference.
  */
 export interface AnswerReader {
-  /** Takes the next bytes. @returns true once nothing more has to be read @throws AnswerError */
+  /** Takes the next bytes. @returns whether the answer is complete @throws AnswerError */
   read(bytes: Buffer): boolean;
-  /** The connection ended. @throws AnswerError if the answer did not end before */
+  /** Notes that the connection ended. @throws AnswerError if the answer is not complete */
   end(): void;
   /** The status of the answer, once all is read. */
   readonly status: number;
@@ -38,12 +38,12 @@ const STATUS_LINE = /^HTTP\/1\.[01] ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const HEADER = /^[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*$/;
 /** The headers that say how long the body is. */
 const FRAMING = /^(content-length|transfer-encoding):(.*)$/i;
-/** A value that goes on in the next line (RFC 9112, 5.2). */
+/** A line that continues the value of the line before (RFC 9112, 5.2). */
 const FOLDED_LINE = /^[\t ][\t\x20-\x7e\x80-\xff]*$/;
 const CHUNK_SIZE = /^([\dA-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 /** What the next bytes are. The first three are parts of the head. */
-type Part =
+type AnswerPart =
   | "status line"
   | "interim headers"
   | "headers"
@@ -55,27 +55,27 @@ type Part =
   | "trailers"
   | "nothing";
 
-/** An answer, as far as it was read. */
-interface Answer {
-  part: Part;
+/** How far an answer was read. */
+interface AnswerState {
+  part: AnswerPart;
   status: number;
   isHead: boolean;
   /** How many more bytes of the head, or of the body, may be read. */
   headLeft: number;
   bodyLeft: number;
-  /** How many bytes of the fixed body or of the chunk are still to come. */
+  /** How many bytes of the fixed body or of the chunk are missing. */
   counted: number;
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of a line that is not complete yet. */
   line: string;
   lengths: string[];
   codings: string[];
-  /** The first bytes of the body, one in each character: the bytes of the socket are not ours to keep. */
+  /** The first bytes of the body, one in each character. A copy, because Bun uses the socket's buffer again. */
   body: string;
 }
 
-/** Its functions are below, for all readers: functions for each one would be work for the garbage collector. */
+/** All readers share the functions below: functions for each reader would be work for the garbage collector. */
 export function createAnswerReader(): AnswerReader {
-  const answer: Answer = {
+  const answer: AnswerState = {
     part: "status line",
     status: 0,
     isHead: true,
@@ -99,7 +99,7 @@ export function createAnswerReader(): AnswerReader {
   };
 }
 
-function read(answer: Answer, bytes: Buffer): boolean {
+function read(answer: AnswerState, bytes: Buffer): boolean {
   let from = 0;
   while (from < bytes.length && answer.part !== "nothing") {
     if (answer.isHead) {
@@ -117,14 +117,14 @@ function read(answer: Answer, bytes: Buffer): boolean {
   return answer.part === "nothing";
 }
 
-function end({ part, line }: Answer): void {
+function end({ part, line }: AnswerState): void {
   if (part === "nothing" || part === "body until the end") return;
-  const isNoHttp = part === "status line" && line !== "" && !"HTTP/1.".startsWith(line.slice(0, 7));
-  throw isNoHttp ? malformed() : new AnswerError("ConnectionClosed");
+  const isNotHttp = part === "status line" && line !== "" && !"HTTP/1.".startsWith(line.slice(0, 7));
+  throw isNotHttp ? malformed() : new AnswerError("ConnectionClosed");
 }
 
 /** Takes bytes of one part, none after `to`. @returns how many */
-function takeSome(answer: Answer, bytes: Buffer, from: number, to: number): number {
+function takeSome(answer: AnswerState, bytes: Buffer, from: number, to: number): number {
   const { part } = answer;
   if (part === "body until the end") {
     keep(answer, bytes, from, to);
@@ -146,12 +146,12 @@ function takeSome(answer: Answer, bytes: Buffer, from: number, to: number): numb
   return lineEnd + 1 - from;
 }
 
-function keep(answer: Answer, bytes: Buffer, from: number, to: number): void {
+function keep(answer: AnswerState, bytes: Buffer, from: number, to: number): void {
   const left = KEPT_ANSWER_BYTES - answer.body.length;
   if (left > 0) answer.body += bytes.toString("latin1", from, Math.min(to, from + left));
 }
 
-function takeLine(answer: Answer, text: string): void {
+function takeLine(answer: AnswerState, text: string): void {
   switch (answer.part) {
     case "status line":
       takeStatus(answer, text);
@@ -176,7 +176,7 @@ function takeLine(answer: Answer, text: string): void {
   }
 }
 
-function takeStatus(answer: Answer, text: string): void {
+function takeStatus(answer: AnswerState, text: string): void {
   const digits = STATUS_LINE.exec(text)?.[1];
   if (digits === undefined) throw malformed();
   answer.status = Number(digits);
@@ -187,7 +187,7 @@ function checkHeader(text: string): void {
   if (!HEADER.test(text) && !FOLDED_LINE.test(text)) throw malformed();
 }
 
-function takeHeader({ lengths, codings }: Answer, text: string): void {
+function takeHeader({ lengths, codings }: AnswerState, text: string): void {
   checkHeader(text);
   const [, name = "", value = ""] = FRAMING.exec(text) ?? [];
   if (name === "") return;
@@ -196,7 +196,7 @@ function takeHeader({ lengths, codings }: Answer, text: string): void {
 }
 
 /** How long the body is: RFC 9112, 6.3. */
-function beginBody(answer: Answer): void {
+function beginBody(answer: AnswerState): void {
   const { status, lengths, codings } = answer;
   answer.isHead = false;
   if (status === 101 || status === 204 || status === 304) answer.part = "nothing";
@@ -211,7 +211,7 @@ function beginBody(answer: Answer): void {
   }
 }
 
-function takeChunkSize(answer: Answer, text: string): void {
+function takeChunkSize(answer: AnswerState, text: string): void {
   const digits = CHUNK_SIZE.exec(text)?.[1];
   if (digits === undefined) throw malformed();
   answer.counted = Number.parseInt(digits, 16);

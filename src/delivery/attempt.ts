@@ -91,7 +91,7 @@ async function send(
   }
 }
 
-/** The request as it goes over the connection (RFC 9112). A kept connection may be dead, so it is closed. */
+/** The bytes of the request (RFC 9112). The connection is closed after it: a kept connection may be dead. */
 function requestBytes({ url }: Endpoint, { headers, body }: WebhookRequest): Uint8Array {
   let head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;

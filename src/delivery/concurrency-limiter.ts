@@ -8,7 +8,7 @@ type SlotPace = ReturnType<Paces["of"]>;
 export interface ConcurrencyLimiter {
   /** How many slots are free. */
   readonly free: number;
-  /** Whether the last share left shops for the next one, so that nobody waits long for many attempts that begin. */
+  /** Whether the last share left shops for the next one: many attempts that begin together would delay others. */
   readonly heldBack: boolean;
   /**
    * Divides the free slots among shops that have deliveries due. It takes none of them.
@@ -21,23 +21,38 @@ export interface ConcurrencyLimiter {
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt tells nothing of
-   *   the endpoint. It returns what `Paces.note` returns.
+   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt says nothing about
+   *   the endpoint. The function returns the result of `Paces.note`.
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number): void;
 }
 
-/** Attempts of untried and slow endpoints that begin together, and so may end together. */
+/** How many attempts of untried and slow endpoints may begin together: together they may time out. */
 const BEGIN_TOGETHER = 32;
 
-interface Running {
+interface RunningAttempt {
   shopId: number;
   kind: DeliveryKind;
-  /** What its slot counts for. */
+  /** Which slots it counts for. */
   pace: SlotPace;
   beganMs: number;
+}
+
+interface LimiterState {
+  /** Slots of all shops together, and of one shop. */
+  total: number;
+  perShop: number;
+  now: () => number;
+  paces: Paces;
+  rotations: Record<SlotPace, Rotation>;
+  taken: Record<SlotPace, number>;
+  takenByShop: Map<number, number>;
+  /** Attempts that run for less than a second, in the order of their beginning. */
+  recent: Set<RunningAttempt>;
+  longRunningByShop: Record<DeliveryKind, Map<number, number>>;
+  heldBack: boolean;
 }
 
 /**
@@ -51,115 +66,119 @@ interface Running {
  *
  * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
  * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
- * then on, and its shop gets no other slot for that kind of delivery until it ends. Where a text says "endpoint", the
- * same holds for a shop's workflow triggers.
+ * then on, and its shop gets no other slot for that kind of delivery until it ends. A shop's workflow triggers are
+ * treated like an endpoint.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that is never set
  */
 export function createConcurrencyLimiter(total: number, perShop: number, now: () => number): ConcurrencyLimiter {
-  const slowLimit = Math.ceil(total / 2);
-  const keptForFirst = Math.max(0, Math.floor((total - perShop) / 4));
-  const keptForQuick = Math.floor(keptForFirst / 2);
-  const paces = createPaces();
-  const rotations: Record<SlotPace, Rotation> = {
-    quick: createRotation(),
-    untried: createRotation(),
-    slow: createRotation(),
+  const state: LimiterState = {
+    total,
+    perShop,
+    now,
+    paces: createPaces(),
+    rotations: { quick: createRotation(), untried: createRotation(), slow: createRotation() },
+    taken: { quick: 0, untried: 0, slow: 0 },
+    takenByShop: new Map(),
+    recent: new Set(),
+    longRunningByShop: { webhook: new Map(), trigger: new Map() },
+    heldBack: false,
   };
-  const taken: Record<SlotPace, number> = { quick: 0, untried: 0, slow: 0 };
-  const takenByShop = new Map<number, number>();
-  /** Attempts that run for less than a second, in the order of their beginning. */
-  const recent = new Set<Running>();
-  const longRunningByShop: Record<DeliveryKind, Map<number, number>> = { webhook: new Map(), trigger: new Map() };
-  let heldBack = false;
-
-  function free(): number {
-    return total - taken.quick - taken.untried - taken.slow;
-  }
-
-  function add(counts: Map<number, number>, shopId: number, difference: number): void {
-    const count = (counts.get(shopId) ?? 0) + difference;
-    if (count === 0) counts.delete(shopId);
-    else counts.set(shopId, count);
-  }
-
-  /** From now on, attempts that have run for a second count as slow. */
-  function countLongRunningAsSlow(): void {
-    for (const attempt of recent) {
-      if (now() - attempt.beganMs < QUICK_MS) break;
-      recent.delete(attempt);
-      taken[attempt.pace] -= 1;
-      taken.slow += 1;
-      attempt.pace = "slow";
-      add(longRunningByShop[attempt.kind], attempt.shopId, 1);
-    }
-  }
-
-  /** Adds slots to `shares`, one for each shop and round, until there are no more. @returns how many it added */
-  function shareInTurn(
-    pace: SlotPace,
-    shopIds: readonly number[],
-    limitPerShop: number,
-    available: number,
-    shares: Map<number, number>,
-  ): number {
-    let added = 0;
-    let round = rotations[pace].order(shopIds, (shopId) => shopId);
-    while (round.length > 0 && added < available) {
-      round = round.filter((shopId) => {
-        const share = shares.get(shopId) ?? 0;
-        if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitPerShop) return false;
-        shares.set(shopId, share + 1);
-        rotations[pace].noteServed(shopId);
-        added += 1;
-        return true;
-      });
-    }
-    return added;
-  }
-
+  const { paces } = state;
   return {
     get free() {
-      return free();
+      return freeSlots(state);
     },
     get heldBack() {
-      return heldBack;
+      return state.heldBack;
     },
-    share(dueShops) {
-      countLongRunningAsSlow();
-      const shares = new Map<number, number>();
-      const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
-      for (const { shopId, kind } of dueShops) {
-        if (!longRunningByShop[kind].has(shopId)) due[paces.of(shopId, kind, now())].push(shopId);
-      }
-      let left = free();
-      left -= shareInTurn("quick", due.quick, 1, left, shares);
-      const untried = shareInTurn("untried", due.untried, 1, Math.min(left - keptForQuick, BEGIN_TOGETHER), shares);
-      left -= untried;
-      left -= shareInTurn("quick", due.quick, perShop, left - keptForFirst, shares);
-      const limit = Math.min(left - keptForFirst, slowLimit - taken.slow, BEGIN_TOGETHER - untried);
-      heldBack = untried + shareInTurn("slow", due.slow, 1, limit, shares) === BEGIN_TOGETHER;
-      return shares;
-    },
-    limitOf({ shopId, kind }) {
-      return paces.of(shopId, kind, now()) === "quick" ? perShop : 1;
-    },
-    take(shopId, kind, url) {
-      paces.begin(shopId, kind, url);
-      const attempt: Running = { shopId, kind, pace: paces.of(shopId, kind, now()), beganMs: now() };
-      taken[attempt.pace] += 1;
-      add(takenByShop, shopId, 1);
-      recent.add(attempt);
-      return (ending) => {
-        if (!recent.delete(attempt)) add(longRunningByShop[kind], shopId, -1);
-        taken[attempt.pace] -= 1;
-        add(takenByShop, shopId, -1);
-        return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
-      };
-    },
-    restore(shopId, url, pace, timeoutAgeMs) {
-      paces.restore(shopId, url, pace, timeoutAgeMs, now());
-    },
+    share: (due) => share(state, due),
+    limitOf: ({ shopId, kind }) => (paces.of(shopId, kind, now()) === "quick" ? perShop : 1),
+    take: (shopId, kind, url) => take(state, shopId, kind, url),
+    restore: (shopId, url, pace, timeoutAgeMs) => paces.restore(shopId, url, pace, timeoutAgeMs, now()),
   };
+}
+
+function freeSlots({ total, taken }: LimiterState): number {
+  return total - taken.quick - taken.untried - taken.slow;
+}
+
+function share(state: LimiterState, dueShops: readonly DueShop[]): Map<number, number> {
+  const { total, perShop, now, paces, taken, longRunningByShop } = state;
+  const keptForFirst = Math.max(0, Math.floor((total - perShop) / 4));
+  const keptForQuick = Math.floor(keptForFirst / 2);
+  countLongRunningAsSlow(state);
+  const shares = new Map<number, number>();
+  const due: Record<SlotPace, number[]> = { quick: [], untried: [], slow: [] };
+  for (const { shopId, kind } of dueShops) {
+    if (!longRunningByShop[kind].has(shopId)) due[paces.of(shopId, kind, now())].push(shopId);
+  }
+  let left = freeSlots(state);
+  left -= shareInTurn(state, "quick", due.quick, 1, left, shares);
+  const untriedLimit = Math.min(left - keptForQuick, BEGIN_TOGETHER);
+  const untried = shareInTurn(state, "untried", due.untried, 1, untriedLimit, shares);
+  left -= untried;
+  left -= shareInTurn(state, "quick", due.quick, perShop, left - keptForFirst, shares);
+  const slowLimit = Math.min(left - keptForFirst, Math.ceil(total / 2) - taken.slow, BEGIN_TOGETHER - untried);
+  const slow = shareInTurn(state, "slow", due.slow, 1, slowLimit, shares);
+  state.heldBack = untried + slow === BEGIN_TOGETHER;
+  return shares;
+}
+
+/** Makes attempts that have run for a second count as slow. */
+function countLongRunningAsSlow({ now, recent, taken, longRunningByShop }: LimiterState): void {
+  for (const attempt of recent) {
+    if (now() - attempt.beganMs < QUICK_MS) break;
+    recent.delete(attempt);
+    taken[attempt.pace] -= 1;
+    taken.slow += 1;
+    attempt.pace = "slow";
+    addTo(longRunningByShop[attempt.kind], attempt.shopId, 1);
+  }
+}
+
+/** Adds slots to `shares`, one for each shop and round, as long as some are available. @returns how many it added */
+function shareInTurn(
+  { rotations, takenByShop }: LimiterState,
+  pace: SlotPace,
+  shopIds: readonly number[],
+  limitPerShop: number,
+  available: number,
+  shares: Map<number, number>,
+): number {
+  let added = 0;
+  let round = rotations[pace].order(shopIds, (shopId) => shopId);
+  while (round.length > 0 && added < available) {
+    round = round.filter((shopId) => {
+      const share = shares.get(shopId) ?? 0;
+      if (added >= available || (takenByShop.get(shopId) ?? 0) + share >= limitPerShop) return false;
+      shares.set(shopId, share + 1);
+      rotations[pace].noteServed(shopId);
+      added += 1;
+      return true;
+    });
+  }
+  return added;
+}
+
+function take(state: LimiterState, shopId: number, kind: DeliveryKind, url: string | null) {
+  const { now, paces, taken, takenByShop, recent, longRunningByShop } = state;
+  paces.begin(shopId, kind, url);
+  const attempt: RunningAttempt = { shopId, kind, pace: paces.of(shopId, kind, now()), beganMs: now() };
+  taken[attempt.pace] += 1;
+  addTo(takenByShop, shopId, 1);
+  recent.add(attempt);
+  return (ending?: Ending): Pace | undefined => {
+    if (!recent.delete(attempt)) addTo(longRunningByShop[kind], shopId, -1);
+    taken[attempt.pace] -= 1;
+    addTo(takenByShop, shopId, -1);
+    return ending && paces.note(shopId, kind, url, now() - attempt.beganMs, ending, now());
+  };
+}
+
+function addTo(counts: Map<number, number>, shopId: number, difference: number): void {
+  const count = (counts.get(shopId) ?? 0) + difference;
+  if (count === 0) counts.delete(shopId);
+  else counts.set(shopId, count);
 }

@@ -15,33 +15,33 @@ export interface Target {
   authorities?: string;
 }
 
-/** Lends descriptors, so that a connection can be opened although clients have taken all others. */
+/** Lends descriptors, so that a connection can be opened even if clients have taken all others. */
 export type SocketReserve = Pick<DescriptorReserve, "withSpare" | "refill">;
 
 const NO_RESERVE: SocketReserve = { withSpare: (open) => open(), refill: () => {} };
 
-/** A whole answer. */
-type Answer = Pick<AnswerReader, "status" | "body">;
+type HttpAnswer = Pick<AnswerReader, "status" | "body">;
 
 /** One connection for one request. Close it in any case. */
-export interface Connection {
+export interface HttpConnection {
   /** Whether the system still waits for the address. A connection that waits stays open after `close`. */
   readonly isPending: boolean;
   /**
    * Sends the request, as soon as the connection is open and TLS has checked the certificate, and reads the answer.
-   * @param isOver asked just before the first byte is sent: if so, nothing is
+   * @param isOver checked before the first byte; true cancels the request
    * @throws an error with a code of `connectReason`
    */
-  exchange(request: Uint8Array, isOver?: () => boolean): Promise<Answer>;
+  exchange(request: Uint8Array, isOver?: () => boolean): Promise<HttpAnswer>;
   close(): void;
 }
 
 /**
- * Opens a connection. It reads no more than an answer reader wants and one read of the socket beyond it, so nobody can
- * keep it busy with an endless answer.
+ * Opens a connection. It reads no more than an answer reader wants and one read of the socket beyond it. So it bounds
+ * what an answer costs. `fetch` does not: it reads interim answers, chunk extensions and trailers without limit. Both
+ * take about the same time: with TLS, 370 to 435 µs were measured for an attempt, and 417 to 437 µs with `fetch`.
  *
- * `Bun.connect` costs half of what `fetch` costs. It has one trap: what waits for an address cannot be taken back, and
- * the system waits for two minutes. The caller limits how many such connections are left.
+ * `Bun.connect` has one trap: while it waits for an address it cannot be canceled, and the system waits for two
+ * minutes. The caller limits how many such connections are left.
  * @param onSettled called once, when the address accepted the connection or failed to, even after `close`
  * @param reserve lends the descriptor
  */
@@ -49,11 +49,11 @@ export function openConnection(
   target: Target,
   onSettled: (error?: unknown) => void = () => {},
   reserve: SocketReserve = NO_RESERVE,
-): Connection {
-  const { promise: answered, resolve, reject } = Promise.withResolvers<Answer>();
-  // Without a request nobody waits for the answer.
+): HttpConnection {
+  const { promise: answered, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+  // Without a request nobody awaits the answer, and its error must not become an unhandled rejection.
   answered.catch(() => undefined);
-  const state: State = {
+  const state: ConnectionState = {
     reader: createAnswerReader(),
     isPending: true,
     isClosed: false,
@@ -89,9 +89,9 @@ export function openConnection(
 }
 
 /** One connection, for the functions below. */
-interface State {
+interface ConnectionState {
   reader: AnswerReader;
-  socket?: Socket<State> | undefined;
+  socket?: Socket<ConnectionState> | undefined;
   isPending: boolean;
   isClosed: boolean;
   /** Without TLS. */
@@ -101,14 +101,14 @@ interface State {
   isOver(): boolean;
   /** What is still to be written. */
   unwritten?: Uint8Array;
-  resolve(answer: Answer): void;
+  resolve(answer: HttpAnswer): void;
   reject(thrown: unknown): void;
   onSettled(error?: unknown): void;
   reserve: SocketReserve;
 }
 
-/** The same functions for all sockets: others for each one would have to be known to the garbage collector. */
-const HANDLERS: SocketHandler<State> = {
+/** All sockets share these functions: functions for each socket would be work for the garbage collector. */
+const HANDLERS: SocketHandler<ConnectionState> = {
   open: (socket) => open(socket.data, socket),
   handshake: ({ data }, isTrusted, refusal) => handshake(data, isTrusted, refusal),
   data: ({ data }, bytes) => read(data, bytes),
@@ -123,23 +123,23 @@ const HANDLERS: SocketHandler<State> = {
   connectError: () => undefined,
 };
 
-function open(state: State, accepted: Socket<State>): void {
+function open(state: ConnectionState, accepted: Socket<ConnectionState>): void {
   state.socket = accepted;
   state.isPending = false;
-  // Nobody wants it any more.
+  // The caller has closed this connection.
   if (state.isClosed) close(state);
   state.mayWrite = state.isPlain;
   state.onSettled();
   write(state);
 }
 
-function handshake(state: State, isTrusted: boolean, refusal: Error | null): void {
+function handshake(state: ConnectionState, isTrusted: boolean, refusal: Error | null): void {
   state.mayWrite = isTrusted;
   if (isTrusted) write(state);
   else fail(state, refusal ?? new AnswerError("ConnectionClosed"));
 }
 
-function write(state: State): void {
+function write(state: ConnectionState): void {
   const { unwritten, socket, mayWrite } = state;
   if (!mayWrite || unwritten === undefined || unwritten.length === 0) return;
   if (!state.hasWritten && state.isOver()) {
@@ -151,7 +151,7 @@ function write(state: State): void {
   if (written > 0) state.unwritten = unwritten.subarray(written);
 }
 
-function read(state: State, bytes: Buffer): void {
+function read(state: ConnectionState, bytes: Buffer): void {
   if (state.isClosed) return;
   try {
     if (state.reader.read(bytes)) succeed(state);
@@ -160,7 +160,7 @@ function read(state: State, bytes: Buffer): void {
   }
 }
 
-function end(state: State, error?: Error): void {
+function end(state: ConnectionState, error?: Error): void {
   if (state.isClosed) return;
   try {
     if (error !== undefined && error !== null) throw error;
@@ -172,18 +172,18 @@ function end(state: State, error?: Error): void {
   }
 }
 
-function succeed(state: State): void {
+function succeed(state: ConnectionState): void {
   const { status, body } = state.reader;
   state.resolve({ status, body });
   close(state);
 }
 
-function fail(state: State, thrown: unknown): void {
+function fail(state: ConnectionState, thrown: unknown): void {
   state.reject(thrown);
   close(state);
 }
 
-function close(state: State): void {
+function close(state: ConnectionState): void {
   const { socket } = state;
   if (state.isClosed && socket === undefined) return;
   state.isClosed = true;
@@ -193,19 +193,19 @@ function close(state: State): void {
   state.reserve.refill();
 }
 
-async function connectSocket(target: Target, state: State): Promise<void> {
+async function connectSocket(target: Target, state: ConnectionState): Promise<void> {
   const { address, port, tlsHost, isAddress, authorities } = target;
   const destination = { hostname: address, port, data: state, socket: HANDLERS };
   if (tlsHost === undefined) await connect(destination);
   else {
-    // `tls` is never empty: Bun takes an empty object for no TLS.
+    // `tls` must never be empty: for an empty object, Bun connects without TLS.
     const tls = { rejectUnauthorized: true, ...(!isAddress && { serverName: tlsHost }) };
     await connect({ ...destination, tls: authorities === undefined ? tls : { ...tls, ca: authorities } });
   }
 }
 
 /**
- * Bun says "refused" too if this process may not open any more sockets. Then no endpoint is to blame.
+ * Bun also says "refused" if this process may not open more sockets. Then no endpoint is to blame.
  * @returns the error, or an SdsError `failed` in its place
  */
 export function asOurFault(thrown: unknown, reserve: SocketReserve = NO_RESERVE): unknown {

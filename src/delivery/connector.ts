@@ -1,6 +1,6 @@
 import { connect as connectTcp } from "node:net";
 import { SdsError } from "../domain/error.ts";
-import { asOurFault, type Connection, openConnection, type SocketReserve, type Target } from "./connection.ts";
+import { asOurFault, type HttpConnection, openConnection, type SocketReserve, type Target } from "./connection.ts";
 
 /** Where a connection may go: one of the addresses, all checked. */
 export interface Destination extends Omit<Target, "address" | "authorities"> {
@@ -13,23 +13,23 @@ export interface Destination extends Omit<Target, "address" | "authorities"> {
  * never the request. The connection to a single address may still wait for it. Rejects with the error of the address
  * that failed last, with an SdsError `failed` if this process cannot open sockets, or with the reason of the signal.
  */
-export type Connect = (destination: Destination, signal: AbortSignal) => Promise<Connection>;
+export type Connect = (destination: Destination, signal: AbortSignal) => Promise<HttpConnection>;
 
-/** One address that is tried. */
+/** An attempt to connect to one address. */
 interface Try {
-  opened: Promise<Connection>;
+  opened: Promise<HttpConnection>;
   cancel(): void;
 }
 
 /** How many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
-/** The next address is tried if the one before has not accepted for so long: the delay that RFC 8305 recommends. */
+/** The next address is tried if the one before has not accepted for this long: the delay that RFC 8305 recommends. */
 const NEXT_ADDRESS_AFTER_MS = 250;
 /**
- * Connections that nobody wants any more, and that the system still waits for. From then on every address is reached
- * with a connection that can be taken back. So there can be no more than these and one for each attempt.
+ * Closed connections whose address the system still waits for. From this number on, every address is first reached with
+ * a connection that can be canceled. So there are never more than these, and one for each attempt.
  */
-const MAX_LEFT = 64;
+const MAX_ABANDONED = 64;
 /** Names whose good address is remembered. */
 const MAX_REMEMBERED = 10_000;
 
@@ -40,63 +40,10 @@ interface ConnectorOptions {
   reserve?: SocketReserve;
 }
 
-export function createConnector({ authorities, reserve }: ConnectorOptions = {}): Connect {
+export function createConnector(options: ConnectorOptions = {}): Connect {
+  const opener = createOpener(options);
   /** The address that accepted last, by name and port, of names with several addresses. */
   const accepted = new Map<string, string>();
-  let left = 0;
-
-  /** Opens the connection itself. It cannot be taken back: see `openConnection`. */
-  function open(target: Target, onSettled?: (error?: unknown) => void): Connection {
-    let isLeft = false;
-    const settle = (error?: unknown) => {
-      if (isLeft) left -= 1;
-      onSettled?.(error);
-    };
-    const trusting = authorities === undefined ? target : { ...target, authorities };
-    const connection = openConnection(trusting, settle, reserve);
-    return {
-      exchange: connection.exchange,
-      get isPending() {
-        return connection.isPending;
-      },
-      close() {
-        connection.close();
-        if (isLeft || !connection.isPending) return;
-        isLeft = true;
-        left += 1;
-      },
-    };
-  }
-
-  function openFirst(target: Target): Try {
-    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
-    const connection = open(target, (error) => (error === undefined ? resolve(connection) : reject(error)));
-    return { opened: promise, cancel: connection.close };
-  }
-
-  /**
-   * Looks whether the address accepts, with a connection that can be taken back. Then it opens the real one. If there
-   * is no descriptor to look with, the reserve still has one for the real connection.
-   */
-  function reachAndOpen(target: Target): Try {
-    const reaching = reach(target);
-    let opening: Try | undefined;
-    const openReal = () => {
-      opening = openFirst(target);
-      return opening.opened;
-    };
-    const opened = reaching.opened.then(openReal, (thrown: unknown) => {
-      if (thrown instanceof SdsError) return openReal();
-      throw thrown;
-    });
-    return {
-      opened,
-      cancel() {
-        reaching.cancel();
-        opening?.cancel();
-      },
-    };
-  }
 
   function remember(name: string, address: string): void {
     accepted.delete(name);
@@ -107,14 +54,14 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
 
   return async ({ host, addresses, ...target }, signal) => {
     const [only = ""] = addresses;
-    if (addresses.length === 1 && left < MAX_LEFT) return open({ ...target, address: only });
+    if (addresses.length === 1 && opener.hasRoom()) return opener.open({ ...target, address: only });
     const name = `${host} ${target.port}`;
     const known = accepted.get(name);
     accepted.delete(name);
     const ordered = inOrder(addresses, known);
     const tries = ordered.map((address) => () => {
-      const isTrusted = address === known && left < MAX_LEFT;
-      return isTrusted ? openFirst({ ...target, address }) : reachAndOpen({ ...target, address });
+      const isTrusted = address === known && opener.hasRoom();
+      return isTrusted ? openFirst(opener, { ...target, address }) : reachAndOpen(opener, { ...target, address });
     });
     const { connection, index } = await firstOpened(tries, signal);
     if (addresses.length > 1) remember(name, ordered[index] ?? "");
@@ -122,7 +69,69 @@ export function createConnector({ authorities, reserve }: ConnectorOptions = {})
   };
 }
 
-/** The address that is known to be good, then the others as the look-up gave them, IPv6 and IPv4 in turn. */
+type Opener = ReturnType<typeof createOpener>;
+
+/** Opens connections, and counts those that were closed while the system waits for their address. */
+function createOpener({ authorities, reserve }: ConnectorOptions) {
+  let abandoned = 0;
+  return {
+    hasRoom: () => abandoned < MAX_ABANDONED,
+    /** Opens the connection itself. It cannot be canceled: see `openConnection`. */
+    open(target: Target, onSettled?: (error?: unknown) => void): HttpConnection {
+      let isAbandoned = false;
+      const settle = (error?: unknown) => {
+        if (isAbandoned) abandoned -= 1;
+        onSettled?.(error);
+      };
+      const trusting = authorities === undefined ? target : { ...target, authorities };
+      const connection = openConnection(trusting, settle, reserve);
+      return {
+        exchange: connection.exchange,
+        get isPending() {
+          return connection.isPending;
+        },
+        close() {
+          connection.close();
+          if (isAbandoned || !connection.isPending) return;
+          isAbandoned = true;
+          abandoned += 1;
+        },
+      };
+    },
+  };
+}
+
+function openFirst({ open }: Opener, target: Target): Try {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpConnection>();
+  const connection = open(target, (error) => (error === undefined ? resolve(connection) : reject(error)));
+  return { opened: promise, cancel: connection.close };
+}
+
+/**
+ * Checks with a connection that can be canceled whether the address accepts. Then it opens the real connection. If the
+ * check gets no descriptor, the reserve still has one for the real connection.
+ */
+function reachAndOpen(opener: Opener, target: Target): Try {
+  const reaching = reach(target);
+  let opening: Try | undefined;
+  const openReal = () => {
+    opening = openFirst(opener, target);
+    return opening.opened;
+  };
+  const opened = reaching.opened.then(openReal, (thrown: unknown) => {
+    if (thrown instanceof SdsError) return openReal();
+    throw thrown;
+  });
+  return {
+    opened,
+    cancel() {
+      reaching.cancel();
+      opening?.cancel();
+    },
+  };
+}
+
+/** The known good address, then the others in the order of the look-up, with IPv6 and IPv4 in turn. */
 export function inOrder(addresses: readonly string[], known?: string): string[] {
   const family = (address: string) => address.includes(":");
   const [first = ""] = addresses;
@@ -136,7 +145,7 @@ export function inOrder(addresses: readonly string[], known?: string): string[] 
   return [...good, ...ordered.filter((address) => address !== known)].slice(0, MAX_ADDRESSES);
 }
 
-/** A TCP connection that is closed at once. It can be cancelled while the system waits for the address. */
+/** A TCP connection that is closed at once. It can be canceled while the system waits for the address. */
 function reach({ address, port }: Target): { opened: Promise<void>; cancel(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTcp({ host: address, port });
@@ -144,7 +153,7 @@ function reach({ address, port }: Target): { opened: Promise<void>; cancel(): vo
     socket.destroy();
     resolve();
   });
-  // It stays for good: an error without a listener would end the program.
+  // The listener is never removed: an error without a listener would end the program.
   socket.on("error", (error) => reject(asOurFault(error)));
   return { opened: promise, cancel: () => socket.destroy() };
 }
@@ -153,8 +162,8 @@ function reach({ address, port }: Target): { opened: Promise<void>; cancel(): vo
 function firstOpened(
   tries: readonly (() => Try)[],
   signal: AbortSignal,
-): Promise<{ connection: Connection; index: number }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ connection: Connection; index: number }>();
+): Promise<{ connection: HttpConnection; index: number }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ connection: HttpConnection; index: number }>();
   const begun: Try[] = [];
   let failures = 0;
   let isOver = false;

@@ -7,7 +7,7 @@ import { type AttemptOutcome, type AttemptSettings, createWebhookAttempt } from 
 import type { Connect } from "./connector.ts";
 import { attemptHeaders, standardKey, webhookHeaders } from "./webhook-headers.ts";
 
-/** The secret and the signature take no longer, so that the attempt ends before the lease of the delivery. */
+/** Reading the secret and signing may not take longer, so that the attempt ends before its lease. */
 const LONGEST_SIGNING_MS = 2_000;
 
 type Deliver = (claim: Claim) => Promise<AttemptOutcome>;
@@ -29,8 +29,8 @@ interface Keys {
 }
 
 /**
- * Returns a function that attempts a claimed delivery. X-Service-Signature is made with the version of the secret that
- * was current when the webhook was queued, webhook-signature with those that are current now. The function rejects if a
+ * Returns a function that attempts a claimed delivery. X-Service-Signature uses the version of the secret that was
+ * current when the webhook was queued, webhook-signature the versions that are current now. The function rejects if a
  * secret cannot be read.
  */
 export function createDeliverer(

@@ -3,15 +3,15 @@ import type { AttemptOutcome } from "./attempt.ts";
 
 /** An attempt that takes less time counts as quick. */
 export const QUICK_MS = 1_000;
-/** An endpoint is slow after this many attempts in a row that were not quick. One happens to every endpoint. */
+/** An endpoint is slow after this many attempts in a row that were not quick. A single slow attempt is normal. */
 const SLOW_AFTER_ATTEMPTS = 2;
-/** For so long an endpoint stays slow after a timeout, even if it answers quickly: it may hang again in waves. */
+/** How long an endpoint stays slow after a timeout, even if it answers quickly: it may hang in waves. */
 const SLOW_AFTER_TIMEOUT_MS = 5 * 60_000;
 
-/** How an attempt ended, as far as the pace goes. */
+/** The part of an attempt's outcome that decides the pace. */
 export type Ending = Pick<AttemptOutcome, "error" | "timedOut">;
 
-interface State {
+interface PaceState {
   /** The endpoint; null for workflow triggers. */
   url: string | null;
   slowInARow: number;
@@ -20,11 +20,11 @@ interface State {
 
 export interface Paces {
   of(shopId: number, kind: DeliveryKind, nowMs: number): Pace | "untried";
-  /** Takes over what is stored. @param timeoutAgeMs how long ago the last timeout was; infinite if there was none */
+  /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite if there was none */
   restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void;
-  /** An attempt begins. Another URL than before is another endpoint, which was never tried. */
+  /** Notes that an attempt begins. A new URL is another endpoint, which was never tried. */
   begin(shopId: number, kind: DeliveryKind, url: string | null): void;
-  /** An attempt ended. @returns the pace without the effect of timeouts, to be stored with the last timeout */
+  /** Notes how an attempt ended. @returns the pace without the effect of timeouts, to store with the last timeout */
   note(shopId: number, kind: DeliveryKind, url: string | null, durationMs: number, ending: Ending, nowMs: number): Pace;
 }
 
@@ -33,9 +33,9 @@ export interface Paces {
  * workflow triggers, which go to the platform. Times are of a clock that is never set.
  */
 export function createPaces(): Paces {
-  const states: Record<DeliveryKind, Map<number, State>> = { webhook: new Map(), trigger: new Map() };
+  const states: Record<DeliveryKind, Map<number, PaceState>> = { webhook: new Map(), trigger: new Map() };
 
-  const paceOf = ({ slowInARow }: State) => (slowInARow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick");
+  const paceOf = ({ slowInARow }: PaceState) => (slowInARow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick");
 
   return {
     of(shopId, kind, nowMs) {

@@ -1,7 +1,7 @@
 import { CryptoHasher } from "bun";
 import type { Claim } from "../store/port/deliveries.ts";
 
-/** The headers that all attempts of a webhook have in common, without those that the connection needs. */
+/** The headers that all attempts of a webhook share, without the connection's own headers. */
 export function webhookHeaders(
   { id, topic, test }: Pick<Claim, "id" | "topic" | "test">,
   signature: string,
@@ -39,7 +39,7 @@ export function attemptHeaders(
 }
 
 /**
- * The key of `webhook-signature`: the bytes whose base64 stands behind `whsec_`. What is not base64 is skipped.
+ * The key of `webhook-signature`: the bytes whose base64 follows `whsec_`. Characters that are not base64 are skipped.
  * @returns undefined for a secret without such bytes. Nobody may sign with an empty key: everybody knows it.
  */
 export function standardKey(secret: string): Uint8Array | undefined {

@@ -2,9 +2,9 @@ import { SdsError } from "../domain/error.ts";
 import type { Log } from "../lib/log.ts";
 import type { LoadGauge } from "../lib/reader-queue.ts";
 import { decodeUtf8 } from "../lib/text.ts";
-import { burstMsOf, isUrgent } from "../shopify/api/topics.ts";
+import { waitOf } from "../shopify/api/topics.ts";
 import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
-import { changeTime, readWebhook, routeOf } from "../shopify/inbox/payload.ts";
+import { changeTime, orderingOf, readWebhook } from "../shopify/inbox/payload.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/port/shops.ts";
 import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
@@ -69,11 +69,10 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
         shopId: shop.id,
         webhookId: keptId,
         topic,
-        ...routeOf(intent),
+        ...orderingOf(intent),
+        ...waitOf(topic),
         body: text,
         triggeredAt,
-        waitMs: burstMsOf(topic),
-        isUrgent: isUrgent(topic),
       });
     }
     return respond(200, "{}", { "Cache-Control": "no-store" });

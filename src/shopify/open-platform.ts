@@ -31,7 +31,7 @@ export interface PlatformSettings {
 export interface Platform {
   client: AdminGraphqlClient;
   synchronizer: Synchronizer;
-  handler: WebhookHandler;
+  handleWebhooks: WebhookHandler;
   /** The platform's time. */
   now: () => number;
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
@@ -93,7 +93,7 @@ export function openPlatform(
     client,
     now,
     synchronizer: openSynchronizer(services, baseUrl.startsWith("http://")),
-    handler: openWebhookHandler(services),
+    handleWebhooks: openWebhookHandler(services),
     connect: (domain, credentials) =>
       connect({ shops, connections, endpoint, fetch, baseUrl, now }, domain, credentials),
     async hasContracts(shop) {

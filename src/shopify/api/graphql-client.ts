@@ -80,7 +80,7 @@ export function createGraphqlClient(dependencies: Dependencies): AdminGraphqlCli
 
   async function run<D>(
     shop: ShopAddress,
-    { shape, body }: Query,
+    { shape, body }: PreparedQuery,
     { maxRetries = MAX_RETRIES, priority = "attempt", signal, isOver = () => false }: QueryOptions,
   ): Promise<D> {
     const stopped = signal === undefined ? stopping.signal : AbortSignal.any([stopping.signal, signal]);
@@ -131,16 +131,16 @@ function createDeniedLog(log: Log): (shop: ShopAddress, field: DeniedField) => v
 }
 
 /** A query that is ready to be sent. */
-interface Query {
+interface PreparedQuery {
   shape: QueryShape;
   body: string;
 }
 
-function queryOf<V, D>(operation: Operation<V, D>, variables: V): Query {
+function queryOf<V, D>(operation: Operation<V, D>, variables: V): PreparedQuery {
   return queryWithText(operation, JSON.stringify(variables), operation.sizeOf(variables));
 }
 
-function queryWithText<V, D>({ text, name }: Operation<V, D>, variablesJson: string, size = 1): Query {
+function queryWithText<V, D>({ text, name }: Operation<V, D>, variablesJson: string, size = 1): PreparedQuery {
   const body = `{"query":${JSON.stringify(text)},"operationName":${JSON.stringify(name)},"variables":${variablesJson}}`;
   return { shape: { operationName: name, size }, body };
 }

@@ -1,7 +1,7 @@
 import { PlatformError } from "./platform-error.ts";
 
 /** A page of a connection of the platform's API. */
-export interface Page<T> {
+export interface NodePage<T> {
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
   nodes: T[];
 }
@@ -12,7 +12,7 @@ export interface Page<T> {
  * @throws PlatformError if the cursor does not move, because reading on would never end
  */
 export function nextCursor(
-  { pageInfo: { hasNextPage, endCursor } }: Page<unknown>,
+  { pageInfo: { hasNextPage, endCursor } }: NodePage<unknown>,
   cursor: string | null,
 ): string | undefined {
   if (!hasNextPage) return undefined;
@@ -30,8 +30,8 @@ const MAX_NODES = 2_000;
  * @throws PlatformError `refused` if there are more than any object has
  */
 export async function allNodes<T>(
-  first: Page<T>,
-  fetchPage: (after: string) => Promise<Page<T> | undefined>,
+  first: NodePage<T>,
+  fetchPage: (after: string) => Promise<NodePage<T> | undefined>,
 ): Promise<T[]> {
   const nodes = [...first.nodes];
   let pageCount = 1;

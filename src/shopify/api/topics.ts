@@ -74,7 +74,7 @@ interface TopicSubscription {
   fields?: readonly string[];
 }
 
-/** All that `payload.ts` reads of an order. The rest is large, and has names and addresses of people. */
+/** `payload.ts` reads only these fields of an order. The others are large, and name people and their addresses. */
 const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
 
 /** What an app with these scopes may subscribe to. */
@@ -91,9 +91,9 @@ export function topicSubscriptions(scopes: readonly string[]): TopicSubscription
 
 const SECOND_MS = 1_000;
 /**
- * How long the first platform webhook about a subject waits for others, so that one change, which the platform tells in
- * up to six webhooks, needs one reading. Orders wait for longer: the reading of their contract shows most of them.
- * What needs no reading, and a failed payment, is processed at once.
+ * How long the first platform webhook about a subject waits for others. The platform tells one change in up to six
+ * webhooks, and they need only one reading. Orders wait longer: the reading of their contract shows most of them. A
+ * failed payment, and webhooks that need no reading, are processed at once.
  */
 const BURSTS_MS: Partial<Record<TopicUse, number>> = {
   contract: 3 * SECOND_MS,
@@ -105,20 +105,24 @@ export const LONGEST_BURST_MS = Math.max(...Object.values(BURSTS_MS));
 /** Somebody may wait for the e-mail about a payment that failed. */
 const URGENT_TOPICS = ["subscription_billing_attempts/failure", "subscription_billing_attempts/challenged"];
 
-/** How long a platform webhook waits for others about its subject, milliseconds. */
-export function burstMsOf(topic: string): number {
-  const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
-  return use === undefined || isUrgent(topic) ? 0 : (BURSTS_MS[use] ?? 0);
+/** @returns undefined for a topic that is not used: a sender may name any topic, `constructor` for example */
+export function useOf(topic: string): TopicUse | undefined {
+  return Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
 }
 
-/** Whether a platform webhook goes before all others of its shop. In a billing night thousands may wait for points. */
-export function isUrgent(topic: string): boolean {
-  return URGENT_TOPICS.includes(topic);
+/**
+ * How long a platform webhook waits for others about its subject, in milliseconds. An urgent one does not wait, and
+ * goes before all others of its shop: in a billing night thousands may wait for points.
+ */
+export function waitOf(topic: string): { waitMs: number; isUrgent: boolean } {
+  const isUrgent = URGENT_TOPICS.includes(topic);
+  const use = useOf(topic);
+  return { waitMs: use === undefined || isUrgent ? 0 : (BURSTS_MS[use] ?? 0), isUrgent };
 }
 
-/** How urgent the platform webhooks about a subject are: as the most urgent of them. */
+/** The most urgent webhook about a subject decides how urgent all of them are. */
 export function priorityOf(topics: readonly string[]): WebhookPriority {
-  const uses = topics.map((topic) => (Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined));
+  const uses = topics.map(useOf);
   if (uses.includes("attempt")) return "attempt";
   return uses.every((use) => use === "order") ? "order" : "contract";
 }

@@ -19,18 +19,18 @@ export interface NodeLoader {
   order(shop: ShopAddress, gid: string): Promise<OrderNode | undefined>;
 }
 
-type Node = ContractNode | OrderNode;
+type LoadedNode = ContractNode | OrderNode;
 
 export function createNodeLoader(client: GraphqlClient): NodeLoader {
-  const groups = new Map<number, GroupCommit<string, Node | null>>();
+  const groups = new Map<number, GroupCommit<string, LoadedNode | null>>();
 
-  function groupOf(shop: ShopAddress): GroupCommit<string, Node | null> {
+  function groupOf(shop: ShopAddress): GroupCommit<string, LoadedNode | null> {
     const group = groups.get(shop.id) ?? createGroup(shop);
     groups.set(shop.id, group);
     return group;
   }
 
-  function createGroup(shop: ShopAddress): GroupCommit<string, Node | null> {
+  function createGroup(shop: ShopAddress): GroupCommit<string, LoadedNode | null> {
     return createGroupCommit({
       async commit(gids) {
         const ids = [...new Set(gids)];
@@ -58,6 +58,6 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
   };
 }
 
-function isObject(node: Node | null): node is Node {
+function isObject(node: LoadedNode | null): node is LoadedNode {
   return asObject(node) !== undefined;
 }

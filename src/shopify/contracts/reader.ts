@@ -28,7 +28,7 @@ export interface ContractSource extends CycleSource {
 }
 
 /** What is known before a contract is read, and where its orders come from. */
-interface Reading extends HistoryReading {
+interface ContractReading extends HistoryReading {
   contract: MirroredContract | undefined;
   settings: ShopSettings;
   readOrder: OrderReader;
@@ -81,7 +81,7 @@ async function begin(
   shop: Shop,
   contractGid: string,
   changedOrders: readonly string[] = [],
-): Promise<Reading> {
+): Promise<ContractReading> {
   const [contract, mirrored, settings] = await Promise.all([
     mirror.contractOf(shop, contractGid),
     mirror.ordersOf(shop, contractGid),
@@ -101,7 +101,7 @@ async function begin(
 }
 
 /** @returns undefined for a contract that the mirror does not have, or that the platform does not have any more */
-async function readOpen(source: ContractSource, reading: Reading): Promise<CycleNode[] | undefined> {
+async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
   const { before, shop, contractGid } = reading;
   if (before === undefined) return undefined;
   try {
@@ -116,7 +116,7 @@ async function readOpen(source: ContractSource, reading: Reading): Promise<Cycle
 }
 
 /** The orders that the mirror does not have as charged, or that changed. */
-function newOrders({ mirrored, changedOrders }: Reading, cycles: readonly CycleNode[]): string[] {
+function newOrders({ mirrored, changedOrders }: ContractReading, cycles: readonly CycleNode[]): string[] {
   const charged = new Set([...mirrored.values()].map(({ shopifyId }) => shopifyId));
   const ofAttempts = cycles.flatMap(({ billingAttempts }) => billingAttempts.nodes.flatMap(orderOf));
   return [...new Set([...changedOrders, ...ofAttempts.filter((gid) => !charged.has(gid))])];
@@ -137,7 +137,7 @@ async function readRest(
   source: ContractSource,
   shop: Shop,
   node: ContractNode,
-  reading: Reading,
+  reading: ContractReading,
   open?: readonly CycleNode[],
 ): Promise<MirrorRecord[]> {
   const first = open ?? (await readFirstCycles(source, node, reading));
@@ -149,7 +149,7 @@ async function readRecords(
   { client, reportRounding, now }: ContractSource,
   shop: Shop,
   node: ContractNode,
-  { contract, mirrored, settings, changedOrders, readOrder }: Reading,
+  { contract, mirrored, settings, changedOrders, readOrder }: ContractReading,
   { cycles, next }: History,
 ): Promise<MirrorRecord[]> {
   const { creditTitle, retryDays: retryPlan } = settings;

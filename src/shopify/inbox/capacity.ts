@@ -1,14 +1,14 @@
 import type { InboxQueue } from "../../store/port/inbox.ts";
 
 /**
- * The most subjects at once that need the platform: of all shops, and of one shop. The contracts of those of one shop
- * share queries, so a backlog costs fewer points for each, the more are read at once.
+ * Limits for subjects that need the platform: of all shops, and of one shop. The contracts of one shop share queries.
+ * So in a backlog each contract costs fewer points, the more are read at once.
  */
 const MAX_WITH_PLATFORM = 256;
 const MAX_WITH_PLATFORM_PER_SHOP = 32;
-/** The same of one shop whose platform is slow or failed. */
+/** Limit for one shop whose platform is slow or failed. */
 const MAX_WITH_PLATFORM_PER_SLOW_SHOP = 1;
-/** The same for subjects that do not need the platform. A redaction in a large shop takes seconds. */
+/** Limits for subjects that do not need the platform. A redaction in a large shop takes seconds. */
 const MAX_WITHOUT_PLATFORM = 128;
 const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 /** How long a shop whose platform failed has to wait. Each further failure doubles it. */

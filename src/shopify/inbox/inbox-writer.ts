@@ -15,7 +15,7 @@ export interface InboxWriter {
 
 /**
  * Platform webhooks that arrive at the same time share a commit.
- * @param onReceived is called after a commit with a new one
+ * @param onReceived called after a commit with a new webhook
  * @param isShared whether another node can lock a shop: then commits of other shops do not wait for it
  */
 export function createInboxWriter(

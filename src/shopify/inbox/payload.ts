@@ -4,7 +4,7 @@ import type { CustomerRecord } from "../../domain/records/record-schemas.ts";
 import { parseRecord } from "../../domain/records/records.ts";
 import { isDomain } from "../../domain/shop.ts";
 import { asObject, type JsonObject, parseExact, parseObject } from "../../lib/json.ts";
-import { type TopicUse, WEBHOOK_TOPICS } from "../api/topics.ts";
+import { type TopicUse, useOf } from "../api/topics.ts";
 import { clipText } from "../contracts/values.ts";
 
 /** A verified platform webhook, from its headers and body. */
@@ -34,10 +34,10 @@ export type Intent =
   | { do: "ignore"; reason: string };
 
 /**
- * The subject of a platform webhook, and whether the platform has to be queried for it. Those with the same subject are
- * processed one after another. Those that need the platform never share a subject with those that do not.
+ * The subject of a platform webhook, and whether the platform has to be queried for it. Webhooks with the same subject
+ * are processed one after another. A subject needs the platform for all its webhooks or for none.
  */
-export function routeOf(intent: Intent): { subject: string; needsPlatform: boolean } {
+export function orderingOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
     case "apply": {
       const subject = "shopifyId" in intent.record ? String(intent.record.shopifyId) : "shop";
@@ -54,7 +54,7 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
     case "read_plan":
     case "read_scopes":
       return { subject: "installation", needsPlatform: true };
-    // The platform says whether the app is installed again. For a shop that is not connected it is not queried.
+    // The platform says whether the app is installed again. It is not queried for a shop that is not connected.
     case "remove_shop":
       return { subject: "removal", needsPlatform: true };
     default:
@@ -62,17 +62,17 @@ export function routeOf(intent: Intent): { subject: string; needsPlatform: boole
   }
 }
 
-/** Makes a webhook like those of the platform. With it, what cannot be read now waits in the inbox. */
+/** Makes a webhook like those of the platform: with it, a contract or an order that cannot be read now is retried. */
 export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
   const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
   return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
 }
 
-/** Reads a platform webhook. Pure; it has an answer for every topic and payload. */
+/** Reads a platform webhook, with any topic and any payload. Pure. */
 export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Intent {
-  // hasOwn, because a sender may name any topic: `constructor`, for example.
+  // hasOwn: see `useOf`.
   const compliance = Object.hasOwn(COMPLIANCE, topic) ? COMPLIANCE[topic] : undefined;
-  const use = Object.hasOwn(WEBHOOK_TOPICS, topic) ? WEBHOOK_TOPICS[topic] : undefined;
+  const use = useOf(topic);
   if (compliance === undefined && use === undefined) return ignore("the topic is not used");
   // These payloads have ids that are only numbers. The exact parser is slow, so the long payloads do without it.
   const hasNumberIds = compliance !== undefined || use === "cycle" || use === "consent";
@@ -81,9 +81,9 @@ export function readWebhook({ topic, text, triggeredAt }: PlatformWebhook): Inte
   return compliance?.(payload, triggeredAt) ?? USES[use ?? "shop"](payload, triggeredAt);
 }
 
-type Reader = (payload: JsonObject, triggeredAt: number) => Intent;
+type PayloadReader = (payload: JsonObject, triggeredAt: number) => Intent;
 
-const COMPLIANCE: Record<string, Reader> = {
+const COMPLIANCE: Record<string, PayloadReader> = {
   "customers/redact": (payload, asOf) =>
     redaction(asObject(payload["customer"])?.["id"], asOf, asObject(payload["customer"])),
   "customers/data_request": (payload) =>
@@ -96,19 +96,16 @@ const COMPLIANCE: Record<string, Reader> = {
   "shop/redact": (payload) => removal(payload["shop_domain"]),
 };
 
-const USES: Record<TopicUse, Reader> = {
-  contract: (payload) =>
-    withGid("SubscriptionContract", payload["admin_graphql_api_id"] ?? payload["id"], (contract) =>
-      readContract(contract),
-    ),
+const USES: Record<TopicUse, PayloadReader> = {
+  contract: (payload) => readContract(payload["admin_graphql_api_id"] ?? payload["id"]),
   attempt: (payload) => {
-    const id = payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"];
     const order = payload["admin_graphql_api_order_id"];
-    const orders = isGid("Order", order) ? [order] : [];
-    return withGid("SubscriptionContract", id, (contract) => readContract(contract, orders));
+    return readContract(
+      payload["admin_graphql_api_subscription_contract_id"] ?? payload["subscription_contract_id"],
+      isGid("Order", order) ? [order] : [],
+    );
   },
-  cycle: (payload) =>
-    withGid("SubscriptionContract", payload["subscription_contract_id"], (contract) => readContract(contract)),
+  cycle: (payload) => readContract(payload["subscription_contract_id"]),
   customer: (payload, triggeredAt) => apply(customerRecord(payload), changeTime(payload["updated_at"], triggeredAt)),
   customer_gone: (payload, asOf) => redaction(payload["admin_graphql_api_id"] ?? payload["id"], asOf, payload),
   customers_merged: (payload) => {
@@ -146,11 +143,11 @@ function ignore(reason: string): Intent {
   return { do: "ignore", reason };
 }
 
-function readContract(contract: string, orders: string[] = []): Intent {
-  return { do: "read_contract", contract, orders };
+function readContract(id: unknown, orders: string[] = []): Intent {
+  return withGid("SubscriptionContract", id, (contract) => ({ do: "read_contract", contract, orders }));
 }
 
-/** @param customer its contacts may be others than those that the mirror has */
+/** @param customer may have other contacts than the mirror has */
 function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent {
   const { email, phone } = customer;
   const contacts = {
@@ -163,7 +160,7 @@ function redaction(id: unknown, asOf: number, customer: JsonObject = {}): Intent
   }));
 }
 
-/** The id is a gid, or the number in one. A number that a float may have rounded is not used. */
+/** @param id a gid or its number; a number that a float may have rounded is refused */
 function withGid(object: string, id: unknown, intent: (gid: string) => Intent): Intent {
   const isNumber = Number.isSafeInteger(id) || (typeof id === "string" && !id.startsWith("gid:"));
   const gid = isNumber ? `gid://shopify/${object}/${id}` : id;
@@ -184,7 +181,7 @@ function customerRecord(payload: JsonObject): JsonObject {
   };
 }
 
-/** Checks the record like all others: a signature says who sent a payload, not that the payload is valid. */
+/** Checks the record as all others are checked: a signature says who sent a payload, not that it is valid. */
 function apply(candidate: JsonObject, asOf: number): Intent {
   const given = Object.fromEntries(Object.entries(candidate).filter(([, value]) => value !== undefined));
   const parsed = parseRecord(given);
@@ -192,7 +189,7 @@ function apply(candidate: JsonObject, asOf: number): Intent {
   return { do: "apply", record: { ...(parsed.record as CustomerRecord), asOf } };
 }
 
-/** The samples of the platform's test tool have this in the place of a domain. The removal of a shop never has it. */
+/** The samples of the platform's test tool have this as the domain. A real shop never has it. */
 const PLACEHOLDER_DOMAIN = "{shop}.myshopify.com";
 
 /** Only the shop that the body names is removed, because the signature does not cover the headers. */
@@ -202,16 +199,16 @@ function removal(domain: unknown): Intent {
   return ignore("the payload names no shop");
 }
 
-/** No clock is this far ahead of ours. Milliseconds. */
-const MAX_AHEAD_MS = 86_400_000;
+/** No clock is this far ahead of ours. */
+const MAX_PAYLOAD_AHEAD_MS = 86_400_000;
 
 /**
- * When something changed, epoch milliseconds. A time from the far future would win over all later changes, so it counts
- * as the other time, like no time.
+ * When something changed, epoch milliseconds. A time from the far future would win over all later changes. So without
+ * a valid time, and for a time from the far future, the result is `atLatest`.
  * @param text a date with an offset
- * @param atLatest when the change was told, epoch milliseconds
+ * @param atLatest when the platform told the change, epoch milliseconds
  */
 export function changeTime(text: unknown, atLatest: number): number {
   const ms = typeof text === "string" ? Date.parse(text) : Number.NaN;
-  return ms <= atLatest + MAX_AHEAD_MS ? ms : atLatest;
+  return ms <= atLatest + MAX_PAYLOAD_AHEAD_MS ? ms : atLatest;
 }

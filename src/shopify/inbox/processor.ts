@@ -12,19 +12,19 @@ import { PlatformError } from "../api/platform-error.ts";
 import { LONGEST_BURST_MS } from "../api/topics.ts";
 import { createInboxCapacity, type InboxCapacity } from "./capacity.ts";
 import { createReadAhead } from "./read-ahead.ts";
+import type { WebhookHandler } from "./webhook-handler.ts";
 
 const MINUTE_MS = 60_000;
 /** The wait after each failed attempt: about 16 hours in all, because the platform may be down for long. */
 const WAITS_MS = [5_000, 15_000, ...[1, 5, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE_MS)];
 const LONGEST_WAIT_MS = Math.max(...WAITS_MS);
-/** How many platform webhooks about one subject are processed together at most: their bodies are in memory. */
+/** At most so many platform webhooks about one subject are processed together: their bodies are in memory. */
 const MAX_TOGETHER = 500;
 
 interface Dependencies {
   inbox: Pick<InboxStore, "dueQueues" | "due" | "waitingAbout" | "postpone" | "bringForward">;
   shops: Pick<ShopStore, "byId">;
-  /** Processes webhooks of the platform about one subject, and removes them from the inbox. Rejects if it cannot. */
-  handle: (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
+  handle: WebhookHandler;
   /** Whether the shop's platform answers slowly. */
   isSlow: (shopId: number) => boolean;
   membership: Pick<Membership, "beginUnlessMoving" | "mayBegin">;
@@ -45,9 +45,9 @@ export interface InboxProcessor {
 }
 
 /**
- * Processes the platform webhooks in the inbox. Those about one subject are processed one after another; when one is
+ * Processes the platform webhooks in the inbox. Webhooks about one subject are processed one after another; when one is
  * due, all that wait are processed together. A failed attempt is repeated, after longer and longer waits. After the
- * last one, the platform webhook stays in the inbox as failed.
+ * last attempt, the webhook stays in the inbox as failed.
  */
 export function createInboxProcessor(dependencies: Dependencies): InboxProcessor {
   const { inbox, isSlow, membership, now, clock, sleep, log } = dependencies;
@@ -64,14 +64,13 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
       log.error(message, failureFields(thrown));
     },
   });
-  /** The wall clock at the last turn. */
-  let lastTurnAt = Number.POSITIVE_INFINITY;
-  const process = createAttempt(dependencies, capacity, () => loop.stopping);
+  const correctClock = createClockCorrection(dependencies);
+  const attempt = createAttempt(dependencies, capacity, () => loop.stopping);
 
   /** Starts one subject of each queue in turn, until no queue has a subject that may start. */
   async function turn(): Promise<void> {
     if (loop.stopping) return;
-    await noteClock(now());
+    await correctClock(now());
     let round = rotation.order(await inbox.dueQueues(now()), ({ shopId }) => shopId);
     while (round.length > 0 && !loop.stopping) {
       const started: InboxQueue[] = [];
@@ -80,35 +79,24 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
     }
   }
 
-  /** At the first turn, and whenever the clock was set back, what a clock that was ahead planned is due. */
-  async function noteClock(at: number): Promise<void> {
-    if (at < lastTurnAt) {
-      const latest = { first: at + LONGEST_BURST_MS, further: at + LONGEST_WAIT_MS };
-      const count = await inbox.bringForward(latest, at);
-      if (count > 0) log.warn("platform webhooks that were planned by a clock that was ahead are due now", { count });
-    }
-    lastTurnAt = at;
-  }
-
   async function startNext(queue: InboxQueue): Promise<boolean> {
     if (!capacity.allows(queue)) return false;
-    const letGo = membership.beginUnlessMoving(queue.shopId);
-    if (letGo === undefined) return false;
-    const subject = await ahead.take(queue).catch((thrown: unknown) => {
-      letGo();
-      throw thrown;
-    });
-    if (subject === undefined) {
-      letGo();
-      return false;
+    const endMembership = membership.beginUnlessMoving(queue.shopId);
+    if (endMembership === undefined) return false;
+    let subject: string | undefined;
+    try {
+      subject = await ahead.take(queue);
+    } finally {
+      if (subject === undefined) endMembership();
     }
+    if (subject === undefined) return false;
     rotation.noteServed(queue.shopId);
     const key = keyOf(queue.shopId, subject);
-    const end = capacity.start(queue);
+    const giveBack = capacity.start(queue);
     underWay.add(key);
-    const work = process(queue, subject).finally(() => {
-      end();
-      letGo();
+    const work = attempt(queue, subject).finally(() => {
+      giveBack();
+      endMembership();
       underWay.delete(key);
     });
     loop.track(work);
@@ -124,6 +112,19 @@ export function createInboxProcessor(dependencies: Dependencies): InboxProcessor
   };
 }
 
+/** At the first turn, and whenever the clock was set back, items that a clock planned too late become due. */
+function createClockCorrection({ inbox, log }: Dependencies): (at: number) => Promise<void> {
+  let lastTurnAt = Number.POSITIVE_INFINITY;
+  return async (at) => {
+    if (at < lastTurnAt) {
+      const latest = { first: at + LONGEST_BURST_MS, further: at + LONGEST_WAIT_MS };
+      const count = await inbox.bringForward(latest, at);
+      if (count > 0) log.warn("platform webhooks that were planned by a clock that was ahead are due now", { count });
+    }
+    lastTurnAt = at;
+  };
+}
+
 /** Makes a function that processes items about one subject, or postpones them. It rejects if the database fails. */
 function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isStopping: () => boolean) {
   const { inbox, shops, handle, membership, now, log } = dependencies;
@@ -134,13 +135,10 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
     // A request to remove a shop is never given up.
     const lastWaitMs = items.some(({ topic }) => topic === REMOVAL_TOPIC) ? LONGEST_WAIT_MS : undefined;
     const waitMs = WAITS_MS[attempts - 1] ?? lastWaitMs;
-    await inbox.postpone(
-      shop.id,
-      items.map(({ number }) => number),
-      messageOf(thrown),
-      waitMs === undefined ? null : now() + waitMs,
-    );
-    const fields = { shop: shop.domain, subject: items[0]?.subject, attempts, error: messageOf(thrown) };
+    const numbers = items.map(({ number }) => number);
+    const error = messageOf(thrown);
+    await inbox.postpone(shop.id, numbers, error, waitMs === undefined ? null : now() + waitMs);
+    const fields = { shop: shop.domain, subject: items[0]?.subject, attempts, error };
     if (waitMs === undefined) log.error("cannot process a platform webhook; it stays in the inbox as failed", fields);
     else log.warn("cannot process a platform webhook; it is processed again later", { ...fields, waitMs });
   }
@@ -154,10 +152,8 @@ function createAttempt(dependencies: Dependencies, capacity: InboxCapacity, isSt
       await handle(shop, items);
       if (needsPlatform) capacity.noteSuccess(shopId);
     } catch (thrown) {
-      // The stop may have caused the error, so it is no failed attempt. The items stay in the inbox as they are.
-      if (isStopping()) return;
-      // Another node has taken the shop over, or does so next.
-      if (!membership.mayBegin(shopId)) return;
+      // The stop, or a node that takes the shop over, may have caused the error. Then the attempt does not count.
+      if (isStopping() || !membership.mayBegin(shopId)) return;
       if (thrown instanceof PlatformError && thrown.reason !== "refused") capacity.noteFailure(shopId);
       await postpone(shop, items, thrown);
     }

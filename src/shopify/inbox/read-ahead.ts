@@ -2,7 +2,7 @@ import type { InboxQueue, InboxStore } from "../../store/port/inbox.ts";
 
 /** How many due items of a queue are read at first. */
 const FIRST_LIMIT = 500;
-/** More are read, up to this many, if all items of a shorter read are about subjects under way. */
+/** The limit grows up to this, while all items of a read are about subjects under way. */
 const LAST_LIMIT = 100_000;
 
 export interface ReadAhead {

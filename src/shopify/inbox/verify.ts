@@ -27,7 +27,7 @@ export function newestSecret(file: string | null): string {
  * Creates a verifier. The header is the base64 HMAC-SHA256 of the raw body with the app's client secret. For an hour
  * after a rotation the platform may sign with either secret, so the file has one secret per line. The file is read
  * again when it changes. The synchronous HMAC is several times as fast as Web Crypto for bodies of this size.
- * @param file null if no platform is set up; then no webhook is genuine
+ * @param file null if no platform is set up: then every webhook is refused
  */
 export function createVerifier(file: string | null): Verifier {
   let readAt: number | undefined;
@@ -37,8 +37,8 @@ export function createVerifier(file: string | null): Verifier {
     try {
       const { mtimeMs } = statSync(path);
       if (mtimeMs === readAt) return secrets;
-      const found = readSecrets(path);
-      if (found.length > 0) secrets = found;
+      const stored = readSecrets(path);
+      if (stored.length > 0) secrets = stored;
       readAt = mtimeMs;
     } catch {
       // The file is missing while somebody replaces it. The old secrets stay valid.

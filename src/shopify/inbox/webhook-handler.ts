@@ -17,25 +17,22 @@ import { customerRecord } from "../contracts/translate.ts";
 import type { InstallationReader } from "../install/installation.ts";
 import { type Intent, readWebhook } from "./payload.ts";
 
-/** Does what platform webhooks ask for. */
-export interface WebhookHandler {
-  /**
-   * Handles platform webhooks with the same subject, the oldest first. On success they are removed from the inbox.
-   * @throws PlatformError; SdsError `bad_record`
-   */
-  handle(shop: Shop, items: readonly InboxItem[]): Promise<void>;
-}
+/**
+ * Does what platform webhooks about one subject ask for, the oldest first, and removes them from the inbox.
+ * @throws PlatformError; SdsError `bad_record`
+ */
+export type WebhookHandler = (shop: Shop, items: readonly InboxItem[]) => Promise<void>;
 
 interface PlatformReader {
   client: GraphqlClient;
   contracts: ContractRefresher;
 }
 
-export interface HandlerDependencies {
+interface Dependencies {
   shops: ShopStore;
   connections: Pick<ConnectionStore, "find" | "disconnect">;
   installations: InstallationReader;
-  /** What reads the platform, by how urgent it is. */
+  /** Readers of the platform, by how urgent their requests are. */
   readers: Record<WebhookPriority, PlatformReader>;
   recordWriter: Pick<RecordWriter, "submit">;
   /** Called when the removal of a shop began. */
@@ -49,38 +46,35 @@ const NOT_FOUND = 404;
 
 type OpenIntent = Exclude<Intent, { do: "apply" }> & { topic: string; triggeredAt: number };
 
-type Scope = HandlerDependencies & PlatformReader;
+type HandlerServices = Dependencies & PlatformReader;
 
-export function createWebhookHandler(dependencies: HandlerDependencies): WebhookHandler {
-  return {
-    async handle(shop, items) {
-      const reader = dependencies.readers[priorityOf(items.map(({ topic }) => topic))];
-      const scope = { ...dependencies, ...reader };
-      const inboxNumbers = items.map(({ number }) => number);
-      const { records, others } = readItems(items);
-      const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
-      if (isRemoval && !(await isInstalled(dependencies, shop))) return beginRemoval(dependencies, shop);
-      const [first] = others;
-      // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
-      // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
-      // request leaves last, and an interruption repeats all of them, which changes nothing more.
-      if (first === undefined) return submit(dependencies, shop, records, inboxNumbers);
-      const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
-      if (isOneRead && (await isConnected(dependencies, shop))) {
-        await reader.contracts.refreshUnlessKnown(shop, first.contract, hintOf(first), inboxNumbers);
-        return;
-      }
-      if (records.length > 0) await submit(dependencies, shop, records, []);
-      for (const intent of others) await carryOut(scope, shop, intent);
-      await submit(dependencies, shop, [], inboxNumbers, others.flatMap(dataRequestOf));
-    },
+export function createWebhookHandler(dependencies: Dependencies): WebhookHandler {
+  return async (shop, items) => {
+    const services = { ...dependencies, ...dependencies.readers[priorityOf(items.map(({ topic }) => topic))] };
+    const inboxNumbers = items.map(({ number }) => number);
+    const { records, others } = readItems(items);
+    const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
+    if (isRemoval && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
+    const [first] = others;
+    // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
+    // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
+    // request leaves last. An interruption repeats all intents, which changes nothing more.
+    if (first === undefined) return submit(services, shop, records, inboxNumbers);
+    const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
+    if (isOneRead && (await isConnected(services, shop))) {
+      await services.contracts.refreshUnlessKnown(shop, first.contract, hintOf(first), inboxNumbers);
+      return;
+    }
+    if (records.length > 0) await submit(services, shop, records, []);
+    for (const intent of others) await carryOut(services, shop, intent);
+    await submit(services, shop, [], inboxNumbers, others.flatMap(dataRequestOf));
   };
 }
 
 /**
- * Reads the records that platform webhooks bring, and the other intents. A repeated intent is there once, as new as the
- * newest of them: one reading shows what all webhooks about a contract or an order tell, whatever their topics, and
- * reads the orders that any of them names.
+ * Reads the records that platform webhooks bring, and the other intents. Equal intents become one, with the newest
+ * time. All webhooks about a contract or an order need one reading, whatever their topics. It reads the orders that any
+ * of them names.
  */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
@@ -106,7 +100,7 @@ function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; othe
 }
 
 async function submit(
-  { recordWriter, shops }: HandlerDependencies,
+  { recordWriter, shops }: Dependencies,
   shop: Shop,
   records: MirrorRecord[],
   inboxNumbers: readonly number[],
@@ -129,21 +123,21 @@ function asksForRemoval(intent: OpenIntent, shop: Shop): boolean {
 }
 
 /**
- * From the mark on, the removal cannot be lost: `serve` goes on with it every second, also after a new start. The
- * request stays in the inbox, and its id remembered, until the shop's own row goes.
+ * Marks the shop. From then on, `serve` goes on with the removal every second, also after a restart. The request stays
+ * in the inbox, and its id remembered, until the shop's own row goes.
  */
-async function beginRemoval({ shops, onRemovalBegun, now, log }: HandlerDependencies, shop: Shop): Promise<void> {
+async function beginRemoval({ shops, onRemovalBegun, now, log }: Dependencies, shop: Shop): Promise<void> {
   await shops.beginRemoval(shop.domain, now());
   log.info("the shop is being removed, because the platform asked for it", { shop: shop.domain });
   onRemovalBegun();
 }
 
 /**
- * Whether the platform shows the shop to the app. A shop whose app was uninstalled and installed again is connected,
- * when the request to remove it comes two days later.
+ * Whether the platform shows the shop to the app. The request for removal comes two days after the app was uninstalled.
+ * By then the app may be installed again, and the shop is connected.
  * @throws PlatformError if the platform cannot be queried now. Then the request waits, and no removal is lost.
  */
-async function isInstalled(dependencies: HandlerDependencies, shop: Shop): Promise<boolean> {
+async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<boolean> {
   if (!(await isConnected(dependencies, shop))) return false;
   try {
     await dependencies.installations.read(shop);
@@ -159,29 +153,29 @@ async function isInstalled(dependencies: HandlerDependencies, shop: Shop): Promi
   }
 }
 
-async function isConnected({ connections }: HandlerDependencies, shop: Shop): Promise<boolean> {
+async function isConnected({ connections }: Dependencies, shop: Shop): Promise<boolean> {
   return (await connections.find(shop.id)) !== undefined;
 }
 
-async function carryOut(dependencies: Scope, shop: Shop, intent: OpenIntent): Promise<void> {
-  const { shops, connections, contracts, log } = dependencies;
+async function carryOut(services: HandlerServices, shop: Shop, intent: OpenIntent): Promise<void> {
+  const { shops, connections, contracts, installations, log } = services;
   const fields = { shop: shop.domain, topic: intent.topic };
   switch (intent.do) {
     case "read_contract":
     case "read_order":
     case "merge_customers":
       // The load after the shop is connected reads everything.
-      if (!(await isConnected(dependencies, shop))) {
+      if (!(await isConnected(services, shop))) {
         return log.info("a platform webhook was not used, because the shop is not connected", fields);
       }
       if (intent.do === "read_contract") await contracts.refreshUnlessKnown(shop, intent.contract, hintOf(intent));
-      if (intent.do === "read_order") await readOrder(dependencies, shop, intent);
-      if (intent.do === "merge_customers") await mergeCustomers(dependencies, shop, intent);
+      if (intent.do === "read_order") await readOrder(services, shop, intent);
+      if (intent.do === "merge_customers") await mergeCustomers(services, shop, intent);
       return;
     case "read_plan":
-      return dependencies.installations.readPlan(shop, intent.subscription);
+      return installations.readPlan(shop, intent.subscription);
     case "read_scopes":
-      if (await isConnected(dependencies, shop)) await dependencies.installations.read(shop);
+      if (await isConnected(services, shop)) await installations.read(shop);
       return;
     case "set_currency":
       await shops.set(shop.domain, { currency: intent.currency });
@@ -217,7 +211,7 @@ function hintOf({ orders, triggeredAt }: Extract<OpenIntent, { do: "read_contrac
 
 /** Reads the contracts of an order again. Most orders of a shop belong to no contract. */
 async function readOrder(
-  { contracts }: Scope,
+  { contracts }: HandlerServices,
   shop: Shop,
   { order: gid, triggeredAt }: Extract<OpenIntent, { do: "read_order" }>,
 ): Promise<void> {
@@ -228,12 +222,12 @@ async function readOrder(
 
 /** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
 async function mergeCustomers(
-  dependencies: Scope,
+  services: HandlerServices,
   shop: Shop,
   { kept, gone, triggeredAt }: Extract<OpenIntent, { do: "merge_customers" }>,
 ): Promise<void> {
-  const { customer } = await dependencies.client.query(shop, CUSTOMER_BY_ID, { id: kept });
+  const { customer } = await services.client.query(shop, CUSTOMER_BY_ID, { id: kept });
   const records: MirrorRecord[] = customer === null ? [] : [customerRecord(customer)];
   if (gone !== undefined) records.push({ type: "redaction", shopifyId: gone, asOf: triggeredAt });
-  await submit(dependencies, shop, records, []);
+  await submit(services, shop, records, []);
 }

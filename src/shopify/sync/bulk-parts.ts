@@ -8,7 +8,7 @@ import { type Loader, loadCustomers } from "./loader.ts";
 import { type ActiveRun, addCounts, forgetCustomers } from "./progress.ts";
 import { sortOrders } from "./staged-orders.ts";
 
-interface Services extends BulkServices, FileServices {
+interface BulkLoadServices extends BulkServices, FileServices {
   orderStages: OrderStageStore;
 }
 
@@ -17,7 +17,7 @@ interface Services extends BulkServices, FileServices {
  * @returns false if they have to be read page by page
  * @throws PlatformError
  */
-export async function loadBulkCustomers(services: Services & Loader, active: ActiveRun): Promise<boolean> {
+export async function loadBulkCustomers(services: BulkLoadServices & Loader, active: ActiveRun): Promise<boolean> {
   const { shop, run } = active;
   const isPlanned = run.bulk?.customers !== undefined;
   const isDone = await readBulkPart(services, active, "customers", {
@@ -36,7 +36,7 @@ export async function loadBulkCustomers(services: Services & Loader, active: Act
 }
 
 /** Stages the orders, if they are to come from a bulk operation. @throws PlatformError */
-export async function stageOrders(services: Services, active: ActiveRun): Promise<void> {
+export async function stageOrders(services: BulkLoadServices, active: ActiveRun): Promise<void> {
   const { shop, run } = active;
   const { orderStages } = services;
   await readBulkPart(services, active, "orders", {
@@ -52,7 +52,7 @@ export async function stageOrders(services: Services, active: ActiveRun): Promis
   delete run.bulk?.orders;
 }
 
-async function beginStage({ orderStages }: Services, { shop, save }: ActiveRun, part: BulkPart): Promise<void> {
+async function beginStage({ orderStages }: BulkLoadServices, { shop, save }: ActiveRun, part: BulkPart): Promise<void> {
   if (part.stage !== null) return;
   const stage = await orderStages.begin(shop.id);
   if (stage === undefined) throw new BulkFailure("the shop was removed");

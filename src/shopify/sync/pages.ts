@@ -1,7 +1,7 @@
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { ListOperation, PageVariables } from "../api/operations/operation.ts";
-import { nextCursor, type Page } from "../api/paging.ts";
+import { type NodePage, nextCursor } from "../api/paging.ts";
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 
 /** A page, and the cursor to continue after it. */
@@ -33,12 +33,12 @@ export async function* readPages<T>(
   { after = null, query = null, onRestart = () => {} }: Start,
   now: () => number,
 ): AsyncGenerator<ReadPage<T>> {
-  async function request(cursor: string | null): Promise<{ page: Page<T>; requestedAt: number }> {
+  async function request(cursor: string | null): Promise<{ page: NodePage<T>; requestedAt: number }> {
     const askedAt = now();
     const data = await client.query(shop, operation, { after: cursor, query });
     // Our clock may be ahead, and only the answer may tell so.
     const requestedAt = Math.min(askedAt, now());
-    const { nodes, pageInfo }: Partial<Page<T>> = data[operation.field] ?? {};
+    const { nodes, pageInfo }: Partial<NodePage<T>> = data[operation.field] ?? {};
     if (!Array.isArray(nodes) || pageInfo === undefined) {
       throw new PlatformError("refused", `the platform's answer has no list of ${operation.field}`);
     }

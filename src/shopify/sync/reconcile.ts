@@ -14,7 +14,7 @@ import { contractsOfOrder, type Loader, loadCustomers, logSkippedCustomers, refr
 import { readPages } from "./pages.ts";
 import { type ActiveRun, addCounts, type OnProgress } from "./progress.ts";
 
-interface Services extends Loader {
+interface ReconcileServices extends Loader {
   client: GraphqlClient;
   syncs: SyncStore;
 }
@@ -29,7 +29,7 @@ const OVERLAP_MS = 5 * 60_000;
  * @throws PlatformError; SdsError `conflict` for a shop that was never loaded completely
  */
 export async function reconcile(
-  services: Services,
+  services: ReconcileServices,
   shop: Shop,
   since: number | undefined,
   onProgress: OnProgress,
@@ -88,7 +88,7 @@ async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<
 const STAGES: SyncRun["stage"][] = ["customers", "subscriptions", "orders", "attempts"];
 
 /** Goes on with a run, from its stage and its page on. */
-async function runStages(services: Services, active: ActiveRun): Promise<void> {
+async function runStages(services: ReconcileServices, active: ActiveRun): Promise<void> {
   const { shop, run } = active;
   const from = isoUtc(run.from ?? 0);
   const updated = `updated_at:>='${from}'`;
@@ -108,7 +108,7 @@ async function runStages(services: Services, active: ActiveRun): Promise<void> {
 
 /** Reads the pages of a stage that is not done yet, and saves the run after each page. */
 async function runStage<T>(
-  services: Services,
+  services: ReconcileServices,
   { shop, run, save, onProgress }: ActiveRun,
   stage: SyncRun["stage"],
   operation: ListOperation<T>,
@@ -131,7 +131,7 @@ async function runStage<T>(
 
 /** Reads the contracts that changed, all at the same time: then they share queries. */
 async function refreshAll(
-  services: Services,
+  services: ReconcileServices,
   shop: Shop,
   changes: ReadonlyMap<string, ChangeHint>,
 ): Promise<SyncCounts> {
@@ -140,7 +140,11 @@ async function refreshAll(
 }
 
 /** Reads the contracts of orders that changed. */
-async function refreshOrders(services: Services, shop: Shop, nodes: readonly ChangedNode[]): Promise<SyncCounts> {
+async function refreshOrders(
+  services: ReconcileServices,
+  shop: Shop,
+  nodes: readonly ChangedNode[],
+): Promise<SyncCounts> {
   const changes = new Map<string, ChangeHint>();
   const lookUps = await allDone(nodes.map(({ id }) => contractsOfOrder(services, shop, id)));
   for (const [index, { id, updatedAt }] of nodes.entries()) {

@@ -25,14 +25,14 @@ export interface Synchronizer {
 }
 
 /** How urgent the requests are, and where orders come from: a load takes them from its stage. */
-interface Source {
+interface SyncSource {
   client: GraphqlClient;
   contracts: ContractRefresher;
 }
 
-interface Dependencies extends Omit<LoadServices, keyof Source> {
-  forLoads: Source;
-  forReconciling: Source;
+interface Dependencies extends Omit<LoadServices, keyof SyncSource> {
+  forLoads: SyncSource;
+  forReconciling: SyncSource;
   installations: Pick<InstallationReader, "read">;
 }
 

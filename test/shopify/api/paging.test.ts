@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { allNodes, nextCursor, type Page } from "../../../src/shopify/api/paging.ts";
+import { allNodes, type NodePage, nextCursor } from "../../../src/shopify/api/paging.ts";
 
-function page<T>(nodes: T[], endCursor: string | null, hasNextPage = endCursor !== null): Page<T> {
+function page<T>(nodes: T[], endCursor: string | null, hasNextPage = endCursor !== null): NodePage<T> {
   return { nodes, pageInfo: { hasNextPage, endCursor } };
 }
 
@@ -19,7 +19,7 @@ test.each([
 });
 
 test("all nodes are read, page by page", async () => {
-  const pages: Record<string, Page<number>> = { a: page([2, 3], "b"), b: page([4], null) };
+  const pages: Record<string, NodePage<number>> = { a: page([2, 3], "b"), b: page([4], null) };
   expect(await allNodes(page([1], "a"), async (after) => pages[after])).toEqual([1, 2, 3, 4]);
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { WEBHOOK_TOPICS } from "../../../src/shopify/api/topics.ts";
-import { changeWebhook, type Intent, readWebhook, routeOf } from "../../../src/shopify/inbox/payload.ts";
+import { changeWebhook, type Intent, orderingOf, readWebhook } from "../../../src/shopify/inbox/payload.ts";
 
 const SENT_AT = Date.UTC(2026, 0, 3);
 const CONTRACT = "gid://shopify/SubscriptionContract/9007199254740993";
@@ -210,7 +210,7 @@ describe("the subject", () => {
     [{ do: "disconnect" }, "shop", false],
     [{ do: "remove_shop", domain: null }, "removal", true],
   ])("of %j is %s", (intent, subject, needsPlatform) => {
-    expect(routeOf(intent)).toEqual({ subject, needsPlatform });
+    expect(orderingOf(intent)).toEqual({ subject, needsPlatform });
   });
 });
 

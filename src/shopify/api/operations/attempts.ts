@@ -1,4 +1,4 @@
-import type { Page } from "../paging.ts";
+import type { NodePage } from "../paging.ts";
 import { type Gid, listOperation, operation, pageOf } from "./operation.ts";
 
 type AttemptState =
@@ -25,7 +25,7 @@ export const ATTEMPT_FIELDS = `createdAt completedAt state { __typename
 
 export const CYCLE_ATTEMPTS = operation<
   { id: string; index: number; after: string | null },
-  { subscriptionBillingCycle: { billingAttempts: Page<AttemptNode> } | null }
+  { subscriptionBillingCycle: { billingAttempts: NodePage<AttemptNode> } | null }
 >(
   `query CycleAttempts($id: ID!, $index: Int!, $after: String) {
     subscriptionBillingCycle(billingCycleInput: {contractId: $id, selector: {index: $index}}) {

@@ -1,4 +1,4 @@
-import type { Page } from "../paging.ts";
+import type { NodePage } from "../paging.ts";
 import { ATTEMPT_FIELDS, type AttemptNode } from "./attempts.ts";
 import { CUSTOMER_FIELDS, type CustomerNode } from "./customers.ts";
 import {
@@ -35,7 +35,7 @@ export interface ContractNode {
   customer: CustomerNode | null;
   billingPolicy: { interval: string; intervalCount: number };
   originOrder: Gid | null;
-  lines: Page<ContractLineNode>;
+  lines: NodePage<ContractLineNode>;
 }
 
 const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDate
@@ -44,7 +44,7 @@ const CONTRACT_FIELDS = `id status revisionId createdAt updatedAt nextBillingDat
 
 /** A contract with its attempts, whatever their cycle. The platform does not say which cycle an attempt is for. */
 export interface ContractWithAttempts extends ContractNode {
-  billingAttempts: Page<AttemptNode>;
+  billingAttempts: NodePage<AttemptNode>;
 }
 
 /** Contracts by the time of their last change. */
@@ -80,7 +80,7 @@ export const OLDEST_CONTRACT = operation<NoVariables, CreationTimes>(
 
 export const CONTRACT_LINES = operation<
   { id: string; after: string | null },
-  { subscriptionContract: { lines: Page<ContractLineNode> } | null }
+  { subscriptionContract: { lines: NodePage<ContractLineNode> } | null }
 >(
   `query ContractLines($id: ID!, $after: String) {
     subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
@@ -89,10 +89,10 @@ export const CONTRACT_LINES = operation<
 /** The platform takes no more ids in one query. */
 export const MAX_NODES_PER_QUERY = 250;
 
-type Node = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
+type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
 
 /** Contracts and orders by their gids, in the same order; null for what the platform does not show. */
-export const NODES = operation<{ ids: string[] }, { nodes: (Node | null)[] }>(
+export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }>(
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {
       __typename ... on SubscriptionContract { ${CONTRACT_FIELDS} } ... on Order { ${ORDER_FIELDS} } } }`,

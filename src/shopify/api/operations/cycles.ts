@@ -1,4 +1,4 @@
-import type { Page } from "../paging.ts";
+import type { NodePage } from "../paging.ts";
 import { ATTEMPT_FIELDS, type AttemptNode } from "./attempts.ts";
 import { type ContractLineNode, LINE_FIELDS } from "./contracts.ts";
 import { type Operation, operation, pageOf } from "./operation.ts";
@@ -16,7 +16,7 @@ export interface CycleState {
 const CYCLE_STATE_FIELDS = "cycleIndex status skipped edited cycleStartAt billingAttemptExpectedDate";
 
 export interface CycleNode extends CycleState {
-  billingAttempts: Page<AttemptNode>;
+  billingAttempts: NodePage<AttemptNode>;
 }
 
 const CYCLE_FIELDS = `${CYCLE_STATE_FIELDS} billingAttempts(first: 6) { ${pageOf(ATTEMPT_FIELDS)} }`;
@@ -74,7 +74,7 @@ export function cycleLookup(addresses: readonly CycleAddress[]): {
 /** The lines of an edited cycle; no contract if only its date was edited. */
 export const EDITED_LINES = operation<
   { id: string; index: number; after: string | null },
-  { subscriptionBillingCycle: { editedContract: { lines: Page<ContractLineNode> } | null } | null }
+  { subscriptionBillingCycle: { editedContract: { lines: NodePage<ContractLineNode> } | null } | null }
 >(
   `query EditedLines($id: ID!, $index: Int!, $after: String) {
     subscriptionBillingCycle(billingCycleInput: {contractId: $id, selector: {index: $index}}) {

@@ -1,4 +1,4 @@
-import type { Page } from "../paging.ts";
+import type { NodePage } from "../paging.ts";
 
 /** A query or mutation of the platform's Admin API, with the types of its variables and its data. */
 export interface Operation<Variables, Data> {
@@ -33,7 +33,7 @@ export interface PageVariables {
 }
 
 /** A query for the pages of a connection at the root. */
-export interface ListOperation<Node> extends Operation<PageVariables, Record<string, Page<Node> | null>> {
+export interface ListOperation<Node> extends Operation<PageVariables, Record<string, NodePage<Node> | null>> {
   /** The connection's name in the data. */
   field: string;
 }

@@ -1,4 +1,4 @@
-import type { Page } from "../paging.ts";
+import type { NodePage } from "../paging.ts";
 import { type ChangedNode, type Gid, listOperation, type Money, operation, pageOf } from "./operation.ts";
 
 interface ShopMoney {
@@ -30,7 +30,7 @@ export interface OrderNode {
   createdAt: string;
   processedAt: string | null;
   displayFinancialStatus: string | null;
-  lineItems: Page<OrderLineNode>;
+  lineItems: NodePage<OrderLineNode>;
 }
 
 const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus";
@@ -47,7 +47,7 @@ export const ORDERS_COUNT = operation<{ query: string }, { ordersCount: { count:
 
 export const ORDER_LINES = operation<
   { id: string; after: string | null },
-  { order: { lineItems: Page<OrderLineNode> } | null }
+  { order: { lineItems: NodePage<OrderLineNode> } | null }
 >(
   `query OrderLines($id: ID!, $after: String) {
     order(id: $id) { lineItems(first: 50, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
