@@ -1,4 +1,3 @@
-import { SdsError } from "../domain/error.ts";
 import { type ApiKey, describeKey, generateKey, hashKey } from "../domain/key.ts";
 import type { Shop } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
@@ -31,32 +30,4 @@ export async function createKey(
   const entry = describeKey(plaintext, label, legacyKey !== undefined, random, now);
   await store.keys.add(shop.id, entry, hashKey(plaintext));
   return { entry, plaintext, warnings };
-}
-
-/**
- * Finds a key that is not revoked.
- * @param which its id or fingerprint
- * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
- */
-export async function findKey({ keys }: Pick<Store, "keys">, shop: Shop, which: string): Promise<ApiKey> {
-  const found = (await keys.list(shop.id)).filter(({ id, fingerprint }) => id === which || fingerprint === which);
-  const [key, ...others] = found;
-  if (key === undefined) throw new SdsError("not_found", `there is no key ${which}, or it is revoked already`);
-  if (others.length === 0) return key;
-  throw new SdsError(
-    "invalid",
-    `several keys begin with ${which}: name one by its id (${found.map(({ id }) => id).join(", ")})`,
-  );
-}
-
-/** Revokes a key: the next request with it is refused. Parameters and errors are those of `findKey`. */
-export async function revokeKey(
-  store: Pick<Store, "keys">,
-  shop: Shop,
-  which: string,
-  now: number,
-): Promise<{ entry: ApiKey; revokedAt: number }> {
-  const entry = await findKey(store, shop, which);
-  const { revokedAt } = await store.keys.revoke(shop.id, entry.id, now);
-  return { entry, revokedAt };
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createKey, revokeKey } from "../actions/key.ts";
+import { createKey } from "../actions/key.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { type ApiKey, parseKey, parseLabel } from "../domain/key.ts";
 import { isoUtc, isoUtcOrNull } from "../lib/time.ts";
@@ -56,9 +56,9 @@ export function addKeyCommands(program: SdsCommand): void {
     .jsonOption()
     .examples("sds key revoke cad_pk_1a2b3c4d")
     .action(async (which: string, { json }: JsonFlag, command: Command) => {
-      const { entry, revokedAt } = await withShop(command, (store, shop) => revokeKey(store, shop, which, Date.now()));
-      if (json) printJson({ id: entry.id, revokedAt: isoUtc(revokedAt) });
-      else tell(`Revoked the key ${entry.label} (${entry.id}).`);
+      const revoked = await withShop(command, (store, shop) => store.keys.revoke(shop.id, which, Date.now()));
+      if (json) printJson({ id: revoked.id, revokedAt: isoUtc(revoked.revokedAt) });
+      else tell(`Revoked the key ${revoked.label} (${revoked.id}).`);
     });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createKey, findKey, revokeKey } from "../../src/actions/key.ts";
+import { createKey } from "../../src/actions/key.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
 
@@ -73,44 +73,7 @@ describe("a legacy key", () => {
     const { store, shop, importKey } = await opened();
     const { entry } = await importKey(LEGACY);
     await expect(importKey(LEGACY)).rejects.toMatchObject({ code: "conflict" });
-    await revokeKey({ keys: store.keys }, shop, entry.id, START);
+    await store.keys.revoke(shop.id, entry.id, START);
     await expect(importKey(LEGACY)).rejects.toMatchObject({ code: "conflict" });
-  });
-});
-
-describe("revoking", () => {
-  test("a key is found by its id or its fingerprint, and opens nothing any more", async () => {
-    const { store, shop, importKey } = await opened();
-    const { entry: first } = await importKey(LEGACY);
-    const other = LEGACY.replaceAll("ab", "cd");
-    const { entry: second } = await importKey(other);
-    expect(await revokeKey(store, shop, first.id, START + 1)).toEqual({ entry: first, revokedAt: START + 1 });
-    expect(await store.keys.find(hashKey(LEGACY))).toBeUndefined();
-    expect(await findKey(store, shop, second.fingerprint)).toEqual(second);
-    expect(await revokeKey(store, shop, second.fingerprint, START + 2)).toEqual({
-      entry: second,
-      revokedAt: START + 2,
-    });
-    expect(await store.keys.find(hashKey(other))).toBeUndefined();
-  });
-
-  test("an unknown key, a revoked one and another shop's key do not exist", async () => {
-    const { store, shop, importKey } = await opened();
-    const { entry } = await importKey(LEGACY);
-    const beta = await store.shops.add({ domain: "beta.myshopify.com", plan: "pro", currency: "USD" }, START);
-    const missing = (id: string) => ({ code: "not_found", message: `there is no key ${id}, or it is revoked already` });
-    await expect(revokeKey(store, shop, "key_x", START)).rejects.toMatchObject(missing("key_x"));
-    await expect(revokeKey(store, beta, entry.id, START)).rejects.toMatchObject(missing(entry.id));
-    await revokeKey(store, shop, entry.id, START);
-    await expect(revokeKey(store, shop, entry.id, START)).rejects.toMatchObject(missing(entry.id));
-  });
-
-  test("a fingerprint that two keys share revokes neither, and the message names both", async () => {
-    const { store, shop, importKey } = await opened();
-    const ids = [];
-    for (const end of ["00", "11"]) ids.push((await importKey(LEGACY.slice(0, -2) + end)).entry.id);
-    const message = `several keys begin with cad_pk_abababab: name one by its id (${ids.toSorted().join(", ")})`;
-    await expect(revokeKey(store, shop, "cad_pk_abababab", START)).rejects.toMatchObject({ code: "invalid", message });
-    expect(await store.keys.list(shop.id)).toHaveLength(2);
   });
 });

@@ -78,8 +78,8 @@ for (const engine of engines()) {
       const other = await reopen();
       const shop = await addShop(store);
       for (const each of ["a", "b", "c"]) await store.keys.add(shop.id, apiKey(each), hashKey(each));
-      expect(await store.keys.revoke(shop.id, "key_a", START + 5)).toEqual({ id: "key_a", revokedAt: START + 5 });
-      expect(await store.keys.revoke(shop.id, "cad_pk_b", START + 6)).toEqual({ id: "key_b", revokedAt: START + 6 });
+      expect(await store.keys.revoke(shop.id, "key_a", START + 5)).toEqual({ ...apiKey("a"), revokedAt: START + 5 });
+      expect(await store.keys.revoke(shop.id, "cad_pk_b", START + 6)).toEqual({ ...apiKey("b"), revokedAt: START + 6 });
       for (const each of ["a", "b"]) expect(await other.keys.find(hashKey(each))).toBeUndefined();
       expect((await other.keys.list(shop.id)).map(({ id }) => id)).toEqual(["key_c"]);
       expect((await rows("api_keys")).map(({ revoked_at }) => revoked_at)).toEqual([START + 5, START + 6, null]);
@@ -91,10 +91,10 @@ for (const engine of engines()) {
       await store.keys.add(alpha.id, apiKey("a"), hashKey("a"));
       await store.keys.add(beta.id, apiKey("b"), hashKey("b"));
       await store.keys.revoke(alpha.id, "key_a", START);
-      const refused = await failures(
-        ["key_a", "cad_pk_a", "key_b", "cad_pk_b", "key_c"].map((name) => store.keys.revoke(alpha.id, name, START + 1)),
-      );
-      expect(refused).toMatchObject(refused.map(() => ({ code: "not_found" })));
+      const names = ["key_a", "cad_pk_a", "key_b", "cad_pk_b", "key_c"];
+      const refused = await failures(names.map((name) => store.keys.revoke(alpha.id, name, START + 1)));
+      const messages = names.map((name) => `there is no key ${name}, or it is revoked already`);
+      expect(refused).toMatchObject(messages.map((message) => ({ code: "not_found", message })));
       expect(await store.keys.list(beta.id)).toHaveLength(1);
     });
 

@@ -47,7 +47,8 @@ export const createKey: Handler = async (request, dependencies) => {
 };
 
 export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
-  const key = await actions.findKey(store, shop, id);
+  const key = (await store.keys.list(shop.id)).find((each) => each.id === id);
+  if (key === undefined) throw new SdsError("not_found", `there is no key ${id}, or it is revoked already`);
   const content = (
     <Confirm id="revoke-key" csrf={csrf} action={`${KEYS}/${key.id}/revoke`} button="Revoke the key" back={KEYS}>
       <p>
@@ -60,8 +61,8 @@ export const askToRevoke: Handler = async ({ shop, id, csrf }, { store }) => {
 };
 
 export const revokeKey: Handler = async ({ shop, id }, { store, now }) => {
-  const { entry } = await actions.revokeKey(store, shop, id, now());
-  return { to: KEYS, notices: [{ text: `The key ${entry.label} (${entry.fingerprint}…) is revoked.` }] };
+  const { label, fingerprint } = await store.keys.revoke(shop.id, id, now());
+  return { to: KEYS, notices: [{ text: `The key ${label} (${fingerprint}…) is revoked.` }] };
 };
 
 async function keysPage(

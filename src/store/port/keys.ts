@@ -22,10 +22,10 @@ export interface KeyStore {
   /** @returns undefined for an unknown or revoked key. Reads the database each time, because any process may revoke. */
   find(hash: Uint8Array): Awaitable<KeyOwner | undefined>;
   /**
-   * @param idOrFingerprint names the key
+   * Revokes a key: the next request with it is refused.
    * @throws SdsError `not_found`, or `invalid` if several keys have that fingerprint
    */
-  revoke(shopId: number, idOrFingerprint: string, now: number): Promise<{ id: string; revokedAt: number }>;
+  revoke(shopId: number, idOrFingerprint: string, now: number): Promise<ApiKey & { revokedAt: number }>;
   /** Notes when keys were last used, by key id, epoch milliseconds. A later time that is stored stays. */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }

@@ -4,6 +4,8 @@ import type { KeyOwner, KeyStore } from "../port/keys.ts";
 import { lockFor, parameter, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
 import { joinCounters } from "./shops.ts";
 
+const COLUMNS = sql`id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy`;
+
 export function keyStore(db: QuietDatabase): KeyStore {
   return {
     async add(shopId, { id, label, fingerprint, createdAt, lastUsedAt, legacy }, hash) {
@@ -18,10 +20,9 @@ export function keyStore(db: QuietDatabase): KeyStore {
 
     async list(shopId) {
       const keys = await db.all<ApiKey>(
-        sql`SELECT id, label, fingerprint, created_at AS "createdAt", last_used_at AS "lastUsedAt", legacy
-          FROM api_keys WHERE shop_id = ${shopId} AND revoked_at IS NULL ORDER BY created_at, id`,
+        sql`SELECT ${COLUMNS} FROM api_keys WHERE shop_id = ${shopId} AND revoked_at IS NULL ORDER BY created_at, id`,
       );
-      return keys.map((key) => ({ ...key, legacy: Boolean(key.legacy) }));
+      return keys.map(decoded);
     },
 
     find: db.prepare<KeyOwner>(
@@ -53,9 +54,9 @@ function* revoke(
   shopId: number,
   idOrFingerprint: string,
   now: number,
-): TransactionWork<{ id: string; revokedAt: number }> {
-  const keys = yield* tx.all<{ id: string }>(
-    sql`SELECT id FROM api_keys WHERE shop_id = ${shopId} AND revoked_at IS NULL
+): TransactionWork<ApiKey & { revokedAt: number }> {
+  const keys = yield* tx.all<ApiKey>(
+    sql`SELECT ${COLUMNS} FROM api_keys WHERE shop_id = ${shopId} AND revoked_at IS NULL
         AND (id = ${idOrFingerprint} OR fingerprint = ${idOrFingerprint})
       ORDER BY id ${lockFor(db, "UPDATE")}`,
   );
@@ -66,5 +67,10 @@ function* revoke(
   if (others.length > 0)
     throw new SdsError("invalid", `several keys begin with ${idOrFingerprint}: name one by its id (${ids})`);
   yield* tx.run(sql`UPDATE api_keys SET revoked_at = ${now} WHERE id = ${key.id}`);
-  return { id: key.id, revokedAt: now };
+  return { ...decoded(key), revokedAt: now };
+}
+
+/** SQLite has 0 and 1 for booleans. */
+function decoded(key: ApiKey): ApiKey {
+  return { ...key, legacy: Boolean(key.legacy) };
 }
