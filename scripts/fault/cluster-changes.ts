@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { startRepeating } from "./cluster-traffic.ts";
 
 const TABLES = ["customers", "subscriptions", "orders", "occurrences"];
 const PAUSE_MS = 30;
@@ -14,7 +15,6 @@ export function startChangeReader(sql: SQL, shopId: number) {
   const seen = new Map<string, number>();
   const problems: string[] = [];
   let last = 0;
-  let isOver = false;
 
   async function changesAfter(number: number, limit: number): Promise<Change[]> {
     const each = TABLES.map(
@@ -38,19 +38,11 @@ export function startChangeReader(sql: SQL, shopId: number) {
     return changes.length;
   }
 
-  async function read(): Promise<void> {
-    while (!isOver) {
-      await readNext().catch(() => 0);
-      await Bun.sleep(PAUSE_MS);
-    }
-  }
-
-  const reading = read();
+  const reading = startRepeating(readNext, PAUSE_MS);
   return {
     /** Reads the last changes and compares. @returns what is wrong */
     async end(): Promise<string[]> {
-      isOver = true;
-      await reading;
+      await reading.end();
       while ((await readNext()) > 0);
       const all = await changesAfter(0, 1e9);
       const missed = all.filter(({ row, number }) => seen.get(row) !== number);

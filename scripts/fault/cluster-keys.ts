@@ -1,4 +1,4 @@
-import { type ClusterNode, type ClusterShop, statusOfPage } from "./cluster-traffic.ts";
+import { type ClusterNode, type ClusterShop, startRepeating, statusOfPage } from "./cluster-traffic.ts";
 
 const PAUSE_MS = 1_000;
 
@@ -9,7 +9,6 @@ export function startKeyRevocations(
   run: (args: string[]) => Promise<string>,
 ) {
   const problems: string[] = [];
-  let isOver = false;
   let revoked = 0;
 
   async function makeAndRevoke(): Promise<void> {
@@ -23,19 +22,10 @@ export function startKeyRevocations(
       if (status === 200) problems.push(`node ${index} took the key ${id} after it was revoked`);
   }
 
-  async function repeat(): Promise<void> {
-    while (!isOver) {
-      // Commands fail while the server is down.
-      await makeAndRevoke().catch(() => undefined);
-      await Bun.sleep(PAUSE_MS);
-    }
-  }
-
-  const repeating = repeat();
+  const revocations = startRepeating(makeAndRevoke, PAUSE_MS);
   return {
     async end(): Promise<string[]> {
-      isOver = true;
-      await repeating;
+      await revocations.end();
       return problems;
     },
     count: () => revoked,

@@ -12,6 +12,21 @@ export function pick<T>(items: readonly T[]): T {
   return items[Math.floor(Math.random() * items.length)] as T;
 }
 
+/** Repeats something until it is told to end. It may fail: the database's server may be down. */
+export function startRepeating(run: () => Promise<unknown>, pauseMs: number): { end(): Promise<void> } {
+  let isOver = false;
+  async function repeat(): Promise<void> {
+    for (; !isOver; await Bun.sleep(pauseMs)) await run().catch(() => undefined);
+  }
+  const repeating = repeat();
+  return {
+    end() {
+      isOver = true;
+      return repeating;
+    },
+  };
+}
+
 export interface ClusterShop {
   domain: string;
   key: string;

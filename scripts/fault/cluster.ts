@@ -10,7 +10,7 @@ import { startPlatform } from "./cluster-platform.ts";
 import { openShops, startRewards } from "./cluster-rewards.ts";
 import { type ClusterShop, pick, startWatchingReceiver, timePage } from "./cluster-traffic.ts";
 import { type FaultyNode, openNode } from "./faulty-node.ts";
-import { compiledProgram } from "./program.ts";
+import { compiledProgram, nodeEnv } from "./program.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 200);
 /** Only faults whose names contain this text. */
@@ -27,13 +27,6 @@ const folder = mkdtempSync(join(tmpdir(), "sds-cluster-"));
 const disk = mountDisk();
 const postgres = await startPostgres({ max_wal_size: "64MB", min_wal_size: "32MB" });
 const receiver = startWatchingReceiver();
-const env = {
-  SDS_MASTER_KEY_FILE: join(folder, "master.key"),
-  SDS_PUBLIC_URL: "http://sds.test",
-  SDS_EGRESS_ALLOW: "127.0.0.0/8",
-  SDS_RETRY_WAITS: "200ms,400ms,1s,2s",
-  SDS_DELIVERY_TIMEOUT: "2s",
-};
 
 /** A small disk for the server, to fill it. undefined where we may not mount one. */
 function mountDisk(): string | undefined {
@@ -53,13 +46,13 @@ process.on("exit", () => {
   rmSync(disk, { recursive: true, force: true });
 });
 const platform = await startPlatform(folder, nodes);
-const { run } = compiledProgram(folder, { ...env, ...platform.env, SDS_DATABASE_URL: postgres.url });
+const env = { ...nodeEnv(folder), ...platform.env };
+const { run } = compiledProgram(folder, { ...env, SDS_DATABASE_URL: postgres.url });
 const shops = await openShops(run, receiver.url, SHOPS);
 const bodyShops = await openShops(run, receiver.url, BODY_SHOPS);
 await run(["shop", "connect", platform.domain, "--client-credentials"]);
 await run(["sync", platform.domain]);
-const nodeEnv = { ...env, ...platform.env };
-const openings = Array.from({ length: NODES }, (_, index) => openNode(folder, postgres.url, nodeEnv, index));
+const openings = Array.from({ length: NODES }, (_, index) => openNode(folder, postgres.url, env, index));
 nodes.push(...(await Promise.all(openings)));
 const sql = new SQL(postgres.url, { max: 4, connectionTimeout: 5 });
 await platform.begin();

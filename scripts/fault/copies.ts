@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { ShopSimulation } from "../../src/cli/demo/shop-simulation.ts";
 import { createClient } from "../../src/client/client.ts";
 import { type CopyState, copy } from "../../src/client/copy.ts";
-import { importSecret, signBody } from "../../src/client/signature.ts";
 import { RESOURCES, type Resource } from "../../src/domain/resources.ts";
 import { freePort } from "../../test/support/postgres-process.ts";
+import { postRecords } from "./cluster-traffic.ts";
 import { compiledProgram } from "./program.ts";
 
 const MINUTES = Number(process.argv[2] ?? 60);
@@ -33,9 +33,7 @@ const url = `http://127.0.0.1:${port}`;
 await program.run(["shop", "add", SHOP]);
 writeFileSync(keyFile, await program.run(["key", "create", "--label", "Copies"]));
 const key = (await Bun.file(keyFile).text()).trim();
-const intake = await importSecret(
-  (JSON.parse(await program.run(["intake", "secret", "--json"])) as { secret: string }).secret,
-);
+const { secret: intakeSecret } = JSON.parse(await program.run(["intake", "secret", "--json"])) as { secret: string };
 const simulation = new ShopSimulation(Date.now());
 let serving = program.serve([], port);
 /** Programs that are updating a copy. */
@@ -57,12 +55,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 
 /** Posts records until they are acknowledged, as a billing system does. */
 async function post(records: unknown[]): Promise<void> {
-  const body = Uint8Array.from(Buffer.from(JSON.stringify(records)));
-  const headers = { "X-Service-Shop": SHOP, "X-Service-Signature": await signBody(intake, body) };
   for (;;) {
-    const answer = await fetch(`${url}/intake`, { method: "POST", body, headers }).catch(() => undefined);
-    if (answer?.status === 202) return;
-    if (answer !== undefined && answer.status < 500) throw new Error(`refused: ${await answer.text()}`);
+    const status = await postRecords(url, { domain: SHOP, key, intakeSecret }, records);
+    if (status === 202) return;
+    if (status !== undefined && status < 500) throw new Error(`the intake answered with ${status}`);
     await Bun.sleep(100);
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openFaultyProxy } from "../../test/support/network-faults.ts";
 import { openShops, startRewards } from "./cluster-rewards.ts";
 import { type ClusterShop, pick, startWatchingReceiver, timePage } from "./cluster-traffic.ts";
-import { compiledProgram, type Server } from "./program.ts";
+import { compiledProgram, nodeEnv, type Server } from "./program.ts";
 import { replicatedServer, replicatingBinaries } from "./replicated-server.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 8);
@@ -23,11 +23,7 @@ await primary.waitForStandby(true);
 const address = await openFaultyProxy(primary.port);
 const receiver = startWatchingReceiver();
 const program = compiledProgram(folder, {
-  SDS_MASTER_KEY_FILE: join(folder, "master.key"),
-  SDS_PUBLIC_URL: "http://sds.test",
-  SDS_EGRESS_ALLOW: "127.0.0.0/8",
-  SDS_RETRY_WAITS: "200ms,400ms,1s,2s",
-  SDS_DELIVERY_TIMEOUT: "2s",
+  ...nodeEnv(folder),
   SDS_DATABASE_URL: `postgres://postgres@127.0.0.1:${address.port}/postgres`,
 });
 

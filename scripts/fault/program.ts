@@ -1,7 +1,18 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { listeningUrl } from "../listening-url.ts";
 
 const BINARY = resolve("dist/sds");
+
+/** For nodes with a common database, whose webhooks go to this machine and are soon retried. */
+export function nodeEnv(folder: string): Record<string, string> {
+  return {
+    SDS_MASTER_KEY_FILE: join(folder, "master.key"),
+    SDS_PUBLIC_URL: "http://sds.test",
+    SDS_EGRESS_ALLOW: "127.0.0.0/8",
+    SDS_RETRY_WAITS: "200ms,400ms,1s,2s",
+    SDS_DELIVERY_TIMEOUT: "2s",
+  };
+}
 
 export interface Server {
   url: string;
