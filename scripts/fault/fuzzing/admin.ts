@@ -2,19 +2,13 @@ import { mutatedText, ODD_TEXTS, type Random } from "./random.ts";
 import { type FuzzedRequest, headerText } from "./request.ts";
 import type { FuzzedShop, World } from "./world.ts";
 
-const PAGES = [
-  ...[
-    "",
-    "/keys",
-    "/webhooks",
-    "/webhooks/secret",
-    "/webhooks/rotate",
-    "/webhooks/clear",
-    "/webhooks/test",
-    "/deliveries",
-  ],
-  ...["/deliveries/retry-dead", "/triggers", "/triggers/retry-dead", "/plan", "/sign-in", "/admin.js", "/pico.css"],
-];
+const PAGES = `
+  /admin /admin/keys /admin/webhooks /admin/webhooks/secret /admin/webhooks/rotate /admin/webhooks/clear
+  /admin/webhooks/test /admin/deliveries /admin/deliveries/retry-dead /admin/triggers /admin/triggers/retry-dead
+  /admin/plan /admin/sign-in /admin/admin.js /admin/pico.css
+`
+  .trim()
+  .split(/\s+/);
 const FIELDS = ["label", "url", "topics", "all", "triggers", "topic", "once", "csrf", "id", "confirm"];
 const VALUES = [
   "subscription.created",
@@ -35,7 +29,7 @@ function path(random: Random, { known }: FuzzedShop, other: FuzzedShop): string 
     `/deliveries/${encoded}/retry`,
     `/keys/key_${random.hex(8)}/revoke`,
   ]);
-  return `/admin${random.chance(0.3) ? row : random.pick(PAGES)}`;
+  return random.chance(0.3) ? `/admin${row}` : random.pick(PAGES);
 }
 
 function form(random: Random, csrf: string): string {

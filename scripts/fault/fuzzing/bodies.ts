@@ -6,16 +6,13 @@ import { type FuzzedShop, numberOf, PLATFORM_SECRET, recordsAbout, type World } 
 
 /** The gids of more rows than the shop has at the start. */
 const NUMBERS = 400;
-const TOPICS = [
-  ...["customers/create", "customers/update", "customers/delete", "customers/redact", "customers/data_request"],
-  ...["customers/merge", "customers_email_marketing_consent/update", "shop/update", "app/uninstalled"],
-  ...[
-    "subscription_contracts/update",
-    "subscription_billing_attempts/failure",
-    "orders/paid",
-    "app_subscriptions/update",
-  ],
-];
+const TOPICS = `
+  customers/create customers/update customers/delete customers/redact customers/data_request customers/merge
+  customers_email_marketing_consent/update shop/update app/uninstalled subscription_contracts/update
+  subscription_billing_attempts/failure orders/paid app_subscriptions/update
+`
+  .trim()
+  .split(/\s+/);
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
