@@ -3,7 +3,8 @@ import type { Resolve } from "../../src/delivery/address.ts";
 import { createWebhookAttempt } from "../../src/delivery/attempt.ts";
 import { type Connect, createConnector, type Destination } from "../../src/delivery/connector.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { HEADERS, httpServer, LOOPBACK, rawServer, send, TIMEOUT_MS } from "./attempting.ts";
+import { LIMIT_MS } from "../support/eventually.ts";
+import { HEADERS, httpServer, LOOPBACK, rawServer, send } from "./attempting.ts";
 
 describe("addresses", () => {
   const refused = (reason: string) => ({
@@ -25,7 +26,7 @@ describe("addresses", () => {
     const named = httpServer(() => new Response()).replace("127.0.0.1", "hooks.example.test");
     const answers = [["127.0.0.1"], ["10.0.0.1"]];
     const resolve: Resolve = async () => answers.shift() ?? [];
-    const attempt = createWebhookAttempt({ resolve, allow: LOOPBACK, timeoutMs: TIMEOUT_MS }, createConnector());
+    const attempt = createWebhookAttempt({ resolve, allow: LOOPBACK, timeoutMs: LIMIT_MS }, createConnector());
     const request = { url: named, headers: HEADERS, body: Buffer.from("{}") };
     expect(await attempt(request)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(await attempt(request)).toEqual(refused("only https:// URLs are accepted"));
@@ -118,7 +119,7 @@ describe("addresses", () => {
       seen.push(wanted);
       throw new Error("it ends here");
     };
-    const settings = { resolve: async () => [address], allow: LOOPBACK, timeoutMs: TIMEOUT_MS };
+    const settings = { resolve: async () => [address], allow: LOOPBACK, timeoutMs: LIMIT_MS };
     await createWebhookAttempt(settings, connect)({ url, headers: HEADERS, body: Buffer.from("{}") });
     expect(seen).toEqual([{ ...destination, isAddress: destination.host !== NAME }]);
   });

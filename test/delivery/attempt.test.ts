@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { afterTest } from "../support/cleanup.ts";
-import { httpServer, rawServer, send, TIMED_OUT, TIMEOUT_MS } from "./attempting.ts";
+import { BRIEF_MS, httpServer, rawServer, send, TIMED_OUT } from "./attempting.ts";
 
 test("sends the body with its headers to the path of the URL", async () => {
   const seen: unknown[] = [];
@@ -120,14 +120,12 @@ test("an answer's body is not unpacked", async () => {
 
 describe("an endpoint that", () => {
   test("never answers", async () => {
-    const began = performance.now();
-    expect(await send(await rawServer(() => undefined))).toEqual(TIMED_OUT);
-    expect(performance.now() - began).toBeLessThan(TIMEOUT_MS * 2);
+    expect(await send(await rawServer(() => undefined), { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
   });
 
   test("has a name and never answers", async () => {
     const url = (await rawServer(() => undefined)).replace("127.0.0.1", "hooks.example.test");
-    expect(await send(url)).toEqual(TIMED_OUT);
+    expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
   });
 
   test("never answers is disconnected at the timeout", async () => {
@@ -135,7 +133,7 @@ describe("an endpoint that", () => {
     const url = await rawServer((socket) => {
       socket.on("close", () => resolve());
     });
-    expect(await send(url)).toEqual(TIMED_OUT);
+    expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
     await closed;
   });
 
@@ -145,7 +143,7 @@ describe("an endpoint that", () => {
       const timer = setInterval(() => socket.write("A: b\r\n"), 20);
       socket.on("close", () => clearInterval(timer));
     });
-    expect(await send(url)).toEqual(TIMED_OUT);
+    expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
   });
 
   test("drips its body", async () => {
@@ -154,7 +152,7 @@ describe("an endpoint that", () => {
       const timer = setInterval(() => socket.write("x"), 20);
       socket.on("close", () => clearInterval(timer));
     });
-    expect(await send(url)).toEqual(TIMED_OUT);
+    expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
   });
 
   test("answers with 200 MB is read up to the limit, and memory stays flat", async () => {
@@ -172,7 +170,7 @@ describe("an endpoint that", () => {
       pump();
     });
     const before = process.memoryUsage().rss;
-    expect(await send(url, { timeoutMs: 5_000 })).toMatchObject({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(url)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
     expect(sent).toBeLessThan(32);
     expect(process.memoryUsage().rss - before).toBeLessThan(60 << 20);
   });
@@ -196,7 +194,7 @@ describe("an endpoint that", () => {
       pump();
     });
     const error = "Could not connect to the endpoint: the answer's headers are too large.";
-    expect(await send(url, { timeoutMs: 5_000 })).toMatchObject({
+    expect(await send(url)).toMatchObject({
       statusCode,
       error: statusCode === null ? error : null,
       timedOut: false,
@@ -265,7 +263,8 @@ describe("an endpoint that", () => {
   });
 
   test("has a name whose look-up never ends", async () => {
-    expect(await send("https://hooks.example.test/", { resolve: () => new Promise(() => undefined) })).toEqual({
+    const resolve = () => new Promise<string[]>(() => undefined);
+    expect(await send("https://hooks.example.test/", { resolve, timeoutMs: BRIEF_MS })).toEqual({
       statusCode: null,
       error: "Could not connect to the endpoint: the name hooks.example.test did not resolve in time.",
       timedOut: true,

@@ -6,9 +6,11 @@ import { type Connect, createConnector } from "../../src/delivery/connector.ts";
 import { webhookHeaders } from "../../src/delivery/webhook-headers.ts";
 import { parseNetworks } from "../../src/lib/networks.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { LIMIT_MS } from "../support/eventually.ts";
 
 export const LOOPBACK = parseNetworks("127.0.0.0/8");
-export const TIMEOUT_MS = 400;
+/** For attempts that shall time out. */
+export const BRIEF_MS = 400;
 export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer within 0.4 seconds.", timedOut: true };
 const tls = join(import.meta.dir, "../support/tls");
 const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
@@ -34,7 +36,7 @@ export function send(
     resolve = async () => ["127.0.0.1"],
     allow = LOOPBACK,
     body = "{}",
-    timeoutMs = TIMEOUT_MS,
+    timeoutMs = LIMIT_MS,
     trusting = false,
     onWaiting = () => {},
   }: Options = {},

@@ -4,7 +4,7 @@ import { createConnector, inOrder } from "../../src/delivery/connector.ts";
 import { codeOf } from "../../src/domain/error.ts";
 import { makeBlackhole } from "../support/blackhole.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, LIMIT_MS } from "../support/eventually.ts";
 
 const REQUEST = Buffer.from("POST / HTTP/1.1\r\nHost: a\r\n\r\n");
 const DROPS = "127.0.0.2";
@@ -35,7 +35,7 @@ function to(port: number, ...addresses: string[]) {
   return { host: "hooks.example.test", isAddress: false, port, addresses };
 }
 
-const never = () => AbortSignal.timeout(10_000);
+const never = () => AbortSignal.timeout(LIMIT_MS);
 
 /** How many connections to the port wait for their address. */
 async function waiting(port: number): Promise<number> {
@@ -53,7 +53,7 @@ describe("if the first address drops packets", () => {
     const began = performance.now();
     const connection = await connect(to(port, DROPS, ANSWERS), never());
     expect(await connection.exchange(REQUEST)).toMatchObject({ status: 200 });
-    expect(performance.now() - began).toBeWithin(240, 2_000);
+    expect(performance.now() - began).toBeGreaterThan(240);
     expect(seen.requests).toBe(1);
   });
 
@@ -64,13 +64,18 @@ describe("if the first address drops packets", () => {
     (await connect(to(port, DROPS, ANSWERS), never())).close();
     await eventually(() => seen.open === 0);
     const before = seen.connections;
+    let connections = 0;
     for (let n = 1; n <= 3; n += 1) {
-      const began = performance.now();
-      (await connect(to(port, DROPS, ANSWERS), never())).close();
-      expect(performance.now() - began).toBeLessThan(200);
+      // After the other address it would take a quarter of a second, always.
+      await eventually(async () => {
+        const began = performance.now();
+        (await connect(to(port, DROPS, ANSWERS), never())).close();
+        connections += 1;
+        return performance.now() - began < 200;
+      });
     }
     await eventually(() => seen.open === 0);
-    expect(seen.connections - before).toBe(3);
+    expect(seen.connections - before).toBe(connections);
   });
 
   test("nothing is left that waits for it", async () => {

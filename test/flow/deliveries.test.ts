@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { verifySignature } from "../../src/client/signature.ts";
+import { nextTurn } from "../../src/lib/turns.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { subscription } from "../support/records.ts";
@@ -97,8 +98,8 @@ test("after kill -9 at any moment, acknowledged events arrive with the same byte
     SDS_RETRY_WAITS: "50ms,100ms,200ms,400ms",
   });
   receiver.answer = async () => {
-    // A kill has to meet attempts at every stage, so the endpoint takes a random time.
-    await Bun.sleep(Math.random() * 40);
+    // A kill has to meet attempts at every stage, so the endpoint takes a random number of turns.
+    for (let turns = Math.random() * 400; turns > 0; turns -= 1) await nextTurn();
     return new Response(null, { status: Math.random() < 0.2 ? 500 : 200 });
   };
   const acknowledged = new Set<string>();

@@ -42,9 +42,7 @@ test("clients that take all descriptors neither end the program nor stop deliver
   });
   expect(ended.map(({ attempts }) => attempts)).toEqual(Array.from({ length: DELIVERIES }, () => 1));
 
-  const left = performance.now();
   for (const socket of sockets) socket.destroy();
   expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
-  expect(performance.now() - left).toBeLessThan(1_000);
   expect(await server.stop()).toBe(0);
 });

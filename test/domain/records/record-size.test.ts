@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseRecordText } from "../../../src/domain/records/records.ts";
 import { MemoryMirror } from "../../support/memory-mirror.ts";
+import { processorMs } from "../../support/processor-time.ts";
 import { line, order, reward, subscription } from "../../support/records.ts";
 
 const KIB = 1024;
@@ -76,11 +77,16 @@ describe("a text that no valid record has is refused before it is parsed", () =>
     ["many fields", `{${Array.from({ length: 400_000 }, (_, n) => `"a${n}":1`)}}`, ": is larger than 256 KiB"],
     ["one long string", `"${"a".repeat(5 << 20)}"`, ": is larger than 256 KiB"],
     ["one long number", "1".repeat(5 << 20), ": is larger than 256 KiB"],
-  ])("%s", (_name, text, message) => {
-    const began = performance.now();
-    const parsed = parseRecordText(text);
-    expect(performance.now() - began).toBeLessThan(200);
-    expect("refused" in parsed && `${parsed.refused.field}: ${parsed.refused.reason}`).toBe(message);
+  ])("%s", async (_name, text, message) => {
+    let parsed: ReturnType<typeof parseRecordText> | undefined;
+    expect(
+      await processorMs(() => {
+        parsed = parseRecordText(text);
+      }),
+    ).toBeLessThan(200);
+    expect(parsed !== undefined && "refused" in parsed && `${parsed.refused.field}: ${parsed.refused.reason}`).toBe(
+      message,
+    );
   });
 
   test("but not for its white space or its escapes", () => {
@@ -92,10 +98,9 @@ describe("a text that no valid record has is refused before it is parsed", () =>
     expect(parseRecordText(`{${" ".repeat(4 << 20)}${JSON.stringify(reward("r")).slice(1)}`)).toHaveProperty("record");
   });
 
-  test("and a record with many unknown fields is refused without comparing each of them", () => {
+  test("and a record with many unknown fields is refused without comparing each of them", async () => {
     const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`shopifyIc${n}`, 1]));
-    const began = performance.now();
-    expect(outcome({ type: "customer", ...fields })).toContain("is");
-    expect(performance.now() - began).toBeLessThan(200);
+    const compare = () => expect(outcome({ type: "customer", ...fields })).toContain("is");
+    expect(await processorMs(compare)).toBeLessThan(200);
   });
 });

@@ -351,14 +351,13 @@ describe("a stop", () => {
   test("ends requests at once, also those for tokens", async () => {
     const all = await connected();
     all.test.clock.ms += 24 * HOUR_MS;
-    all.platform.fault = () => ({ delay: 20_000 });
+    const never = Promise.withResolvers<void>();
+    all.platform.fault = () => ({ until: never.promise });
     const begun = operations(all).length;
     const query = count(all);
     query.catch(() => undefined);
     await eventually(() => operations(all).length > begun);
-    const startedAt = performance.now();
     await all.test.app.stop();
-    expect(performance.now() - startedAt).toBeLessThan(7_000);
     await expect(query).rejects.toThrow("the request to the platform was stopped");
   });
 
