@@ -23,15 +23,15 @@ const engines: [name: string, open: () => Promise<QuietDatabase>][] = [
       return sqlite.quietDatabase(db);
     },
   ],
-  [
-    "postgres",
-    async () => {
-      const db = openPostgres(await emptyDatabase(), { connections: 1 });
-      await db.run(`CREATE TABLE things ${COLUMNS} bytea, flag boolean)`);
-      return postgres.quietDatabase(db);
-    },
-  ],
+  ["postgres", () => openOnPostgres(false)],
+  ["postgres, as behind a pooler", () => openOnPostgres(true)],
 ];
+
+async function openOnPostgres(isPooled: boolean): Promise<QuietDatabase> {
+  const db = openPostgres(await emptyDatabase(), { connections: 1, isPooled });
+  await db.run(`CREATE TABLE things ${COLUMNS} bytea, flag boolean)`);
+  return postgres.quietDatabase(db);
+}
 
 interface Thing {
   number: number;
@@ -137,9 +137,7 @@ for (const [name, open] of hasPostgres() ? engines : engines.slice(0, 1)) {
 test.skipIf(!hasPostgres())(
   "PostgreSQL prepares a statement of the small stores once, whatever its values",
   async () => {
-    const [, open] = engines[1] ?? [];
-    const db = await open?.();
-    if (db === undefined) throw new Error("there is no engine");
+    const db = await openOnPostgres(false);
     for (const number of [1, 2 ** 40, -1])
       await db.get(sql`SELECT ${number} AS a, ${String(number)} AS b, ${true} AS c`);
     const prepared = await db.all<{ statement: string }>(
