@@ -84,13 +84,19 @@ async function countOperations(store: Store, key: string, paths: string, add: Ad
   await add(`inbox, ${GROUP} platform webhooks received together`, () =>
     store.inbox.receive(Array.from({ length: GROUP }, receipt), Date.now()),
   );
-  let claims: Awaited<ReturnType<Store["deliveries"]["turn"]>>["claimed"] = [];
+  let claims: Awaited<ReturnType<Store["deliveries"]["recordAndClaim"]>>["claimed"] = [];
   await add(`the sender's turn: what is due, ${GROUP} results recorded, ${GROUP} deliveries claimed`, async () => {
     const now = Date.now();
     await store.deliveries.dueShops(now);
     const outcome = { statusCode: 200, error: null };
     const ended = claims.map((claim) => ({ claim, outcome, startedAt: now, duration: 5 }));
-    const turn = await store.deliveries.turn(ended, new Map([[shopId, GROUP]]), now, now + LEASE_MS, [60_000]);
+    const turn = await store.deliveries.recordAndClaim(
+      ended,
+      new Map([[shopId, GROUP]]),
+      now,
+      now + LEASE_MS,
+      [60_000],
+    );
     claims = turn.claimed;
   });
 }

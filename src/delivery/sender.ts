@@ -4,7 +4,7 @@ import type { Log } from "../lib/log.ts";
 import { createTurnLoop, type TurnLoop } from "../lib/turn-loop.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { Sleep } from "../lib/waits.ts";
-import type { AttemptResult, Claim, DeliveryStore } from "../store/port/deliveries.ts";
+import type { AttemptResult, Claim, DeliveryQueue } from "../store/port/deliveries.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import type { AttemptOutcome } from "./attempt.ts";
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from "./concurrency-limiter.ts";
@@ -23,7 +23,7 @@ export interface SenderSettings {
 }
 
 interface Dependencies {
-  deliveries: Pick<DeliveryStore, "dueShops" | "turn" | "paces" | "bringForward">;
+  deliveries: DeliveryQueue;
   attempt: (claim: Claim) => Promise<AttemptOutcome>;
   membership: Pick<Membership, "mayBegin">;
   now: () => number;
@@ -171,13 +171,13 @@ async function recordAndClaim(state: SenderState, ended: readonly AttemptResult[
   // Attempts of other processes count too: for a while, two may believe that a shop is theirs.
   const shared = due.filter(({ shopId }) => shares.has(shopId));
   const limits = new Map(shared.map((shop) => [shop.shopId, limiter.limitOf(shop)]));
-  const turn = await deliveries.turn(ended, shares, at, now() + leaseMs, settings.waitsMs, limits);
+  const turn = await deliveries.recordAndClaim(ended, shares, at, now() + leaseMs, settings.waitsMs, limits);
   return { ...turn, claimMs: Math.round(performance.now() - began) };
 }
 
 /** Before the first turn. */
 async function restorePaces(state: SenderState, at: number): Promise<void> {
-  for (const { shopId, url, pace, timedOutAt } of await state.deliveries.paces()) {
+  for (const { shopId, url, pace, timedOutAt } of await state.deliveries.listPaces()) {
     // A future timeout was noted before the clock was set back. It counts as a timeout of now.
     const ageMs = timedOutAt === null ? Number.POSITIVE_INFINITY : Math.max(0, at - timedOutAt);
     state.limiter.restore(shopId, url, pace, ageMs);

@@ -61,7 +61,7 @@ for (const engine of engines()) {
       for (const n of [3, 1, 2]) await queueRewards(store, alpha, [n], START + n);
       await queueRewards(store, beta, ["b1", "b2"]);
       await queueRewards(store, gamma, ["g1"]);
-      const { claimed: claims } = await store.deliveries.turn(
+      const { claimed: claims } = await store.deliveries.recordAndClaim(
         [],
         new Map([
           [alpha.id, 2],
@@ -137,7 +137,7 @@ for (const engine of engines()) {
       const other = await reopen();
       for (let version = 2; version <= 11; version += 1)
         await other.webhooks.rotateSecret(alpha?.id ?? 0, START + version, version % 2 === 1 ? HOUR : 0);
-      const { claimed } = await store.deliveries.turn(
+      const { claimed } = await store.deliveries.recordAndClaim(
         [],
         new Map(shops.map(({ id }) => [id, 5])),
         START,
@@ -160,7 +160,13 @@ for (const engine of engines()) {
       for (;;) {
         const [due] = await store.deliveries.dueShops(START);
         if (due === undefined) break;
-        const { claimed } = await store.deliveries.turn([], new Map([[shop.id, 4]]), START, START + LEASE, WAITS);
+        const { claimed } = await store.deliveries.recordAndClaim(
+          [],
+          new Map([[shop.id, 4]]),
+          START,
+          START + LEASE,
+          WAITS,
+        );
         seen.push([due.kind, ...claimed.map(({ kind }) => kind)]);
       }
       const [webhook, trigger] = ["webhook", "trigger"];

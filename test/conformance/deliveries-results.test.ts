@@ -211,16 +211,18 @@ for (const engine of engines()) {
       const claims = await claim(store, shop);
       const [first, second, third] = claims;
       if (first === undefined || second === undefined || third === undefined) throw new Error("too little was claimed");
-      expect(await store.deliveries.paces()).toEqual([]);
+      expect(await store.deliveries.listPaces()).toEqual([]);
       await record(store, [{ ...failed(first), pace: { pace: "slow", timedOutAt: START } }]);
       await record(store, [{ ...succeeded(second), pace: { pace: "quick", timedOutAt: null } }]);
-      expect(await store.deliveries.paces()).toEqual([{ shopId: shop.id, url: URL, pace: "quick", timedOutAt: START }]);
+      expect(await store.deliveries.listPaces()).toEqual([
+        { shopId: shop.id, url: URL, pace: "quick", timedOutAt: START },
+      ]);
       await store.webhooks.set(shop.id, { topics: [] }, START);
-      expect(await store.deliveries.paces()).toHaveLength(1);
+      expect(await store.deliveries.listPaces()).toHaveLength(1);
       await store.webhooks.set(shop.id, { url: `${URL}/new` }, START);
-      expect(await store.deliveries.paces()).toEqual([]);
+      expect(await store.deliveries.listPaces()).toEqual([]);
       await record(store, [{ ...failed(third), pace: { pace: "slow", timedOutAt: START } }]);
-      expect(await store.deliveries.paces()).toEqual([]);
+      expect(await store.deliveries.listPaces()).toEqual([]);
     });
   });
 }

@@ -168,7 +168,7 @@ async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<v
 async function deliver(store: Store, shop: Shop): Promise<void> {
   const { deliveries } = store;
   await deliveries.dueShops(START);
-  await Promise.all([deliveries.paces(), deliveries.bringForward(START - HOUR, START - HOUR)]);
+  await Promise.all([deliveries.listPaces(), deliveries.bringForward(START - HOUR, START - HOUR)]);
   const [first, second, third] = await claim(store, shop);
   if (first === undefined || second === undefined || third === undefined) throw new Error("too little was queued");
   await record(store, [failed(first), failed(third)], []);

@@ -95,7 +95,7 @@ export async function claim(
   const claims: Claim[] = [];
   for (const results of [ended, []]) {
     const shares = new Map([[shop.id, share - claims.length]]);
-    claims.push(...(await store.deliveries.turn(results, shares, now, now + LEASE, WAITS)).claimed);
+    claims.push(...(await store.deliveries.recordAndClaim(results, shares, now, now + LEASE, WAITS)).claimed);
   }
   return claims;
 }
@@ -111,7 +111,7 @@ export async function record(
   ended: readonly AttemptResult[],
   waits: readonly number[] = WAITS,
 ): Promise<AttemptResult[]> {
-  const { recorded } = await store.deliveries.turn(ended, new Map(), START, START, waits);
+  const { recorded } = await store.deliveries.recordAndClaim(ended, new Map(), START, START, waits);
   return recorded;
 }
 

@@ -69,15 +69,15 @@ describe("a process that stood still", () => {
     const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
     performance.now = () => clock.ms;
     const shop = await addShop("a", 1);
-    const { turn } = deliveries;
-    deliveries.turn = async (...args) => {
-      const answer = await turn(...args);
+    const { recordAndClaim } = deliveries;
+    deliveries.recordAndClaim = async (...args) => {
+      const answer = await recordAndClaim(...args);
       clock.ms += 20_000;
       return answer;
     };
     await wake();
     expect(newAttempts()).toEqual([]);
-    deliveries.turn = turn;
+    deliveries.recordAndClaim = recordAndClaim;
     await wake();
     expect(newAttempts()).toHaveLength(1);
     expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
@@ -94,14 +94,14 @@ describe("a process that stood still", () => {
     const [running] = newAttempts();
     // The lease ends.
     clock.ms += 60_000;
-    const { turn } = deliveries;
-    deliveries.turn = async (...args) => {
-      const answer = await turn(...args);
+    const { recordAndClaim } = deliveries;
+    deliveries.recordAndClaim = async (...args) => {
+      const answer = await recordAndClaim(...args);
       ahead += 3_000;
       return answer;
     };
     await wake();
-    deliveries.turn = turn;
+    deliveries.recordAndClaim = recordAndClaim;
     expect(newAttempts()).toEqual([]);
     running?.end();
     await settle();
@@ -119,7 +119,7 @@ describe("a process that stood still", () => {
     const { addShop, deliveries, wake, newAttempts } = await sendingSlowly({ waitsMs: [1_000] });
     const shop = await addShop("a", 1);
     const leaseEndsAt = START + aheadMs + 15_000;
-    await deliveries.turn([], new Map([[shop.id, 1]]), START, leaseEndsAt, []);
+    await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, leaseEndsAt, []);
     await wake();
     expect(newAttempts()).toHaveLength(count);
   });

@@ -72,7 +72,7 @@ describe("an operator reads in the log", () => {
     await wake();
     const [attempt] = newAttempts();
     clock.ms += 15_000;
-    await deliveries.turn([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
+    await deliveries.recordAndClaim([], new Map([[shop.id, 4]]), clock.ms, clock.ms + 15_000, []);
     attempt?.end(failure);
     await settle();
     expect(lines()).toEqual([]);

@@ -23,9 +23,9 @@ describe("a database that fails", () => {
     for (const attempt of newAttempts()) attempt.end();
     await settle();
     const running = newAttempts();
-    const { turn } = deliveries;
+    const { recordAndClaim } = deliveries;
     const failure = Promise.withResolvers<never>();
-    deliveries.turn = () => failure.promise;
+    deliveries.recordAndClaim = () => failure.promise;
     for (const attempt of running.slice(0, 2)) attempt.end();
     await settle();
     // These end while the turn that fails still records the others.
@@ -35,9 +35,9 @@ describe("a database that fails", () => {
     await settle();
     expect(logged.filter((line) => line.includes("disk I/O error")).map((line) => JSON.parse(line).kept)).toEqual([4]);
     const recorded: string[] = [];
-    deliveries.turn = async (results, ...others) => {
+    deliveries.recordAndClaim = async (results, ...others) => {
       recorded.push(...results.map(({ claim }) => claim.id));
-      return turn(results, ...others);
+      return recordAndClaim(results, ...others);
     };
     endPause();
     await settle();

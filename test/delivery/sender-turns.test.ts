@@ -118,9 +118,9 @@ describe("a turn", () => {
     for (const attempt of newAttempts()) attempt.end();
     await settle();
     const turns: [number, number][] = [];
-    const { turn } = deliveries;
-    deliveries.turn = async (results, ...others) => {
-      const done = await turn(results, ...others);
+    const { recordAndClaim } = deliveries;
+    deliveries.recordAndClaim = async (results, ...others) => {
+      const done = await recordAndClaim(results, ...others);
       turns.push([done.recorded.length, done.claimed.length]);
       return done;
     };
@@ -131,7 +131,7 @@ describe("a turn", () => {
 
   test("makes no transaction if there is nothing to record or to claim", async () => {
     const { sender, wake, deliveries } = await sendingSlowly();
-    deliveries.turn = () => Promise.reject(new Error("it was called"));
+    deliveries.recordAndClaim = () => Promise.reject(new Error("it was called"));
     await wake();
     expect(sender.failing).toBe(false);
   });
@@ -188,11 +188,11 @@ test("an attempt that fails by a fault of the program is made again after its le
 
 test("a turn is given how many attempts of a shop may run in all processes", async () => {
   const { addShop, wake, settle, newAttempts, deliveries } = await sendingSlowly();
-  const { turn } = deliveries;
+  const { recordAndClaim } = deliveries;
   const limits: unknown[] = [];
-  deliveries.turn = (...args) => {
+  deliveries.recordAndClaim = (...args) => {
     limits.push(args[5]);
-    return turn(...args);
+    return recordAndClaim(...args);
   };
   const shop = await addShop("a", 9);
   await wake();
@@ -217,15 +217,15 @@ test("a pace is stored with the next result if its own came too late to be recor
   const [late] = newAttempts();
   clock.ms += 15_000;
   // Another process takes over the delivery, and is killed.
-  await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
   late?.end();
   await settle();
-  expect(await deliveries.paces()).toEqual([]);
+  expect(await deliveries.listPaces()).toEqual([]);
   clock.ms += 15_000;
   await wake();
   newAttempts()[0]?.end();
   await settle();
-  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick" }]);
+  expect(await deliveries.listPaces()).toMatchObject([{ shopId: shop.id, pace: "quick" }]);
 });
 
 test("a restart does not forget that an endpoint hangs", async () => {
@@ -236,7 +236,7 @@ test("a restart does not forget that an endpoint hangs", async () => {
   await first.settle();
   for (const attempt of first.newAttempts()) attempt.end({ ...OK, timedOut: true });
   await first.settle();
-  expect(await first.deliveries.paces()).toMatchObject([
+  expect(await first.deliveries.listPaces()).toMatchObject([
     { shopId: shop.id, pace: "slow", timedOutAt: expect.any(Number) },
   ]);
 });
@@ -260,7 +260,7 @@ test("the platform's answers to workflow triggers tell nothing of the endpoint",
   expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["trigger"]);
   await queue(shop, 4, 5);
   expect(await kindsAfter({ ...OK, timedOut: true })).toEqual(["webhook", "webhook"]);
-  expect(await deliveries.paces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
+  expect(await deliveries.listPaces()).toMatchObject([{ shopId: shop.id, pace: "quick", timedOutAt: null }]);
 });
 
 test("an attempt that another process made meanwhile counts", async () => {
@@ -271,10 +271,10 @@ test("an attempt that another process made meanwhile counts", async () => {
   await settle();
   const [slow] = newAttempts();
   clock.ms += 15_000;
-  const { claimed } = await deliveries.turn([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
+  const { claimed } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
   const failed = claimed.map((claim) => ({ claim, outcome, startedAt: clock.ms, duration: 1 }));
-  await deliveries.turn(failed, new Map(), clock.ms, clock.ms, [MINUTE]);
+  await deliveries.recordAndClaim(failed, new Map(), clock.ms, clock.ms, [MINUTE]);
   clock.ms += MINUTE;
   // The attempt that runs goes on under a new lease.
   await wake();

@@ -159,7 +159,7 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   // Another process claims the delivery and is killed.
   const {
     claimed: [claim],
-  } = await test.app.store.deliveries.turn([], new Map([[shop.id, 1]]), START, START + 15_000, []);
+  } = await test.app.store.deliveries.recordAndClaim([], new Map([[shop.id, 1]]), START, START + 15_000, []);
   if (claim === undefined) throw new Error("nothing was claimed");
   expect(claim.topic).toBe("subscription.created");
   test.clock.ms += 14_999;
@@ -171,7 +171,7 @@ test("an attempt that a crash interrupted is made again when its lease has ended
   expect(receiver.received).toHaveLength(1);
   // The other process was only suspended, and records its result too late.
   const outcome = { statusCode: 500, error: "The endpoint responded with HTTP 500." };
-  await test.app.store.deliveries.turn(
+  await test.app.store.deliveries.recordAndClaim(
     [{ claim, outcome, startedAt: START, duration: 1 }],
     new Map(),
     test.clock.ms,
@@ -207,17 +207,17 @@ test("one shop has at most 4 attempts at once, however many deliveries are due",
 test("results that cannot be recorded make the program not ready, and are recorded when the database works again", async () => {
   const { test, intake, receiver, log } = await sending(["subscription.created"]);
   const { deliveries } = test.app.store;
-  const { turn } = deliveries;
-  deliveries.turn = async (results, ...others) => {
+  const { recordAndClaim } = deliveries;
+  deliveries.recordAndClaim = async (results, ...others) => {
     if (results.length > 0) throw new Error("database or disk is full");
-    return turn(results, ...others);
+    return recordAndClaim(results, ...others);
   };
   await intake(subscription(1));
   await receiver.gets(1);
   await eventually(() => test.app.sender.failing);
   expect((await test.request("/readyz")).status).toBe(503);
   expect(test.logged.join("")).toContain("database or disk is full");
-  deliveries.turn = turn;
+  deliveries.recordAndClaim = recordAndClaim;
   await settled(log, "delivered", 1);
   test.clock.ms += 1_000;
   expect((await test.request("/readyz")).status).toBe(200);

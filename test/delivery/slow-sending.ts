@@ -104,20 +104,20 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
     /** From now on, notes how many results each transaction records. */
     noteRecorded(): number[] {
-      const { turn } = deliveries;
+      const { recordAndClaim } = deliveries;
       const recorded: number[] = [];
-      deliveries.turn = (ended, ...rest) => {
+      deliveries.recordAndClaim = (ended, ...rest) => {
         recorded.push(ended.length);
-        return turn(ended, ...rest);
+        return recordAndClaim(ended, ...rest);
       };
       return recorded;
     },
     /** Makes the database fail, until the returned function is called. */
     breakDatabase(): () => void {
-      const { dueShops, turn } = deliveries;
+      const { dueShops, recordAndClaim } = deliveries;
       deliveries.dueShops = () => Promise.reject(new Error("disk I/O error"));
-      deliveries.turn = () => Promise.reject(new Error("disk I/O error"));
-      return () => Object.assign(deliveries, { dueShops, turn });
+      deliveries.recordAndClaim = () => Promise.reject(new Error("disk I/O error"));
+      return () => Object.assign(deliveries, { dueShops, recordAndClaim });
     },
   };
 }

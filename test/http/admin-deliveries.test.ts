@@ -64,7 +64,7 @@ describe("the delivery log", () => {
     const die = async (from: number, to: number) => {
       const records = Array.from({ length: to - from + 1 }, (_, index) => subscription(from + index));
       await apply(all.app, shop, records);
-      const { claimed } = await store.deliveries.turn(
+      const { claimed } = await store.deliveries.recordAndClaim(
         [],
         new Map([[shop.id, records.length]]),
         START,
@@ -72,7 +72,7 @@ describe("the delivery log", () => {
         [],
       );
       const outcome = { statusCode: 500, error: "It failed." };
-      await store.deliveries.turn(
+      await store.deliveries.recordAndClaim(
         claimed.map((claim) => ({ claim, outcome, startedAt: START, duration: 1 })),
         new Map(),
         START,

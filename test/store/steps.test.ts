@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { nextTurn } from "../../src/lib/turns.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import {
   addShop,
@@ -37,9 +38,10 @@ async function opened() {
   };
 }
 
-/** Begins a work in steps and closes the database after its first step, so that no other step follows, as after a kill. */
+/** Closes the database after the first step of the work, as a kill does: each step takes a turn of the event loop. */
 async function interrupted(store: Store, work: () => Promise<unknown>): Promise<void> {
-  const [outcome] = await Promise.allSettled([work(), store.close()]);
+  const working = work();
+  const [outcome] = await Promise.allSettled([working, nextTurn().then(() => store.close())]);
   expect(outcome.status).toBe("rejected");
 }
 

@@ -26,9 +26,9 @@ export async function deadDelivery(
   const id = await deliveries.queueTest(shop, { topic, data: { a: 1 } }, queuedAt);
   const {
     claimed: [claim],
-  } = await deliveries.turn([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
+  } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), queuedAt, queuedAt + 60_000, []);
   if (claim === undefined) throw new Error("nothing was due");
-  await deliveries.turn(
+  await deliveries.recordAndClaim(
     [{ claim, outcome: { statusCode: 500, error, ...exchange }, startedAt: queuedAt, duration: 12 }],
     new Map(),
     queuedAt,

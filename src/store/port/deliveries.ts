@@ -17,7 +17,7 @@ export interface Delivery {
   topic: string;
   test: boolean;
   status: DeliveryStatus;
-  /** In all, over all rounds. */
+  /** Total of all rounds. */
   attempts: number;
   nextAttemptAt: number | null;
   lastStatusCode: number | null;
@@ -30,9 +30,9 @@ export interface Attempt extends Pick<Outcome, "statusCode" | "error"> {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** Where it went; null if there was nowhere to go, and for an attempt of a version that did not keep it. */
+  /** null for a shop without an endpoint, and for attempts of older versions. */
   url: string | null;
-  /** The beginning of the answer's body; null if none came, if it was redacted, and as for `url`. */
+  /** The beginning of the answer's body; null without an answer, after a redaction, and as for `url`. */
   answer: string | null;
 }
 
@@ -45,7 +45,7 @@ export interface DeliveryDetails extends Delivery {
 /** A delivery that this process, and no other, may attempt until its lease ends. */
 export interface Claim {
   id: string;
-  /** Its place in the order of queueing. */
+  /** Its number in the order of queueing. */
   number: number;
   kind: DeliveryKind;
   shopId: number;
@@ -54,11 +54,11 @@ export interface Claim {
   body: string;
   topic: string;
   test: boolean;
-  /** The version that was the newest when it was queued. */
+  /** The newest version when it was queued. */
   secretVersion: number;
   /** The shop's newest signing secret now. */
   newestSecret: NewestSecret;
-  /** The shop's URL now; null if it has none any more. */
+  /** The shop's current URL; null without an endpoint. */
   url: string | null;
   /** Attempts so far, over all rounds. */
   attempts: number;
@@ -67,13 +67,13 @@ export interface Claim {
   lease: string;
 }
 
-/** A shop with something to attempt, and the kind of what is due longest. */
+/** A shop with due deliveries, and the kind of its longest due one. */
 export interface DueShop {
   shopId: number;
   kind: DeliveryKind;
 }
 
-/** What is known of an endpoint from its attempts so far. */
+/** The pace of an endpoint, from its attempts. */
 export interface EndpointPace {
   shopId: number;
   url: string;
@@ -89,12 +89,12 @@ export interface AttemptResult {
   startedAt: number;
   /** Milliseconds. */
   duration: number;
-  /** What is known of a webhook's endpoint now. It is kept while the endpoint has the claim's URL. */
+  /** The new pace of a webhook's endpoint. Stored only while the endpoint has the claim's URL. */
   pace?: Pick<EndpointPace, "pace" | "timedOutAt">;
 }
 
-/** What one transaction of the sender did. */
-interface Turn {
+/** The result of one transaction of the sender. */
+interface RecordedAndClaimed {
   recorded: AttemptResult[];
   claimed: Claim[];
 }
@@ -105,55 +105,62 @@ interface DeliveryFilter {
   kind?: DeliveryKind;
 }
 
-export interface DeliveryStore {
-  /** The shops with something to attempt, by ascending id. */
+/** What the sender needs. */
+export interface DeliveryQueue {
+  /** Shops with due deliveries, by ascending id. */
   dueShops(now: number): Promise<DueShop[]>;
-  /** The paces of all endpoints that were tried. */
-  paces(): Promise<EndpointPace[]>;
+  /** The paces of all endpoints with an attempt. */
+  listPaces(): Promise<EndpointPace[]>;
   /**
-   * Makes due what a clock that was ahead planned: what is planned or leased beyond `latest`, and what was never
-   * attempted and is planned after now. It works in steps. Stopped between them, it goes on with the next call.
-   * @param latest after `now`: the longest time that a retry or a lease may be planned for
-   * @returns how many
+   * Makes due what a clock that was ahead planned: plans and leases after `latest`, and first attempts after now. It
+   * works in steps, and the next call continues an interrupted one.
+   * @param latest the latest time for a plan or a lease of this clock
+   * @returns the number of deliveries
    */
   bringForward(latest: number, now: number): Promise<number>;
   /**
-   * Records the attempts that ended and claims the next deliveries, in one transaction. An attempt whose lease another
-   * process took over meanwhile is not recorded.
-   * @param shares how many deliveries to claim for each shop, at most. All that are claimed for a shop have the kind of
-   *   the one that is due longest.
+   * Records ended attempts and claims the next deliveries, in one transaction. Does not record an attempt if another
+   * process took over its lease.
+   * @param claimsByShop the most deliveries to claim for each shop. All claims of a shop have the kind of its longest
+   *   due delivery.
    * @param waits see `afterAttempt`
-   * @param limits how many deliveries of a shop may be under a lease at once, in all processes together. A shop that is
-   *   missing has no such limit. An engine that one machine uses leaves this to the shares.
+   * @param leaseLimits the most leased deliveries of a shop in all processes together; a missing shop has no limit. An
+   *   engine for one machine ignores it.
    */
-  turn(
+  recordAndClaim(
     ended: readonly AttemptResult[],
-    shares: ReadonlyMap<number, number>,
+    claimsByShop: ReadonlyMap<number, number>,
     now: number,
     leaseUntil: number,
     waits: readonly number[],
-    limits?: ReadonlyMap<number, number>,
-  ): Promise<Turn>;
+    leaseLimits?: ReadonlyMap<number, number>,
+  ): Promise<RecordedAndClaimed>;
+}
+
+/** What operators and merchants need. */
+export interface DeliveryLog {
   /** Newest first. */
   list(shopId: number, filter: DeliveryFilter): Promise<Delivery[]>;
   /** @throws SdsError `not_found` */
   show(shopId: number, id: string): Promise<DeliveryDetails>;
   /** Retries by hand, now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
   retry(shopId: number, id: string, now: number): Promise<Delivery>;
-  /** How many wait for their first attempt, and for another one. */
+  /** Counts deliveries before their first attempt, and before another one. */
   countWaiting(shopId: number): Promise<{ pending: number; retrying: number }>;
-  /** How many are dead, of those queued since a time, of one kind or both. */
+  /** Counts dead deliveries that were queued since a time. @param kind default: both */
   countDead(shopId: number, since: number, kind?: DeliveryKind): Promise<number>;
   /**
-   * Retries them, in steps. Those that an interruption left are still dead, so the next call retries them.
-   * @returns how many
+   * Retries dead deliveries in steps. After an interruption the next call retries the rest.
+   * @returns the number of retried deliveries
    */
   retryDead(shopId: number, since: number, now: number, kind?: DeliveryKind): Promise<number>;
-  /** Queues one event as a test, even if the shop did not choose its topic. @returns the delivery's id */
+  /** Queues a test event, even of a topic that the shop did not choose. @returns the delivery's id */
   queueTest(shop: ShopRef, event: Event, now: number): Promise<string>;
-  /** Forgets what was delivered before a time, in steps. The next call finishes what is left. Dead deliveries stay. */
+  /** Removes deliveries that succeeded before a time, in steps. After an interruption the next call continues. */
   prune(before: number): Promise<void>;
 }
+
+export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}
 
 /**
  * The body that was sent, where a redaction may have changed the stored one meanwhile; else null. The answer to a body
@@ -163,7 +170,7 @@ export function changeableBody({ claim }: AttemptResult): string | null {
   return holdsReward(claim) ? claim.body : null;
 }
 
-/** The kinds of deliveries that are asked for. @param kind undefined for all */
+/** @param kind undefined for all */
 export function kindsOf(kind: DeliveryKind | undefined): readonly DeliveryKind[] {
   return kind === undefined ? DELIVERY_KINDS : [kind];
 }

@@ -1,8 +1,7 @@
 import { randomId } from "../../domain/ids.ts";
-import type { DeliveryStore, DueShop, EndpointPace } from "../port/deliveries.ts";
+import type { DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
 import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
-import { deliveryLog } from "./delivery-log.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
 
 /** Deliveries that one transaction looks at after a clock change, so that nobody waits long for it. */
@@ -21,22 +20,20 @@ const FIRST_PLANNED = `WITH RECURSIVE planned AS (
   ) AS next
 ) SELECT * FROM planned`;
 
-/** The place of a delivery in the order in which a shop's deliveries are planned. */
-interface Place {
+/** Position of a delivery in the plan of its shop. */
+interface DuePosition {
   at: number;
   number: number;
 }
 
 /** What a step of bringing forward looked at; without `at` and `number` there was nothing. */
-interface Step extends Place {
+interface Step extends DuePosition {
   planned: number;
   brought: number;
 }
 
-export function deliveryStore(db: Database, random: (bytes: number) => Uint8Array): DeliveryStore {
+export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Array): DeliveryQueue {
   return {
-    ...deliveryLog(db, random),
-
     async dueShops(now) {
       return db.all<DueShop>(
         `SELECT shop_id::float8 AS "shopId", kind FROM (${FIRST_PLANNED}) AS first_planned
@@ -46,7 +43,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       );
     },
 
-    async paces() {
+    async listPaces() {
       return db.all<EndpointPace>(
         `SELECT shop_id::float8 AS "shopId", url, pace, timed_out_at::float8 AS "timedOutAt" FROM webhook_endpoints
          WHERE pace IS NOT NULL AND url IS NOT NULL`,
@@ -57,7 +54,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       let brought = 0;
       const shops = await db.all<{ id: number }>(`SELECT shop_id::float8 AS id FROM (${FIRST_PLANNED}) AS planned`);
       for (const { id } of shops) {
-        let last: Place | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
+        let last: DuePosition | undefined = { at: now, number: Number.MAX_SAFE_INTEGER };
         while (last !== undefined) {
           const step: Step | undefined = await bringSomeForward(db, id, last, latest, now);
           brought += step?.brought ?? 0;
@@ -67,11 +64,11 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
       return brought;
     },
 
-    async turn(ended, shares, now, leaseUntil, waits, limits = new Map()) {
-      const asked = [...shares].map(([shopId, share]) => ({
+    async recordAndClaim(ended, claimsByShop, now, leaseUntil, waits, leaseLimits = new Map()) {
+      const asked = [...claimsByShop].map(([shopId, count]) => ({
         shopId,
-        share,
-        limit: limits.get(shopId) ?? null,
+        count,
+        limit: leaseLimits.get(shopId) ?? null,
         lease: randomId("", random),
       }));
       return db.transaction(async (tx) => {
@@ -96,7 +93,7 @@ export function deliveryStore(db: Database, random: (bytes: number) => Uint8Arra
 function bringSomeForward(
   db: Database,
   shopId: number,
-  { at, number }: Place,
+  { at, number }: DuePosition,
   latest: number,
   now: number,
 ): Promise<Step | undefined> {

@@ -2,20 +2,20 @@ import type { NewestSecret } from "../../domain/deliveries/signing-secret.ts";
 import type { Claim } from "../port/deliveries.ts";
 import type { Queries } from "./database.ts";
 
-/** What is to be claimed for one shop. */
-interface Share {
+/** The claims to make for one shop. */
+interface ShopClaims {
   shopId: number;
-  /** How many, at most. */
-  share: number;
-  /** How many may be under a lease at once, in all processes together; null without a limit. */
+  /** The most deliveries to claim. */
+  count: number;
+  /** The most leased deliveries in all processes together; null without a limit. */
   limit: number | null;
   lease: string;
 }
 
 /**
- * Locks the queues of shops, so that one process at a time counts and claims in them. Every statement after this one
- * sees what the processes before claimed.
- * @returns the domains of those that are not being removed, by id
+ * Locks the queues of shops: one process at a time counts and claims in them. Later statements see the claims of
+ * earlier processes.
+ * @returns the domains by shop id, without shops in removal
  */
 export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promise<Map<number, string>> {
   if (shopIds.length === 0) return new Map();
@@ -28,19 +28,19 @@ export async function lockQueues(tx: Queries, shopIds: readonly number[]): Promi
 }
 
 /**
- * Claims due deliveries of shops whose queues are locked. All of one shop have the kind that is due longest.
- * @param domains what `lockQueues` returned; other shops get nothing
+ * Claims due deliveries of shops with locked queues. All claims of a shop have the kind of its longest due delivery.
+ * @param domains the result of `lockQueues`: other shops get no claims
  */
 export async function claimDeliveries(
   tx: Queries,
   domains: ReadonlyMap<number, string>,
-  shares: readonly Share[],
+  claims: readonly ShopClaims[],
   now: number,
   leaseUntil: number,
 ): Promise<Claim[]> {
-  const asked = shares.filter(({ shopId }) => domains.has(shopId));
+  const asked = claims.filter(({ shopId }) => domains.has(shopId));
   if (asked.length === 0) return [];
-  // The arrays keep the planner from expecting thousands of numbers and reading the whole table.
+  // An array of numbers keeps the planner from a scan of the whole table.
   const claimed = await tx.all<Omit<Claim, "domain" | "newestSecret"> & NewestSecret>(
     `WITH chosen AS MATERIALIZED (
        SELECT asked.shop_id, asked.lease, newest.version, newest.overlap_ends_at, ARRAY(
@@ -52,9 +52,9 @@ export async function claimDeliveries(
            ) AS due
          ) AS due WHERE kind = first_kind
        ) AS numbers
-       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) AS asked (shop_id, share, most, lease)
+       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) AS asked (shop_id, wanted, most, lease)
        CROSS JOIN LATERAL (
-         SELECT greatest(0, CASE WHEN asked.most IS NULL THEN asked.share ELSE least(asked.share, asked.most - (
+         SELECT greatest(0, CASE WHEN asked.most IS NULL THEN asked.wanted ELSE least(asked.wanted, asked.most - (
            SELECT count(*) FROM deliveries
            WHERE shop_id = asked.shop_id AND lease IS NOT NULL AND claimable_at > $5::bigint
          )) END) AS count
@@ -72,20 +72,20 @@ export async function claimDeliveries(
        (SELECT url FROM webhook_endpoints WHERE webhook_endpoints.shop_id = deliveries.shop_id) AS url`,
     [
       asked.map(({ shopId }) => shopId),
-      asked.map(({ share }) => share),
+      asked.map(({ count }) => count),
       asked.map(({ limit }) => limit),
       asked.map(({ lease }) => lease),
       now,
       leaseUntil,
     ],
   );
-  const places = new Map(asked.map(({ shopId }, place) => [shopId, place]));
-  const placeOf = ({ shopId }: { shopId: number }) => places.get(shopId) ?? 0;
+  const indexes = new Map(asked.map(({ shopId }, index) => [shopId, index]));
+  const indexOf = ({ shopId }: { shopId: number }) => indexes.get(shopId) ?? 0;
   return claimed
     .map(({ version, overlapEndsAt, ...each }) => ({
       ...each,
       domain: domains.get(each.shopId) ?? "",
       newestSecret: { version, overlapEndsAt },
     }))
-    .sort((a, b) => placeOf(a) - placeOf(b) || a.number - b.number);
+    .sort((a, b) => indexOf(a) - indexOf(b) || a.number - b.number);
 }

@@ -10,7 +10,7 @@ import type { Store } from "../port/store.ts";
 import { quietStores } from "../quiet/quiet-stores.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { type Database, openConnections } from "./database.ts";
-import { deliveryStore } from "./deliveries.ts";
+import { deliveryQueue } from "./deliveries.ts";
 import { checkEpochStays, openEpoch } from "./epoch.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
@@ -121,13 +121,13 @@ function storeOf(
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
-  const stores = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
+  const { deliveryLog, ...stores } = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
   return {
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random, node),
     intakeBodies: intakeBodyStore(db, node),
-    deliveries: deliveryStore(db, random),
+    deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
     inbox: inboxStore(db),
     nodes: nodeStore({ beats, db }, node),

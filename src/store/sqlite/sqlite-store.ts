@@ -6,7 +6,7 @@ import { quietStores } from "../quiet/quiet-stores.ts";
 import { databasePath, hasDatabase, shareFolder } from "./data-files.ts";
 import type { DataLock } from "./data-lock.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
-import { deliveryStore } from "./deliveries.ts";
+import { deliveryQueue } from "./deliveries.ts";
 import { withStoreErrors, withStoreErrorsInParts } from "./errors.ts";
 import { inboxStore } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
@@ -80,13 +80,13 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   };
   const remedies = { lockWait, truncateLog };
   const quiet = quietDatabase(db);
-  const stores = quietStores(quiet, quiet, vault, random);
+  const { deliveryLog, ...stores } = quietStores(quiet, quiet, vault, random);
   const parts = {
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random),
     intakeBodies: intakeBodyStore(db),
-    deliveries: deliveryStore(db, random),
+    deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
     inbox: inboxStore(db),
   };

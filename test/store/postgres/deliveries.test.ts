@@ -15,7 +15,7 @@ async function queueTests(store: Store, shop: ShopRef, count: number): Promise<v
 
 function claimWithin(store: Store, shop: ShopRef, share: number, limit: number, now = START) {
   const limits = new Map([[shop.id, limit]]);
-  return store.deliveries.turn([], new Map([[shop.id, share]]), now, now + LEASE, WAITS, limits);
+  return store.deliveries.recordAndClaim([], new Map([[shop.id, share]]), now, now + LEASE, WAITS, limits);
 }
 
 describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
@@ -29,7 +29,9 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
     expect((await claimWithin(other, shop, 4, 4)).claimed).toHaveLength(1);
     expect((await claimWithin(other, shop, 4, 4)).claimed).toEqual([]);
     expect((await claimWithin(other, shop, 4, 1)).claimed).toEqual([]);
-    expect(await store.deliveries.turn([], new Map([[unlimited.id, 9]]), START, START + LEASE, WAITS)).toMatchObject({
+    expect(
+      await store.deliveries.recordAndClaim([], new Map([[unlimited.id, 9]]), START, START + LEASE, WAITS),
+    ).toMatchObject({
       claimed: { length: 9 },
     });
     // What is planned for later is not under way.
@@ -74,7 +76,14 @@ describe.each(postgres)("$name: the limit of a shop", ({ open }) => {
       let ended: AttemptResult[] = [];
       for (let idle = 0; idle < 5; ) {
         for (const { claim } of ended) underWay.set(claim.shopId, (underWay.get(claim.shopId) ?? 0) - 1);
-        const { claimed, recorded } = await own.deliveries.turn(ended, shares, START, START + LEASE, WAITS, limits);
+        const { claimed, recorded } = await own.deliveries.recordAndClaim(
+          ended,
+          shares,
+          START,
+          START + LEASE,
+          WAITS,
+          limits,
+        );
         expect(recorded).toEqual(ended);
         for (const { id, shopId } of claimed) {
           attempted.push(id);

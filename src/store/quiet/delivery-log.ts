@@ -1,0 +1,217 @@
+import type { SQL } from "drizzle-orm";
+import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../domain/deliveries/delivery.ts";
+import { type NewDelivery, webhookDelivery } from "../../domain/deliveries/event-queue.ts";
+import { SdsError } from "../../domain/error.ts";
+import { timeOrderedId } from "../../domain/ids.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { type Delivery, type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
+import { StoreError } from "../port/store-error.ts";
+import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
+
+/** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
+const ROWS_PER_STEP = 200;
+
+const LISTED = sql`id, kind, topic, test, status, attempts, next_attempt_at AS "nextAttemptAt",
+  last_status_code AS "lastStatusCode", error, created_at AS "createdAt"`;
+/** Literals: only with the condition in the text, an engine uses a partial index. */
+const KINDS = { webhook: sql`'webhook'`, trigger: sql`'trigger'` } satisfies Record<DeliveryKind, SQL>;
+const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered: sql`'delivered'`, dead: sql`'dead'` };
+const ATTEMPT = sql`'number', number, 'startedAt', started_at, 'duration', duration, 'statusCode', status_code,
+  'error', error, 'url', url, 'answer', answer`;
+
+interface StoredState extends DeliveryState {
+  number: number;
+  lease: string | null;
+  claimableAt: number | null;
+}
+
+interface Numbered {
+  number: number;
+}
+
+/** What operators and merchants do with the log: read it, retry, send a test event, and prune old deliveries. */
+export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8Array): DeliveryLog {
+  return {
+    ...deliveryReads(db),
+
+    async retry(shopId, id, now) {
+      await db.transaction(() => retryByHand(db, shopId, id, now));
+      return showDelivery(db, shopId, id);
+    },
+
+    async retryDead(shopId, since, now, kind) {
+      let retried = 0;
+      for (const each of kindsOf(kind)) {
+        // Ascending, so that a delivery that dies again meanwhile is not retried a second time.
+        for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
+          const after: number = last;
+          const numbers = await db.transaction(() => requeueSomeDead(db, shopId, each, { since, after, now }));
+          retried += numbers.length;
+          last = numbers.at(-1);
+        }
+      }
+      return retried;
+    },
+
+    async queueTest(shop, event, now) {
+      const id = timeOrderedId("whd_", now, random);
+      const delivery = (version: number) => webhookDelivery(id, event, shop, version, now, true);
+      await db.transaction(() => queueDelivery(db, shop.id, delivery, now));
+      return id;
+    },
+
+    async prune(before) {
+      const shops = await db.all<{ id: number }>(
+        sql`SELECT id FROM shops WHERE removal_started_at IS NULL ORDER BY id`,
+      );
+      for (const { id } of shops) {
+        while ((await db.transaction(() => pruneSome(db, id, before))) > 0) await nextTurn();
+      }
+    },
+  };
+}
+
+function deliveryReads(db: QuietDatabase): Pick<DeliveryLog, "list" | "show" | "countWaiting" | "countDead"> {
+  return {
+    async list(shopId, { limit, status, kind }) {
+      const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
+      // Without the hint SQLite reads all deliveries of a shop that has no dead ones.
+      const hint = status === "dead" ? either(db, { sqlite: sql`INDEXED BY deliveries_dead`, postgres: sql`` }) : sql``;
+      // The indexes have one kind after the other, so each kind is read by itself.
+      const newest = kindsOf(kind).map(
+        (each) => sql`SELECT * FROM (
+            SELECT number, ${LISTED} FROM deliveries ${hint}
+            WHERE shop_id = ${shopId} AND kind = ${KINDS[each]} ${ofStatus} ORDER BY number DESC LIMIT ${limit}
+          ) AS newest`,
+      );
+      const all = newest.reduce((first, second) => sql`${first} UNION ALL ${second}`);
+      const found = await db.all<Delivery & Numbered>(sql`${all} ORDER BY number DESC LIMIT ${limit}`);
+      return found.map(({ number: _, ...delivery }) => ({ ...delivery, test: Boolean(delivery.test) }));
+    },
+
+    show: (shopId, id) => showDelivery(db, shopId, id),
+
+    async countWaiting(shopId) {
+      const counts = await db.all<{ status: "pending" | "retrying"; n: number }>(
+        sql`SELECT status, count(*) AS n FROM deliveries
+          WHERE shop_id = ${shopId} AND claimable_at IS NOT NULL GROUP BY status`,
+      );
+      return { pending: 0, retrying: 0, ...Object.fromEntries(counts.map(({ status, n }) => [status, n])) };
+    },
+
+    async countDead(shopId, since, kind) {
+      const counts = kindsOf(kind).map((each) =>
+        db.get<{ n: number }>(
+          sql`SELECT count(*) AS n FROM deliveries
+            WHERE status = 'dead' AND shop_id = ${shopId} AND kind = ${KINDS[each]} AND created_at >= ${since}`,
+        ),
+      );
+      return (await Promise.all(counts)).reduce((sum, counted) => sum + (counted?.n ?? 0), 0);
+    },
+  };
+}
+
+/** One statement, so that the attempts are those that the delivery counts. */
+async function showDelivery(db: QuietDatabase, shopId: number, id: string): Promise<DeliveryDetails> {
+  const history = either(db, {
+    sqlite: sql`json_group_array(json_object(${ATTEMPT}) ORDER BY number)`,
+    postgres: sql`coalesce(json_agg(json_build_object(${ATTEMPT}) ORDER BY number), '[]')::text`,
+  });
+  const found = await db.get<Omit<DeliveryDetails, "history"> & { history: string }>(
+    sql`SELECT ${LISTED}, body, secret_version AS "secretVersion", (
+        SELECT ${history} FROM attempts WHERE attempts.shop_id = deliveries.shop_id AND delivery = deliveries.number
+      ) AS history
+      FROM deliveries WHERE shop_id = ${shopId} AND id = ${id}`,
+  );
+  if (found === undefined) throw notFound(id);
+  return { ...found, test: Boolean(found.test), history: JSON.parse(found.history) as DeliveryDetails["history"] };
+}
+
+function* retryByHand(db: QuietDatabase, shopId: number, id: string, now: number): TransactionWork<void> {
+  const before = yield* tx.get<StoredState>(
+    sql`SELECT number, status, attempts, round, next_attempt_at AS "nextAttemptAt", lease,
+        claimable_at AS "claimableAt"
+      FROM deliveries WHERE shop_id = ${shopId} AND id = ${id} ${lockFor(db, "UPDATE")}`,
+  );
+  if (before === undefined) throw notFound(id);
+  if (before.lease !== null && (before.claimableAt ?? 0) > now)
+    throw new SdsError("conflict", `an attempt of ${id} is under way`);
+  const { status, round, nextAttemptAt } = afterRetryByHand(before, now);
+  yield* tx.run(
+    sql`UPDATE deliveries SET status = ${status}, round = ${round}, next_attempt_at = ${nextAttemptAt},
+        claimable_at = ${nextAttemptAt}, lease = NULL, ended_at = NULL
+      WHERE shop_id = ${shopId} AND number = ${before.number}`,
+  );
+}
+
+/** @returns the numbers of the retried deliveries, ascending; none if no dead delivery follows `after` */
+function* requeueSomeDead(
+  db: QuietDatabase,
+  shopId: number,
+  kind: DeliveryKind,
+  { since, after, now }: { since: number; after: number; now: number },
+): TransactionWork<number[]> {
+  const dead = yield* tx.all<Numbered>(
+    sql`SELECT number FROM deliveries
+      WHERE status = 'dead' AND shop_id = ${shopId} AND kind = ${KINDS[kind]} AND number > ${after}
+        AND created_at >= ${since}
+      ORDER BY number LIMIT ${ROWS_PER_STEP} ${lockFor(db, "NO KEY UPDATE")}`,
+  );
+  if (dead.length === 0) return [];
+  yield* tx.run(
+    sql`UPDATE deliveries SET status = 'pending', round = 0, next_attempt_at = ${now}, claimable_at = ${now},
+        lease = NULL, ended_at = NULL
+      WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numbersOf(db, dead)})`,
+  );
+  return dead.map(({ number }) => number);
+}
+
+/** @param deliveryWith makes the delivery from the version of the newest signing secret */
+function* queueDelivery(
+  db: QuietDatabase,
+  shopId: number,
+  deliveryWith: (secretVersion: number) => NewDelivery,
+  now: number,
+): TransactionWork<void> {
+  const served = yield* tx.get(
+    sql`SELECT 1 FROM shops WHERE id = ${shopId} AND removal_started_at IS NULL ${lockFor(db, "KEY SHARE")}`,
+  );
+  if (served === undefined) throw new StoreError("conflict", "the shop is being removed");
+  const newest = yield* tx.get<{ version: number | null }>(
+    sql`SELECT max(version) AS version FROM webhook_secrets WHERE shop_id = ${shopId}`,
+  );
+  const { id, kind, topic, isTest, body, secretVersion } = deliveryWith(newest?.version ?? 0);
+  yield* tx.run(
+    sql`INSERT INTO deliveries
+        (id, shop_id, kind, topic, test, body, secret_version, status, next_attempt_at, claimable_at, created_at)
+      VALUES (${id}, ${shopId}, ${kind}, ${topic}, ${isTest}, ${body}, ${secretVersion}, 'pending',
+        ${now}, ${now}, ${now})`,
+  );
+}
+
+/** @returns the number of removed deliveries. Their attempts go with them. */
+function* pruneSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
+  const old = yield* tx.all<Numbered>(
+    sql`SELECT number FROM deliveries WHERE status = 'delivered' AND shop_id = ${shopId} AND ended_at < ${before}
+      LIMIT ${ROWS_PER_STEP} ${lockFor(db, "UPDATE")}`,
+  );
+  if (old.length === 0) return 0;
+  const numbers = numbersOf(db, old);
+  yield* tx.run(sql`DELETE FROM attempts WHERE shop_id = ${shopId} AND delivery IN (SELECT number FROM ${numbers})`);
+  return yield* tx.run(
+    sql`DELETE FROM deliveries WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numbers})`,
+  );
+}
+
+function numbersOf(db: QuietDatabase, rows: readonly Numbered[]): SQL {
+  return tableOf(
+    db,
+    "numbers",
+    { number: "bigint" },
+    rows.map(({ number }) => ({ number })),
+  );
+}
+
+function notFound(id: string): SdsError {
+  return new SdsError("not_found", `there is no delivery ${id}`);
+}
