@@ -18,39 +18,41 @@ interface PaceState {
   timedOutAtMs: number;
 }
 
-export interface Paces {
-  of(shopId: number, kind: DeliveryKind, nowMs: number): Pace | "untried";
-  /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite if there was none */
-  restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void;
-  /** Notes that an attempt begins. A new URL is another endpoint, which was never tried. */
-  begin(shopId: number, kind: DeliveryKind, url: string | null): void;
-  /** Notes how an attempt ended. @returns the pace without the effect of timeouts, to store with the last timeout */
-  note(shopId: number, kind: DeliveryKind, url: string | null, durationMs: number, ending: Ending, nowMs: number): Pace;
-}
+export type Paces = ReturnType<typeof createPaces>;
 
 /**
  * Remembers how quick the last attempts of each shop were. A shop has one pace for its webhooks and one for its
  * workflow triggers, which go to the platform. Times are of a clock that is never set.
  */
-export function createPaces(): Paces {
+export function createPaces() {
   const states: Record<DeliveryKind, Map<number, PaceState>> = { webhook: new Map(), trigger: new Map() };
 
   const paceOf = ({ slowInARow }: PaceState) => (slowInARow >= SLOW_AFTER_ATTEMPTS ? "slow" : "quick");
 
   return {
-    of(shopId, kind, nowMs) {
+    of(shopId: number, kind: DeliveryKind, nowMs: number): Pace | "untried" {
       const state = states[kind].get(shopId);
       if (state === undefined) return "untried";
       return nowMs - state.timedOutAtMs < SLOW_AFTER_TIMEOUT_MS ? "slow" : paceOf(state);
     },
-    restore(shopId, url, pace, timeoutAgeMs, nowMs) {
+    /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite if there was none */
+    restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void {
       const slowInARow = pace === "slow" ? SLOW_AFTER_ATTEMPTS : 0;
       states.webhook.set(shopId, { url, slowInARow, timedOutAtMs: nowMs - timeoutAgeMs });
     },
-    begin(shopId, kind, url) {
+    /** Notes that an attempt begins. A new URL is another endpoint, which was never tried. */
+    begin(shopId: number, kind: DeliveryKind, url: string | null): void {
       if (states[kind].get(shopId)?.url !== url) states[kind].delete(shopId);
     },
-    note(shopId, kind, url, durationMs, { error, timedOut }, nowMs) {
+    /** Notes how an attempt ended. @returns the pace without the effect of timeouts, to store with the last timeout */
+    note(
+      shopId: number,
+      kind: DeliveryKind,
+      url: string | null,
+      durationMs: number,
+      { error, timedOut }: Ending,
+      nowMs: number,
+    ): Pace {
       const known = states[kind].get(shopId);
       const state = known ?? { url, slowInARow: 0, timedOutAtMs: -Infinity };
       states[kind].set(shopId, state);

@@ -11,13 +11,12 @@ import { createTokenEndpoint } from "./api/token-endpoint.ts";
 import { createAccessTokens } from "./api/tokens.ts";
 import type { WebhookPriority } from "./api/topics.ts";
 import { createRoundingReport, type RoundingReport } from "./contracts/money.ts";
-import { createNodeLoader } from "./contracts/node-loader.ts";
+import { createNodeLoader, createStagedNodeLoader } from "./contracts/node-loader.ts";
 import { type ContractRefresher, createContractRefresher } from "./contracts/refresher.ts";
 import { newestSecret } from "./inbox/verify.ts";
 import { createWebhookHandler, type WebhookHandler } from "./inbox/webhook-handler.ts";
 import { type ConnectionResult, type Credentials, connect } from "./install/connect.ts";
 import { createInstallationReader, type InstallationReader } from "./install/installation.ts";
-import { createStagedNodeLoader } from "./sync/staged-orders.ts";
 import { createSynchronizer, type Synchronizer } from "./sync/synchronizer.ts";
 
 export interface PlatformSettings {

@@ -21,16 +21,16 @@ const MAX_ERROR_LENGTH = 500;
 /** Each attempt is one request. The schedule of deliveries decides about the next attempt. */
 export function createWorkflowStarter({ client, shops, timeoutMs }: Dependencies): WorkflowStarter {
   return async ({ shopId, body }) => {
-    // Everything ends before the lease of the delivery, also where the database does not answer.
+    // The attempt must end before the lease of the delivery, even if the database does not answer.
     const { signal, isOver } = createTimeLimit(timeoutMs);
     const to: Pick<Outcome, "url"> = {};
     try {
       const shop = await untilAborted(shops.byId(shopId), signal);
       if (shop === undefined) return { statusCode: null, error: "The shop was removed.", timedOut: false };
       to.url = client.urlOf(shop);
-      // The body is sent as it is stored, because a customer's number may be too large for a float.
+      // The stored text is sent, because a customer's number may be too large for a float.
       const query = client.queryWithJson(shop, FLOW_TRIGGER, body, { maxRetries: 0, signal, isOver });
-      // What else the client does first does not end with the signal, but counts towards the timeout.
+      // The client's other work does not end with the signal, but counts towards the timeout.
       const data = await untilAborted(query, signal);
       const messages = (data.flowTriggerReceive?.userErrors ?? []).map(({ message }) => message);
       const error = messages.length === 0 ? null : messages.join(" ").slice(0, MAX_ERROR_LENGTH);

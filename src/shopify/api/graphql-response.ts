@@ -28,7 +28,7 @@ export interface GraphqlData {
   denied: DeniedField | undefined;
 }
 
-/** Fields that need a grant of their own: personal data and products. All else can be mirrored without them. */
+/** Fields that need an extra grant: personal data and products. The rest can be mirrored without them. */
 const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
 /** The wait after THROTTLED if the response does not say which points are missing, and how fast they come back. */
@@ -73,7 +73,7 @@ function graphqlError(errors: readonly GraphqlError[], response: JsonResponse): 
   return new PlatformError(reason, message, { status });
 }
 
-/** The wait for missing points is not in it: the rate limiter waits, and lets more urgent requests go first. */
+/** The error does not include the wait for points: the rate limiter waits, and lets more urgent requests go first. */
 function throttledError(cost: QueryCost | undefined, status: number): PlatformError {
   const { maximumAvailable, currentlyAvailable, restoreRate } = cost?.throttleStatus ?? NO_STATUS;
   const requested = cost?.requestedQueryCost ?? 0;

@@ -20,12 +20,12 @@ export function nextCursor(
   throw new PlatformError("refused", "the platform's next page has no cursor of its own");
 }
 
-/** More nodes than any contract, order or cycle has. A connection that never ends would fill the memory. */
+/** No contract, order or cycle has more nodes. A connection that never ends would fill the memory. */
 const MAX_NODES = 2_000;
 
 /**
  * All nodes of a connection.
- * @param first the first page, which the caller has already
+ * @param first the first page, which is read already
  * @param fetchPage reads the page after a cursor; undefined if the object is gone
  * @throws PlatformError `refused` if there are more than any object has
  */

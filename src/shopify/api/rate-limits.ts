@@ -21,16 +21,13 @@ const LOAD_SPARE_PART = 0.5;
 /** Gives reserved points back, with the cost that the response reports; undefined if it reports none. */
 export type ReleasePoints = (cost: QueryCost | undefined) => void;
 
-export interface RateLimits {
-  /** Waits until the shop should have the points of a query. @returns a function to call after the response */
-  reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints>;
-}
+export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
  * The points of each shop. Earlier responses tell what a query costs. If the cost of an operation is not known, the
  * shop's first request goes alone, and the others wait for its end.
  */
-export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>): RateLimits {
+export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();
   const costs = createQueryCosts();
   /** The first requests of operations whose cost is not known, by shop. */
@@ -59,7 +56,8 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   }
 
   return {
-    async reserve(shopId, query, priority) {
+    /** Waits until the shop should have the points of a query. @returns a function to call after the response */
+    async reserve(shopId: number, query: QueryShape, priority: Priority): Promise<ReleasePoints> {
       const end = await begin(shopId, query);
       const cost = costs.estimate(query) ?? 0;
       const sparePart = priority === "load" ? LOAD_SPARE_PART : 0;

@@ -14,13 +14,6 @@ interface GraphqlRequest {
   isOver: () => boolean;
 }
 
-interface RequestSender {
-  /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
-  send(shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal): Promise<GraphqlData>;
-  /** Whether the shop's last request was slow, answered or not. */
-  isSlow(shopId: number): boolean;
-}
-
 interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** With `{shop}` in the place of the domain. */
@@ -34,7 +27,7 @@ interface Dependencies {
 /** A platform that takes longer than this for one request is slow. */
 const SLOW_MS = 5_000;
 
-export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: Dependencies): RequestSender {
+export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: Dependencies) {
   const slowShops = new Set<number>();
 
   async function sendOnce(shop: ShopAddress, request: GraphqlRequest, token: string, signal: AbortSignal) {
@@ -57,7 +50,8 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
   }
 
   return {
-    async send(shop, request, signal) {
+    /** Sends one request with an access token of the shop, within the points of the shop. @throws PlatformError */
+    async send(shop: ShopAddress, request: GraphqlRequest, signal: AbortSignal): Promise<GraphqlData> {
       const token = await tokens.get(shop, { signal });
       try {
         return await sendOnce(shop, request, token, signal);
@@ -67,7 +61,8 @@ export function createRequestSender({ fetch, baseUrl, tokens, limits, clock }: D
         return await sendOnce(shop, request, await tokens.get(shop, { refused: token, signal }), signal);
       }
     },
-    isSlow: (shopId) => slowShops.has(shopId),
+    /** Whether the shop's last request was slow, answered or not. */
+    isSlow: (shopId: number) => slowShops.has(shopId),
   };
 }
 

@@ -29,7 +29,7 @@ interface Dependencies {
 
 /**
  * How long the platform has for an answer. Other processes wait meanwhile. A request without an answer may be repeated:
- * the platform accepts a refresh token until its replacement was used.
+ * the platform accepts a refresh token until its replacement is used.
  */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
@@ -66,7 +66,7 @@ export function createTokenEndpoint({ fetch, baseUrl, clientId, clientSecret, no
   };
 }
 
-/** A missing secret file is trouble of the connection, not a defect of the program. */
+/** A missing secret file is a failure of the connection, not a defect of the program. */
 function readSecret(read: () => string): string {
   try {
     return read();
@@ -90,7 +90,7 @@ function refusal({ status, body, retryAfterMs }: JsonResponse, isNew: boolean): 
     const message = `the platform answered HTTP ${status} to a request for a token`;
     return new PlatformError("unavailable", message, { status, retryAfterMs });
   }
-  // A proxy, or an answer that was cut off. A refusal is JSON.
+  // A refusal is JSON. This answer is from a proxy, or was cut off.
   if (status === 200 && body === undefined) {
     return new PlatformError("unavailable", "the platform's answer to a request for a token is not JSON", { status });
   }

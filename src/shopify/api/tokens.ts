@@ -7,7 +7,7 @@ import { TOKEN_TIMEOUT_MS, type TokenEndpoint } from "./token-endpoint.ts";
 import { troubleOfStatus } from "./trouble.ts";
 
 interface TokenOptions {
-  /** A token that the platform has just refused: another one is needed. */
+  /** A token that the platform has just refused: the result is another token. */
   refused?: string;
   /** Ends the waiting, but not a renewal that is under way: its result must be stored. */
   signal?: AbortSignal;
@@ -30,7 +30,7 @@ interface Dependencies {
 
 /** A token is renewed this long before it ends. */
 const RENEWAL_MARGIN_MS = 5 * 60_000;
-/** After this time another process may begin a renewal that did not end: more than one request and its storing take. */
+/** After this time another process may repeat a renewal that did not end. One request and its storing take less. */
 const RENEWAL_TIMEOUT_MS = TOKEN_TIMEOUT_MS + 10_000;
 /** The time between two checks of a renewal of another process. */
 const RENEWAL_POLL_MS = 200;

@@ -1,4 +1,4 @@
-/** What to do if the platform accepts neither the access token nor a way to get another one. */
+/** Advice for a shop whose access token is refused and cannot be renewed. */
 const CONNECT_AGAIN = "connect the shop again with `sds shop connect`";
 
 /**
@@ -23,8 +23,8 @@ export function troubleOfStatus(status: number): string | undefined {
 }
 
 /**
- * The same for a request for a token.
- * @param error the code in the answer, of RFC 6749 (5.2); undefined if it has none
+ * Why the platform refuses a request for a token, and what to do.
+ * @param error the error code of the answer (RFC 6749, 5.2); undefined without a code
  * @param isNew whether the operator has just given the refresh token
  */
 export function troubleOfTokenRequest(status: number, error: string | undefined, isNew: boolean): string {

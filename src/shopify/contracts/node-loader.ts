@@ -1,9 +1,10 @@
 import { createGroupCommit, type GroupCommit } from "../../lib/group-commit.ts";
 import { asObject } from "../../lib/json.ts";
+import type { OrderStageStore } from "../../store/port/order-stages.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import { type ContractNode, MAX_NODES_PER_QUERY, NODES } from "../api/operations/contracts.ts";
-import type { OrderNode } from "../api/operations/orders.ts";
+import type { OrderLineNode, OrderNode } from "../api/operations/orders.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
@@ -60,4 +61,21 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
 
 function isObject(node: LoadedNode | null): node is LoadedNode {
   return asObject(node) !== undefined;
+}
+
+/** An order without its lines. */
+type OrderHead = Omit<OrderNode, "id" | "lineItems">;
+
+/** Takes orders from the stage of the shop's load. All else comes from another loader. */
+export function createStagedNodeLoader(loader: NodeLoader, orderStages: Pick<OrderStageStore, "find">): NodeLoader {
+  return {
+    contract: loader.contract,
+    async order(shop, gid) {
+      const staged = await orderStages.find(shop.id, gid);
+      if (staged === undefined) return loader.order(shop, gid);
+      const head = JSON.parse(staged.order) as OrderHead;
+      const nodes = staged.lines.map((json) => JSON.parse(json) as OrderLineNode);
+      return { id: gid, ...head, lineItems: { pageInfo: { hasNextPage: false, endCursor: null }, nodes } };
+    },
+  };
 }

@@ -3,6 +3,7 @@ import type { OrderMoney } from "../../domain/records/platform-records.ts";
 import type { ShopAddress } from "../api/address.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
+import type { ContractNode } from "../api/operations/contracts.ts";
 import { ORDER_LINES, type OrderLineNode, type OrderNode } from "../api/operations/orders.ts";
 import { allNodes } from "../api/paging.ts";
 import type { MirroredOrders } from "./cycles.ts";
@@ -19,11 +20,10 @@ interface ReadOrder {
 /** @returns undefined for an order that the platform does not show */
 export type OrderReader = (gid: string) => Promise<OrderNode | undefined>;
 
-export interface OrderRequest {
-  contractGid: string;
-  /** The order that began the contract. */
-  checkout: string | undefined;
-  attempts: readonly AttemptNode[];
+interface OrderRequest {
+  shop: ShopAddress;
+  node: ContractNode;
+  cycles: readonly { attempts: readonly AttemptNode[] }[];
   mirrored: MirroredOrders;
   /** Orders to read even if the mirror has them as charged. */
   changedOrders: readonly string[];
@@ -45,19 +45,20 @@ export interface ContractOrders {
 export async function readOrders(
   client: GraphqlClient,
   readOrder: OrderReader,
-  shop: ShopAddress,
-  { contractGid, checkout, attempts, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
+  { shop, node: contract, cycles, mirrored, changedOrders, creditTitle, expected, noteRounding }: OrderRequest,
 ): Promise<ContractOrders> {
+  const checkout = contract.originOrder?.id;
   const known = new Map(
     [...mirrored.values()].filter(({ status }) => isCharged(status)).map((order) => [order.shopifyId, order]),
   );
-  const gids = new Set([...(checkout === undefined ? [] : [checkout]), ...attempts.flatMap(orderOf)]);
+  const charged = cycles.flatMap(({ attempts }) => attempts.flatMap(orderOf));
+  const gids = new Set(checkout === undefined ? charged : [checkout, ...charged]);
   const unknown = [...gids].filter((gid) => !known.has(gid) || changedOrders.includes(gid));
   const orders = new Map<string, ReadOrder>();
   const read = async (gid: string) => {
     const node = await readOrder(gid);
     if (node === undefined) return;
-    const lines = ownLines(await readLines(client, shop, node), contractGid);
+    const lines = ownLines(await readLines(client, shop, node), contract.id);
     const money = orderMoney(lines, creditTitle, noteRounding);
     // The contract's lines stand in for lines whose products the app may not see.
     orders.set(gid, { node, money: money.lines.length > 0 ? money : { ...money, lines: expected.lines } });

@@ -161,17 +161,16 @@ async function readRecords(
     return requireShape("lines of a contract", subscriptionContract?.lines);
   });
   const expected = expectedMoney(lines, noteRounding);
-  const orders = await readOrders(client, readOrder, shop, {
-    contractGid: node.id,
-    checkout: node.originOrder?.id,
-    attempts: cycles.flatMap(({ attempts }) => attempts),
-    mirrored,
-    changedOrders,
-    creditTitle,
-    expected,
-    noteRounding,
+  const known = { node, cycles, mirrored, expected, noteRounding };
+  const orders = await readOrders(client, readOrder, { ...known, shop, changedOrders, creditTitle });
+  return contractRecords({
+    ...known,
+    lines,
+    customer,
+    isNew: contract === undefined,
+    next,
+    orders,
+    retryPlan,
+    now: now(),
   });
-  const isNew = contract === undefined;
-  const known = { node, lines, customer, isNew, mirrored, cycles, next, orders };
-  return contractRecords({ ...known, retryPlan, noteRounding, now: now() });
 }

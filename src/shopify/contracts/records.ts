@@ -29,6 +29,8 @@ export interface ContractParts {
   /** The cycle that is billed next; undefined if it is not known. */
   next: CycleState | undefined;
   orders: ContractOrders;
+  /** What the next order should cost. */
+  expected: OrderMoney;
   retryPlan: RetryPlan;
   noteRounding: NoteRounding;
   now: number;
@@ -45,53 +47,39 @@ export function contractRecords(parts: ContractParts): MirrorRecord[] {
   return isNew ? [...person, subscription, ...orders] : [...person, ...orders, subscription];
 }
 
-function checkoutRecords({ node, orders, retryPlan }: ContractParts): BillingCycleRecord[] {
-  if (orders.checkout === undefined) return [];
-  const { money } = orders.checkout;
-  const attempt = checkoutAttempt(orders.checkout.node, money);
-  return [
-    {
-      type: "billing_cycle",
-      subscription: node.id,
-      source: "checkout",
-      cycleNumber: 0,
-      skipped: false,
-      expectedAt: attempt.startedAt,
-      attempts: [attempt],
-      expected: money,
-      contractEnded: hasEnded(node),
-      revision: node.revisionId,
-      retryPlan,
-    },
-  ];
+type CommonFields = Pick<BillingCycleRecord, "type" | "subscription" | "contractEnded" | "revision" | "retryPlan">;
+
+function commonFields({ node, retryPlan }: ContractParts): CommonFields {
+  const { id: subscription, revisionId: revision } = node;
+  return { type: "billing_cycle", subscription, contractEnded: hasEnded(node), revision, retryPlan };
+}
+
+function checkoutRecords(parts: ContractParts): BillingCycleRecord[] {
+  const { checkout } = parts.orders;
+  if (checkout === undefined) return [];
+  const { node, money: expected } = checkout;
+  const attempt = checkoutAttempt(node, expected);
+  const cycle = { cycleNumber: 0, skipped: false, expectedAt: attempt.startedAt };
+  return [{ ...commonFields(parts), source: "checkout", ...cycle, attempts: [attempt], expected }];
 }
 
 function cycleRecords(parts: ContractParts): BillingCycleRecord[] {
-  const { node, lines, mirrored, cycles, next, orders, retryPlan, noteRounding, now } = parts;
-  const contractMoney = expectedMoney(lines, noteRounding);
-  const contractEnded = hasEnded(node);
+  const { mirrored, cycles, next, orders, noteRounding, now } = parts;
   // A skip counts up to the cycle after the next billing, because no reading looks further.
   const last = (next?.cycleIndex ?? Number.POSITIVE_INFINITY) + 1;
-  return cycles.flatMap(
-    ({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }): BillingCycleRecord[] => {
-      const isSkipped = skipped && cycleIndex <= last;
-      if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
-      const expected: OrderMoney = editedLines === undefined ? contractMoney : expectedMoney(editedLines, noteRounding);
-      return [
-        {
-          type: "billing_cycle",
-          subscription: node.id,
-          source: "recurring",
-          cycleNumber: cycleIndex,
-          skipped,
-          expectedAt: dateFrom(billingAttemptExpectedDate),
-          attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
-          expected,
-          contractEnded,
-          revision: node.revisionId,
-          retryPlan,
-        },
-      ];
-    },
-  );
+  return cycles.flatMap(({ cycleIndex, skipped, billingAttemptExpectedDate, attempts, editedLines }) => {
+    const isSkipped = skipped && cycleIndex <= last;
+    if (attempts.length === 0 && !isSkipped && !mirrored.has(cycleIndex)) return [];
+    const expected = editedLines === undefined ? parts.expected : expectedMoney(editedLines, noteRounding);
+    const record: BillingCycleRecord = {
+      ...commonFields(parts),
+      source: "recurring",
+      cycleNumber: cycleIndex,
+      skipped,
+      expectedAt: dateFrom(billingAttemptExpectedDate),
+      attempts: attempts.map((each) => billingAttempt(each, orders.moneyOf, expected, now)),
+      expected,
+    };
+    return [record];
+  });
 }

@@ -15,30 +15,22 @@ const MAX_WITHOUT_PLATFORM_PER_SHOP = 64;
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 60_000;
 
-/** Limits how many subjects are processed at once. A shop whose platform is slow or down must not delay others. */
-export interface InboxCapacity {
-  /** Whether another subject of the queue may start now. */
-  allows(queue: InboxQueue): boolean;
-  /** Counts a subject that starts. @returns a function to call at its end, once */
-  start(queue: InboxQueue): () => void;
-  /** Notes that the shop's platform answered. */
-  noteSuccess(shopId: number): void;
-  /** Notes that the shop's platform failed. After a rest the shop gets one subject at a time, until it answers. */
-  noteFailure(shopId: number): void;
-}
+export type InboxCapacity = ReturnType<typeof createInboxCapacity>;
 
 /**
+ * Limits how many subjects are processed at once. A shop whose platform is slow or down must not delay others.
  * @param isSlow whether the shop's platform answers slowly
  * @param clock milliseconds of a clock that only goes forward
  */
-export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number): InboxCapacity {
+export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: () => number) {
   const withoutPlatform = createCounter();
   const withPlatform = createCounter();
   /** Shops whose platform failed and has not answered since. */
   const rests = new Map<number, { endsAt: number; durationMs: number }>();
 
   return {
-    allows({ shopId, needsPlatform }) {
+    /** Whether another subject of the queue may start now. */
+    allows({ shopId, needsPlatform }: InboxQueue): boolean {
       if (!needsPlatform) {
         const isShopFull = withoutPlatform.of(shopId) >= MAX_WITHOUT_PLATFORM_PER_SHOP;
         return !isShopFull && withoutPlatform.total() < MAX_WITHOUT_PLATFORM;
@@ -49,13 +41,16 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
         rest !== undefined || isSlow(shopId) ? MAX_WITH_PLATFORM_PER_SLOW_SHOP : MAX_WITH_PLATFORM_PER_SHOP;
       return withPlatform.total() < MAX_WITH_PLATFORM && withPlatform.of(shopId) < maxOfShop;
     },
-    start({ shopId, needsPlatform }) {
+    /** Counts a subject that starts. @returns a function to call at its end, once */
+    start({ shopId, needsPlatform }: InboxQueue): () => void {
       return (needsPlatform ? withPlatform : withoutPlatform).add(shopId);
     },
-    noteSuccess(shopId) {
+    /** Notes that the shop's platform answered. */
+    noteSuccess(shopId: number): void {
       rests.delete(shopId);
     },
-    noteFailure(shopId) {
+    /** Notes that the shop's platform failed. After a rest the shop gets one subject at a time, until it answers. */
+    noteFailure(shopId: number): void {
       const before = rests.get(shopId);
       const durationMs = before === undefined ? FIRST_REST_MS : Math.min(before.durationMs * 2, LONGEST_REST_MS);
       rests.set(shopId, { endsAt: clock() + durationMs, durationMs });

@@ -5,17 +5,12 @@ const FIRST_LIMIT = 500;
 /** The limit grows up to this, while all items of a read are about subjects under way. */
 const LAST_LIMIT = 100_000;
 
-export interface ReadAhead {
-  /** Takes the next subject of a queue that is due and not under way; undefined if there is none. */
-  take(queue: InboxQueue): Promise<string | undefined>;
-}
-
 /** Reads due subjects of a queue in advance. One read for each subject would cost more than the processing. */
 export function createReadAhead(
   inbox: Pick<InboxStore, "due">,
   isUnderWay: (shopId: number, subject: string) => boolean,
   now: () => number,
-): ReadAhead {
+) {
   /** Subjects by queue. */
   const waiting = new Map<string, Set<string>>();
 
@@ -30,7 +25,8 @@ export function createReadAhead(
   }
 
   return {
-    async take(queue) {
+    /** Takes the next subject of a queue that is due and not under way; undefined if there is none. */
+    async take(queue: InboxQueue): Promise<string | undefined> {
       const name = `${queue.shopId} ${queue.needsPlatform}`;
       const known = waiting.get(name) ?? (await read(queue));
       const next = [...known].find((subject) => !isUnderWay(queue.shopId, subject));

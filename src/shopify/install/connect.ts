@@ -31,14 +31,14 @@ interface Dependencies {
   fetch: typeof globalThis.fetch;
   /** With `{shop}` in the place of the domain. */
   baseUrl: string;
-  /** The platform's time: what happens there after it queues events. */
+  /** The platform's time. Changes after it queue events. */
   now: () => number;
 }
 
 /**
  * Connects a shop, and adds it if it is new. Tries the credentials, checks the access scopes, and reads currency and
- * plan. A failure changes nothing, with one exception: the tokens that a refresh token gave are stored at once, because
- * it is accepted again only until they were used.
+ * plan. A failure changes nothing, with one exception: tokens from a refresh token are stored at once, because the
+ * refresh token works only until they are used.
  * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
  */
 export async function connect(
@@ -47,7 +47,7 @@ export async function connect(
   credentials: Credentials,
 ): Promise<ConnectionResult> {
   const { kind } = credentials;
-  // Before the first use of the credentials, because a refresh token that was used ends soon.
+  // Checked before the credentials are used, because a used refresh token expires soon.
   if ((await shops.removing()).some((shop) => shop.domain === domain)) throw beingRemoved(domain);
   const tokens = await requestTokens(endpoint, domain, credentials);
   const addShop = (currency: string) => shops.add({ domain, plan: "pro", currency }, now());
@@ -79,7 +79,7 @@ function requestTokens(endpoint: TokenEndpoint, domain: string, credentials: Cre
   }
 }
 
-/** The GraphQL client needs a stored connection, so this request goes without it. */
+/** Asks without the GraphQL client, which needs a stored connection. */
 async function requestInstallation(
   fetch: typeof globalThis.fetch,
   url: string,

@@ -10,7 +10,7 @@ import { isPlatformError } from "../api/platform-error.ts";
 
 /** Reads what shops granted to the app, what they pay for it, and their currency. */
 export interface InstallationReader {
-  /** Reads it for a connected shop and stores it. @throws PlatformError */
+  /** Reads and stores the installation of a connected shop. @throws PlatformError */
   read(shop: Shop): Promise<void>;
   /**
    * Sets the shop's plan after one of its subscriptions to the app changed. The platform is queried for all of them. If
@@ -28,7 +28,7 @@ interface Dependencies {
 }
 
 export function createInstallationReader({ shops, connections, client, log }: Dependencies): InstallationReader {
-  /** What was logged already, by shop. */
+  /** The last plan that was logged, by shop. */
   const unknownPlans = new Map<number, string>();
 
   async function read(shop: Shop): Promise<void> {
@@ -72,11 +72,11 @@ export function createInstallationReader({ shops, connections, client, log }: De
         try {
           return await read(shop);
         } catch (thrown) {
-          // The app is being uninstalled, so it has no access any more.
+          // The app is being uninstalled, and has lost its access.
           if (!isPlatformError(thrown, "unauthorized")) throw thrown;
         }
       }
-      // The end of one subscription ends only the plan that it gave.
+      // A subscription that ended takes away only its own plan.
       if (givesAccess(changed) || planOfSubscription(changed) === shop.plan) await followPlan(shop, [changed]);
     },
   };

@@ -58,7 +58,7 @@ export async function loadContracts(
   page: ContractPage,
   eventsOf: (node: ContractNode) => EventScope,
 ): Promise<SyncCounts> {
-  const results = await loadPage(loader, shop, page, eventsOf);
+  const results = await loader.contracts.loadPage(shop, page, eventsOf);
   const { nodes } = page;
   const failures = results.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
   const allFailed = nodes.length > 1 && failures.length === nodes.length;
@@ -74,25 +74,6 @@ export async function loadContracts(
     counts = addCounts(counts, more);
   }
   return counts;
-}
-
-/** One contract without a part that it must have can fail its page. Then each half is loaded alone. */
-async function loadPage(
-  loader: Loader,
-  shop: Shop,
-  page: ContractPage,
-  eventsOf: (node: ContractNode) => EventScope,
-): ReturnType<ContractRefresher["loadPage"]> {
-  const { nodes } = page;
-  try {
-    return await loader.contracts.loadPage(shop, page, eventsOf);
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown;
-    if (nodes.length === 1) return [{ status: "rejected", reason: thrown }];
-  }
-  const half = Math.ceil(nodes.length / 2);
-  const first = await loadPage(loader, shop, { ...page, nodes: nodes.slice(0, half) }, eventsOf);
-  return [...first, ...(await loadPage(loader, shop, { ...page, nodes: nodes.slice(half) }, eventsOf))];
 }
 
 /** Reads a contract that changed again, unless a reading has shown the change already. */

@@ -32,7 +32,7 @@ interface Dependencies {
 const INTERVAL_MS = 3_600_000;
 /** The wait after a failed run. */
 const RETRY_WAIT_MS = 5 * 60_000;
-/** A shop with a slow platform, or with many changes, must not delay the others. */
+/** A shop with a slow platform, or with many changes, must not delay all others. */
 const MAX_CONCURRENT_SHOPS = 8;
 
 export function createReconciler(dependencies: Dependencies): Reconciler {
@@ -92,12 +92,12 @@ export function createReconciler(dependencies: Dependencies): Reconciler {
   };
 }
 
-/** A shop that was never loaded completely is never due: it has to be loaded first. */
+/** A shop without a complete load is never due. */
 async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<boolean> {
   const full = await syncs.lastComplete(shopId, "full");
   if (full === undefined) return false;
   const changes = await syncs.lastComplete(shopId, "changes");
-  // A time in the future predates a clock change, and says nothing.
+  // A future time was noted before the clock was set back, and says nothing.
   const starts = [full, changes].map((run) => run?.startedAt ?? 0).filter((at) => at <= now());
   return now() - Math.max(0, ...starts) >= INTERVAL_MS;
 }
