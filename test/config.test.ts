@@ -11,7 +11,7 @@ function fileWith(text: string): string {
   return path;
 }
 
-test("without flags and environment, the documented defaults hold", () => {
+test("without flags and environment, all settings have their documented defaults", () => {
   expect(readConfig({}, {})).toEqual({
     data: resolve("data"),
     shop: null,
@@ -50,7 +50,7 @@ test("a flag wins over the environment", () => {
   });
 });
 
-test("the least and the largest value of each setting are accepted", () => {
+test("the smallest and the largest value of each setting are accepted", () => {
   expect(readConfig({ port: "0" }, {}).port).toBe(0);
   expect(readConfig({ port: "65535" }, {}).port).toBe(65_535);
   expect(readConfig({}, { SDS_DELIVERY_PER_SHOP: "1", SDS_DELIVERY_CONCURRENCY: "99999" })).toMatchObject({

@@ -94,7 +94,7 @@ function load(nodes: Server[], secret: string, key: string): Load {
 }
 
 describe.skipIf(!hasPostgres())("nodes of two versions on one database", () => {
-  test("go on under load while the newer one brings the schema one version up", async () => {
+  test("work under load while the newer node migrates the schema by one version", async () => {
     const { program, receiver, secret, key, schema } = await cluster();
     const older = [await program.serve(), await program.serve()];
     const before = load(older, secret, key);
@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgres())("nodes of two versions on one database", () => {
     expect(await before.stop()).toEqual([]);
     for (const node of [...older, newer]) expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
 
-    // One older node is replaced; the other one works beside the newer one.
+    // One older node is replaced. The other older node works beside the newer node.
     const [kept, replaced] = older as [Server, Server];
     expect(await replaced.stop()).toBe(0);
     const together = load([kept, newer], secret, key);
@@ -114,14 +114,14 @@ describe.skipIf(!hasPostgres())("nodes of two versions on one database", () => {
     expect(await together.stop()).toEqual([]);
     expect(kept.output).not.toContain('"level":"error"');
     expect(newer.output).not.toContain('"level":"error"');
-    // An older program can start too, and every event of the load arrives.
+    // An older program can still start, and every event of the load arrives.
     expect(await program.json<unknown[]>(["shop", "list"])).toHaveLength(1);
     const pending = () => program.json<unknown[]>(["delivery", "list", "--status", "pending"]);
     await eventually(async () => (await pending()).length === 0);
     expect(receiver.received.length).toBeGreaterThan(20);
   });
 
-  test("stop with the older one when the schema is two versions up, and it does not start", async () => {
+  test("refuse the older node and its commands after two migrations", async () => {
     const { program, schema } = await cluster();
     const oldest = await program.serve();
     const newest = await program.serve(["serve", "--port", "0"], await newerBy(2));

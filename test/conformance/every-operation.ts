@@ -86,7 +86,7 @@ async function mirror(store: Store, shop: Shop): Promise<void> {
     customer(1),
     subscription(1),
     order(1, 1),
-    billingCycle(1, 2, [["card_declined", 1]]),
+    billingCycle(1, 2, ["card_declined@1"]),
     reward("r", { email: "a@example.com" }),
     cancelFlow("c"),
   ];

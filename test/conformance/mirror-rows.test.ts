@@ -107,12 +107,7 @@ for (const engine of engines()) {
         retriesExhausted: false,
       } as const;
       await commit(store, shop, [subscription(1), order(1, 1, declined), order(1, 2)]);
-      await commit(store, shop, [
-        billingCycle(1, 3, [
-          ["card_declined", 1],
-          ["charged", 2],
-        ]),
-      ]);
+      await commit(store, shop, [billingCycle(1, 3, ["card_declined@1", "charged@2"])]);
       await commit(store, shop, [order(1, 4, { status: "UNCOLLECTIBLE", retriesExhausted: true })]);
       const stored = await rows("orders");
       const rowOf = (cycle: number) =>

@@ -12,7 +12,7 @@ test("ids are computed from the shop's domain and the platform's identity", () =
   );
 });
 
-test("another shop's customer of the same number has another id", () => {
+test("customers of two shops with the same number have different ids", () => {
   expect(customerId("beta.myshopify.com", "gid://shopify/Customer/1")).not.toBe(
     customerId("alpha.myshopify.com", "gid://shopify/Customer/1"),
   );

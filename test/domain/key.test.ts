@@ -39,6 +39,6 @@ test.each([
   `Bearer ${key}, Bearer ${key}`,
   `Basic ${key}`,
   `Bearer ${key}\n`,
-])("%p holds none", (header) => {
+])("%p holds no key", (header) => {
   expect(keyFromHeader(header)).toBeUndefined();
 });

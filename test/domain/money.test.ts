@@ -31,7 +31,7 @@ test.each([
   expect(minorUnits(amount, currency)).toEqual({ units, isRounded: true });
 });
 
-test("any amount is rounded to the nearest minor unit, and half a unit to the even one", () => {
+test("any amount is rounded to the nearest minor unit, and half a unit to the even number", () => {
   const digitsOf = { USD: 2, JPY: 0, KWD: 3 };
   const currency = fc.constantFrom("USD" as const, "JPY" as const, "KWD" as const);
   const fractions = fc.oneof(fc.stringMatching(/^\d{0,20}$/), fc.stringMatching(/^\d{0,4}50{0,16}$/));
@@ -58,6 +58,6 @@ test.each([
   ["90071992547409.92", "USD"],
   ["90071992547409.915", "USD"],
   [" 1", "USD"],
-])("%p %s is no amount", (amount, currency) => {
+])("%p %s is not an amount", (amount, currency) => {
   expect(minorUnits(amount, currency)).toBeUndefined();
 });

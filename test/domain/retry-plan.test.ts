@@ -13,7 +13,7 @@ test.each([
   expect(afterDecline([1, 3, 5], declined, AT)).toEqual({ nextRetryAt, retriesExhausted });
 });
 
-test("the first wait begins if no payment was declined, and a plan without retries stays used up", () => {
+test("without a declined payment the first wait begins; a plan without retries is always used up", () => {
   expect(afterDecline([1, 3], 0, AT)).toEqual({ nextRetryAt: "2026-03-02T12:00:00.000Z", retriesExhausted: false });
   expect(afterDecline([], 0, AT)).toEqual({ nextRetryAt: null, retriesExhausted: true });
 });
@@ -26,6 +26,6 @@ test.each([
   expect(parseRetryDays(text)).toEqual(plan);
 });
 
-test.each(["", "0", "1,,3", "-1", "1.5", "366", "a", new Array(21).fill("1").join(",")])("%p is none", (text) => {
+test.each(["", "0", "1,,3", "-1", "1.5", "366", "a", new Array(21).fill("1").join(",")])("%p is not a plan", (text) => {
   expect(() => parseRetryDays(text)).toThrow("is not a retry plan");
 });

@@ -12,7 +12,7 @@ function openReserve(wanted: number, limit: number | null) {
   return reserve;
 }
 
-/** How many descriptors of this process are of the reserve. */
+/** How many descriptors of this process the reserve holds. */
 function heldCount(): number {
   return readdirSync("/proc/self/fd").filter((descriptor) => {
     try {
@@ -23,7 +23,7 @@ function heldCount(): number {
   }).length;
 }
 
-test("a reserve holds what is wanted, at most a quarter of the limit, from its start to its stop", () => {
+test("a reserve holds the wanted number, at most a quarter of the limit, from its start to its stop", () => {
   expect([openReserve(10, 64).size, openReserve(100, 64).size]).toEqual([10, 16]);
   const before = heldCount();
   const reserve = openReserve(10, 64);
@@ -34,7 +34,7 @@ test("a reserve holds what is wanted, at most a quarter of the limit, from its s
   expect(heldCount() - before).toBe(0);
 });
 
-test("the limit is that of this process, and one that nobody knows takes nothing from the reserve", () => {
+test("the limit is the limit of this process; an unknown limit does not reduce the reserve", () => {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
   expect(descriptorLimit()).toBe(Number(limit));
   const code = `import { descriptorLimit } from "${LIB}/descriptor-reserve.ts"; console.log(descriptorLimit());`;
@@ -43,7 +43,7 @@ test("the limit is that of this process, and one that nobody knows takes nothing
   expect(openReserve(600, null).size).toBe(600);
 });
 
-test("what it opens finds descriptors free, and the reserve is full again as soon as others are", () => {
+test("lent descriptors are free for the caller, and the reserve is full again soon", () => {
   const before = heldCount();
   const reserve = openReserve(4, 64);
   reserve.start();
@@ -125,7 +125,7 @@ test("more fetches than the reserve has descriptors wait for each other", async 
   expect(JSON.parse(seen)).toEqual(Array.from({ length: 12 }, () => "answer"));
 });
 
-test("a descriptor of the reserve is free until another thread has it", async () => {
+test("a lent descriptor stays free until another thread opens it", async () => {
   const seen = await withFewDescriptors(`
     reserve.start();
     fill();

@@ -30,7 +30,7 @@ function opened(overtaking?: Overtaking<Item>) {
   return { ...commits, begun, ended, lock, unlock };
 }
 
-/** Timers run in the order of their times: one that is later has seen the others run. */
+/** Timers run in the order of their times, so a later timer runs after all earlier timers. */
 async function timersLaterThan(ms: number): Promise<void> {
   for (let timer = 0; timer < 3; timer += 1) await new Promise((resolve) => setTimeout(resolve, ms + 1));
 }
@@ -43,7 +43,7 @@ test("items that are submitted together share commits, in their order", async ()
   expect(begun).toEqual(["a1 a2 a3", "a4"]);
 });
 
-test("a commit that waits for a lock holds up all others", async () => {
+test("without overtaking, a commit that waits for a lock delays all other commits", async () => {
   const { submit, drain, begun, ended, lock, unlock } = opened();
   lock("a");
   const first = submit({ shop: "a", n: 1 });
@@ -55,7 +55,7 @@ test("a commit that waits for a lock holds up all others", async () => {
   expect(ended).toEqual(["a1", "b2"]);
 });
 
-test("where overtaking is allowed, only the items of the same keys wait, and keep their order", async () => {
+test("with overtaking, only the items with the same keys wait, in their order", async () => {
   const { submit, drain, begun, ended, lock, unlock } = opened(OVERTAKING);
   lock("a");
   const locked = [submit({ shop: "a", n: 1 })];
@@ -75,7 +75,7 @@ test("where overtaking is allowed, only the items of the same keys wait, and kee
   expect(await Promise.all(locked)).toEqual([1, 2, 4]);
 });
 
-test("locks take four commits at most, and the end of one lets the next one begin", async () => {
+test("at most four commits wait for locks, and the end of one lets the next commit begin", async () => {
   const { submit, begun, lock, unlock } = opened(OVERTAKING);
   const shops = ["a", "b", "c", "d", "e"];
   const submitted: Promise<number>[] = [];

@@ -63,7 +63,7 @@ test.each([
   expect(values(text)).toBeUndefined();
 });
 
-test("any JSON array is split into its elements, whatever the white space is", () => {
+test("any JSON array is split into its elements, with any white space", () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1, "\r\n\t"), (array, indent) => {
       expect(values(JSON.stringify(array, null, indent))).toEqual(JSON.parse(JSON.stringify(array)));
@@ -71,7 +71,7 @@ test("any JSON array is split into its elements, whatever the white space is", (
   );
 });
 
-test("any objects on a line each are split into them, and one object over several lines stays whole", () => {
+test("objects on a line each are split, and one object over several lines stays whole", () => {
   fc.assert(
     fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1 }), (objects) => {
       const expected = JSON.parse(JSON.stringify(objects)) as unknown[];
@@ -81,7 +81,7 @@ test("any objects on a line each are split into them, and one object over severa
   );
 });
 
-test("a text that is no JSON array has a part that is not valid, or is lines of JSON", () => {
+test("a text that is not a JSON array has an invalid part, or is lines of JSON", () => {
   const broken = fc.array(fc.constantFrom(...'[]{},:"\\1a \n', "true", '"a"', '{"a":1}'), { maxLength: 12 });
   fc.assert(
     fc.property(broken, (characters) => {

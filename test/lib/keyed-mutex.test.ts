@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createKeyedMutex } from "../../src/lib/keyed-mutex.ts";
 
-test("work of one key runs in order, and work of another key does not wait for it", async () => {
+test("work of one key runs in order, and work of another key does not wait", async () => {
   const mutex = createKeyedMutex();
   const log: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -17,7 +17,7 @@ test("work of one key runs in order, and work of another key does not wait for i
   expect(log).toEqual(["other", "first", "second"]);
 });
 
-test("work that begins while the last one ends still waits for it", async () => {
+test("work that begins while earlier work ends still waits", async () => {
   const mutex = createKeyedMutex();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const log: string[] = [];
@@ -34,7 +34,7 @@ test("work that begins while the last one ends still waits for it", async () => 
   expect(log).toEqual(["second", "third"]);
 });
 
-test("failed work rejects for its caller, and does not stop the next", async () => {
+test("failed work rejects for its caller, and the next work runs", async () => {
   const mutex = createKeyedMutex();
   const failed = mutex.run("a", () => Promise.reject(new Error("no")));
   const next = mutex.run("a", async () => "next");

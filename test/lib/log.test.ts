@@ -25,7 +25,7 @@ test("cannot control the terminal", () => {
   expect(lines).toEqual(["12:00:00.000 warn  topic ?[2J? ?gpj stack=a\n\tb\n"]);
 });
 
-test("leaves out what is below its level", () => {
+test("leaves out messages below its level", () => {
   const { lines, log } = logTo(false, "warn");
   log.debug("a");
   log.info("b");

@@ -21,7 +21,7 @@ function limiter() {
 const FULL = { maximumAvailable: 1000, currentlyAvailable: 1000, restoreRate: 50 };
 const FEW = { ...FULL, currentlyAvailable: 40 };
 
-test("before the first response nothing waits", async () => {
+test("callers do not wait before the first response", async () => {
   const { waits, spend } = limiter();
   await spend(1_000_000);
   expect(waits).toEqual([]);
@@ -127,7 +127,7 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt 1", "attempt 2", "order 1", "order 2", "load"]);
   });
 
-  test("make room for a more urgent one who comes while the points are saved up", async () => {
+  test("let a more urgent caller pass while the points are saved up", async () => {
     const { served, sleeps, settle, empty, call, pass } = waiting();
     await empty();
     call("load", 500, 4);
@@ -145,7 +145,7 @@ describe("callers who wait", () => {
     expect(served).toEqual(["attempt", "order", "load"]);
   });
 
-  test("leave points to other programs, but not while somebody more urgent waits", async () => {
+  test("leave points to other programs, unless a more urgent caller waits", async () => {
     const { served, sleeps, settle, limits, pass } = waiting();
     (await limits.reserve(0, 0))({ ...EMPTY, currentlyAvailable: 200 });
     const call = (name: string, cost: number, priority: number, sparePart?: number) =>
@@ -164,7 +164,7 @@ describe("callers who wait", () => {
     expect(sleeps.at(-1)).toMatchObject({ ms: 5_000 });
   });
 
-  test("leave none while somebody more urgent waits for their tenth", async () => {
+  test("leave no points while a more urgent caller waits for its tenth", async () => {
     const { served, sleeps, settle, empty, limits, call, pass } = waiting();
     await empty();
     void limits.reserve(19, 4, 0.5).then(() => served.push("load"));
@@ -178,7 +178,7 @@ describe("callers who wait", () => {
     expect(served.slice(18)).toEqual(["load"]);
   });
 
-  test("get a point in ten, however many more urgent ones come", async () => {
+  test("get a point in ten, for any number of more urgent callers", async () => {
     const { served, empty, call, pass } = waiting();
     await empty();
     const count = (name: string) => served.filter((each) => each === name).length;

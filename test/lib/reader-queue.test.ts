@@ -23,7 +23,7 @@ async function enterTogether(load: { busy: boolean; urgent: boolean }, readers: 
   return counts;
 }
 
-test("readers do not wait while nothing else is under way", async () => {
+test("readers do not wait without other work", async () => {
   expect(await enterTogether({ busy: false, urgent: false }, 4, 1)).toEqual([4, 4]);
 });
 
@@ -31,14 +31,14 @@ test("while other work is under way, one reader runs in each turn of the event l
   expect(await enterTogether({ busy: true, urgent: false }, 4, 4)).toEqual([1, 2, 3, 4, 4]);
 });
 
-test("while work is urgent, eight turns are free of readers, and none waits for ever", async () => {
+test("while work is urgent, eight turns pass before each next reader", async () => {
   const counts = await enterTogether({ busy: true, urgent: true }, 3, 19);
   expect(counts.slice(0, 9)).toEqual(Array.from({ length: 9 }, () => 1));
   expect(counts.slice(9, 18)).toEqual(Array.from({ length: 9 }, () => 2));
   expect(counts[18]).toBe(3);
 });
 
-test("after a reader that took long, one runs in each turn, also while nothing else is under way", async () => {
+test("after a long reader, one reader runs in each turn, even without other work", async () => {
   const queue = createReaderQueue({ busy: false, urgent: false });
   let ran = 0;
   const read = () => {
@@ -61,7 +61,7 @@ test("after a reader that took long, one runs in each turn, also while nothing e
   expect(queue.enter()).toBeUndefined();
 });
 
-test("a reader that comes while others wait runs after them", async () => {
+test("readers run in the order of their calls", async () => {
   const queue = createReaderQueue({ busy: true, urgent: false });
   const order: string[] = [];
   queue.enter();
@@ -72,7 +72,7 @@ test("a reader that comes while others wait runs after them", async () => {
   expect(order).toEqual(["second", "third"]);
 });
 
-test("work is urgent for 20 ms, and busy until two seconds after its end, also when it fails", async () => {
+test("work is urgent for 20 ms, and counts as busy until two seconds after its end or failure", async () => {
   let now = 0;
   const gauge = createLoadGauge(() => now);
   const state = () => [gauge.busy, gauge.urgent];

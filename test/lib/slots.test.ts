@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createRotation, createSlots } from "../../src/lib/slots.ts";
 
-test("only so much work runs at once, and the rest follows in order, also after a failure", async () => {
+test("a limited amount of work runs at once, and the rest follows in order, even after a failure", async () => {
   const slots = createSlots(2);
   const log: string[] = [];
   const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>());
@@ -28,7 +28,7 @@ function same(key: number): number {
   return key;
 }
 
-test("before anything is served, the order stays as it is", () => {
+test("the first round has the given order", () => {
   expect(createRotation().order([1, 2, 3], same)).toEqual([1, 2, 3]);
 });
 
@@ -38,7 +38,7 @@ test.each<[string, number, number[]]>([
   ["the last", 9, [1, 2, 5, 9]],
   ["one that is not there now", 3, [5, 9, 1, 2]],
   ["one behind all others", 10, [1, 2, 5, 9]],
-])("after %s is served, the round begins with the next one", (_name, served, order) => {
+])("after %s is served, the round begins with the next key", (_name, served, order) => {
   const rotation = createRotation();
   rotation.noteServed(served);
   expect(rotation.order([1, 2, 5, 9], same)).toEqual(order);
@@ -62,7 +62,7 @@ test("without items the round is empty", () => {
   expect(rotation.order([], same)).toEqual([]);
 });
 
-test("if one is served each round, all are served equally often", () => {
+test("with one key served in each round, all keys are served equally often", () => {
   const rotation = createRotation();
   const served = Array.from({ length: 9 }, () => {
     const [next = 0] = rotation.order([2, 4, 6], same);

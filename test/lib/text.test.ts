@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { memoize } from "../../src/lib/text.ts";
 
-test("a result is computed once, and again only after there were too many texts", () => {
+test("a result is computed once, until there are too many texts", () => {
   const computed: string[] = [];
   const length = memoize(2, (text) => {
     computed.push(text);

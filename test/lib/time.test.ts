@@ -24,11 +24,11 @@ test.each([
   [" 2026-01-01T00:00:00Z", "a space before"],
   ["2026-01-01T00:00:00Z\n", "a line end behind"],
   ["", "empty"],
-])("%p is no date: %s", (text) => {
+])("%p is not a date: %s", (text) => {
   expect(parseUtc(text)).toBeUndefined();
 });
 
-test("the time goes on from the time of day at the start, whatever somebody sets", () => {
+test("a steady time ignores changes of the clock", () => {
   const at = { now: 1_000_000, clock: 5.25 };
   const time = createSteadyTime(
     () => at.now,

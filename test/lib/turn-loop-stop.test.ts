@@ -8,7 +8,7 @@ describe("stop", () => {
     expect(state.begun).toBe(0);
   });
 
-  test("waits for the turn that is being made", async () => {
+  test("waits for the turn under way", async () => {
     const { loop, state, hold, release } = countingLoop();
     hold();
     loop.wake();
@@ -22,7 +22,7 @@ describe("stop", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("makes the turn that is requested, before it ends", async () => {
+  test("makes the requested turn before it ends", async () => {
     const { loop, state } = countingLoop();
     loop.wake();
     await loop.stop();
@@ -44,7 +44,7 @@ describe("stop", () => {
     expect(stopped.happened).toBe(true);
   });
 
-  test("waits for work that a turn under way still starts", async () => {
+  test("waits for work that the turn under way starts", async () => {
     const begun = Promise.withResolvers<void>();
     const work = Promise.withResolvers<void>();
     const { loop } = loopWith(async () => {
@@ -63,7 +63,7 @@ describe("stop", () => {
     expect(stopped.happened).toBe(true);
   });
 
-  test("still makes turns for work that ends, which see that the loop is stopping", async () => {
+  test("still makes turns for ended work; these turns see that the loop is stopping", async () => {
     const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     const turns: boolean[] = [];
     const { loop } = loopWith(async () => {
@@ -82,7 +82,7 @@ describe("stop", () => {
     expect(turns).toEqual([false, true, true]);
   });
 
-  test("pauses between failed turns as long as work runs", async () => {
+  test("pauses between failed turns while work runs", async () => {
     const { loop, state, pauses } = countingLoop();
     const { promise, resolve } = Promise.withResolvers<void>();
     loop.track(promise);
@@ -110,7 +110,7 @@ describe("stop", () => {
     expect([state.begun, loop.busy]).toEqual([2, false]);
   });
 
-  test("may be called twice: both calls wait, and nothing is done twice", async () => {
+  test("may be called twice: both calls wait for the same end", async () => {
     const { loop, state, hold, release } = countingLoop();
     hold();
     loop.wake();
@@ -125,7 +125,7 @@ describe("stop", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("makes wakes do nothing from then on", async () => {
+  test("ends the effect of wakes", async () => {
     const { loop, state, hold, release } = countingLoop();
     hold();
     loop.wake();

@@ -19,7 +19,7 @@ describe("wake", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("lets what happens in the same round of the event loop share the turn", async () => {
+  test("makes one turn for all events of one round of the event loop", async () => {
     const happened: string[] = [];
     const seen: string[][] = [];
     const { loop } = loopWith(async () => {
@@ -35,7 +35,7 @@ describe("wake", () => {
     expect(seen).toEqual([["a", "b", "c"]]);
   });
 
-  test("during a turn makes one more, after it", async () => {
+  test("during a turn makes another turn after it", async () => {
     const { loop, state, hold, release } = countingLoop();
     hold();
     loop.wake();
@@ -49,7 +49,7 @@ describe("wake", () => {
     expect(state).toMatchObject({ begun: 2, ended: 2, most: 1 });
   });
 
-  test("makes a turn each time, when the turns have ended", async () => {
+  test("after the end of a turn makes another turn", async () => {
     const { loop, state } = countingLoop();
     for (let n = 1; n <= 3; n += 1) {
       loop.wake();
@@ -85,7 +85,7 @@ describe("a turn that fails", () => {
     expect([loop.busy, pauses.length]).toEqual([false, 2]);
   });
 
-  test("makes wakes wait for the end of the pause", async () => {
+  test("delays wakes until the end of the pause", async () => {
     const { loop, state, pauses } = await failed();
     state.error = undefined;
     loop.wake();
@@ -97,7 +97,7 @@ describe("a turn that fails", () => {
     expect(state.begun).toBe(2);
   });
 
-  test("makes a wake wait that came during the turn", async () => {
+  test("delays a wake that came during the turn", async () => {
     const { loop, state, hold, release, pauses } = countingLoop();
     state.error = new Error("disk is full");
     hold();
@@ -109,7 +109,7 @@ describe("a turn that fails", () => {
     expect([state.begun, pauses.length]).toEqual([1, 1]);
   });
 
-  test("makes the loop failing, until a turn succeeds", async () => {
+  test("sets `failing` until a turn succeeds", async () => {
     const { loop, state, pauses } = await failed();
     expect(loop.failing).toBe(true);
     state.error = undefined;
@@ -169,7 +169,7 @@ describe("tracked work", () => {
     expect(state.begun).toBe(1);
   });
 
-  test("that fails after a pause makes a new one", async () => {
+  test("that fails after a pause makes a new pause", async () => {
     const { loop, pauses } = countingLoop();
     loop.track(Promise.reject(new Error("a")));
     await settle();

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { untilAborted } from "../../src/lib/waits.ts";
 
-test("work that ends first gives its result or its error", async () => {
+test("work that ends before the signal gives its result or its error", async () => {
   const { signal } = new AbortController();
   expect(await untilAborted(Promise.resolve("done"), signal)).toBe("done");
   await expect(untilAborted(Promise.reject(new Error("no")), signal)).rejects.toThrow("no");

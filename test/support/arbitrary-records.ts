@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
 import { START } from "./app.ts";
-import { billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
+import { type AttemptText, billingCycle, cancelFlow, customer, gid, order, reward, subscription } from "./records.ts";
 
 /** Few ids of each kind, so that records are often about the same object. */
 const n = fc.integer({ min: 1, max: 3 });
@@ -47,7 +47,12 @@ export const mirrorRecord: fc.Arbitrary<MirrorRecord> = fc.oneof(
       fc.boolean(),
     )
     .map(([of, cycle, attempts, contractEnded]) =>
-      billingCycle(of, cycle, attempts as [string, number][], { contractEnded }),
+      billingCycle(
+        of,
+        cycle,
+        attempts.map(([outcome, day]): AttemptText => `${outcome}@${day}`),
+        { contractEnded },
+      ),
     ),
   fc.tuple(n, asOf).map(([of, time]) => ({ type: "redaction" as const, shopifyId: gid.customer(of), asOf: time })),
 );

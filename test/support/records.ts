@@ -1,4 +1,4 @@
-import type { BillingCycleRecord } from "../../src/domain/records/platform-records.ts";
+import type { BillingAttempt, BillingCycleRecord } from "../../src/domain/records/platform-records.ts";
 import type {
   CancelFlowRecord,
   CustomerRecord,
@@ -77,14 +77,14 @@ export function cancelFlow(id: string, fields: Partial<CancelFlowRecord> = {}): 
   };
 }
 
-/**
- * Cycle n of contract n, with attempts as `[outcome, day of February]`; a charge has the platform order of that day.
- * With the outcome `out_of_stock` no payment was declined.
- */
+/** `charged`, `waiting` or the reason of a decline, and the day of February: `card_declined@9`. */
+export type AttemptText = `${string}@${number}`;
+
+/** A cycle of contract n. A charge has the platform order of its day. `out_of_stock` declines no payment. */
 export function billingCycle(
   n: number,
   cycleNumber: number,
-  attempts: ["charged" | "waiting" | (string & {}), number][],
+  attempts: readonly AttemptText[],
   fields: Partial<BillingCycleRecord> = {},
 ): BillingCycleRecord {
   const money = { lines: [line], subtotalCents: 2500, discountCents: 500, creditsCents: 100 };
@@ -99,19 +99,14 @@ export function billingCycle(
     contractEnded: false,
     expected: { ...money, creditsCents: 0 },
     retryPlan: [1, 3, 5],
-    attempts: attempts.map(([outcome, day]) => {
-      if (outcome === "waiting") return { startedAt: at(day), endedAt: null, outcome: { kind: "waiting" } };
-      if (outcome !== "charged")
-        return {
-          startedAt: at(day),
-          endedAt: at(day),
-          outcome: { kind: "declined", reason: outcome, outOfStock: outcome === "out_of_stock" },
-        };
-      return {
-        startedAt: at(day),
-        endedAt: at(day),
-        outcome: { kind: "charged", order: { shopifyId: gid.order(day), ...money } },
-      };
+    attempts: attempts.map((text): BillingAttempt => {
+      const [reason = "", day = ""] = text.split("@");
+      const startedAt = at(Number(day));
+      if (reason === "waiting") return { startedAt, endedAt: null, outcome: { kind: "waiting" } };
+      const order = { shopifyId: gid.order(Number(day)), ...money };
+      const ended = { startedAt, endedAt: startedAt };
+      if (reason === "charged") return { ...ended, outcome: { kind: "charged", order } };
+      return { ...ended, outcome: { kind: "declined", reason, outOfStock: reason === "out_of_stock" } };
     }),
     ...fields,
   };

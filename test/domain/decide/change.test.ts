@@ -22,7 +22,7 @@ describe("customer", () => {
     });
   });
 
-  test("a record with nothing new changes nothing", () => {
+  test("a repeated record changes nothing", () => {
     const mirror = mirrorOf(customer(1, { email: "a@b.c" }));
     expect(mirror.apply(customer(1, { email: "a@b.c" }), START + 1000).rows).toEqual([]);
     expect(mirror.apply(customer(1)).rows).toEqual([]);
@@ -36,7 +36,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c", marketingConsent: true });
   });
 
-  test("data with a date in the far future keeps no later data away", () => {
+  test("data from the far future does not block later data", () => {
     const far = Date.UTC(9999, 0, 1);
     const mirror = mirrorOf(customer(1, { email: "old@b.c", marketingConsent: false, asOf: far, consentAsOf: far }));
     const fields = { email: "new@b.c", marketingConsent: true, asOf: START + 60_000 };
@@ -46,7 +46,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
   });
 
-  test("data of a clock that is a little ahead keeps its order", () => {
+  test("data of a clock that is slightly ahead keeps its order", () => {
     const mirror = mirrorOf(customer(1, { email: "new@b.c", asOf: START + 40_000 }));
     mirror.apply(customer(1, { email: "old@b.c", asOf: START + 30_000 }));
     expect(mirror.theCustomer(1)).toMatchObject({ email: "new@b.c" });
@@ -61,7 +61,7 @@ describe("customer", () => {
     expect(mirror.theCustomer(1)).toMatchObject({ email: null, firstName: null, lastName: null, creditsCents: 7 });
   });
 
-  test("a redaction of an unknown customer also removes data of the same moment or earlier that arrives later", () => {
+  test("a redaction of an unknown customer also blocks late data of the same time or earlier", () => {
     const mirror = mirrorOf({ type: "redaction", shopifyId: gid.customer(1), asOf: 2000 });
     for (const asOf of [1000, 2000]) mirror.apply(customer(1, { email: "a@b.c", asOf }));
     expect(mirror.theCustomer(1)?.email).toBeNull();
@@ -117,7 +117,7 @@ describe("subscription", () => {
     expect(mirrorOf(subscription(1, { status })).theSubscription(1)?.nextBillingDate).toBeNull();
   });
 
-  test("a cancellation that the mirror sees gets a date, an earlier one gets none, and a contract that is active again has none", () => {
+  test("only a cancellation that the mirror saw has a date, until the contract is active again", () => {
     const mirror = mirrorOf(subscription(1), subscription(2, { status: "CANCELLED" }));
     mirror.apply(subscription(1, { status: "CANCELLED" }), START + 1000);
     mirror.apply(subscription(1, { status: "CANCELLED", intervalCount: 2 }), START + 2000);
@@ -127,7 +127,7 @@ describe("subscription", () => {
     expect(mirror.theSubscription(1)?.cancelledAt).toBeNull();
   });
 
-  test("a date that the source gave before stays", () => {
+  test("an earlier date of the source stays", () => {
     const mirror = mirrorOf(
       subscription(1, { cancelledAt: "2026-01-05T00:00:00.000Z" }),
       subscription(1, { status: "CANCELLED" }),

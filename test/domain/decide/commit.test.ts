@@ -26,7 +26,7 @@ describe("a redaction", () => {
     expect(mirror.deliveries.map(({ topic }) => topic)).toEqual(["loyalty.reward_earned", "streak-milestone-reached"]);
   });
 
-  test("redacts what was stored before it: rewards, queued events and the inbox", () => {
+  test("redacts stored rewards, queued events and the inbox", () => {
     const mirror = new MemoryMirror(INBOX);
     mirror.commit([submit(customer(1, { email: ADA }), reward("r", { contact: ADA }))]);
     expect(JSON.stringify(mirror.contents()).split(ADA)).toHaveLength(5);
@@ -35,7 +35,7 @@ describe("a redaction", () => {
     expect(mirror.inbox.get(2)).toBe(INBOX[1] ?? "");
   });
 
-  test("replaces a reward's id that holds the address, and knows the reward when it comes again", () => {
+  test("replaces a reward's id that holds the address, and still finds a repeat of the reward", () => {
     for (const grouped of [true, false]) {
       const mirror = new MemoryMirror();
       const all = [
@@ -53,7 +53,7 @@ describe("a redaction", () => {
     }
   });
 
-  test("of a customer whose e-mail is empty or no address leaves everything else as it is", () => {
+  test("of a customer with an empty or invalid e-mail changes no other text", () => {
     for (const email of ["", "a"]) {
       const mirror = new MemoryMirror();
       mirror.commit([submit(customer(1, { email }), reward("r", { discount_code: "SAVE" }))]);
@@ -64,7 +64,7 @@ describe("a redaction", () => {
     }
   });
 
-  test("reaches the reward of somebody else that names the person, and the event of it", () => {
+  test("reaches another customer's reward that names the person, and its event", () => {
     const mirror = new MemoryMirror();
     const referred = reward("r", { customer: gid.customer(2), referred: gid.customer(1), hint: ADA, [ADA]: 1 });
     mirror.commit([submit(customer(1, { email: ADA }), referred)]);
@@ -72,14 +72,14 @@ describe("a redaction", () => {
     expect(JSON.stringify(mirror.contents())).not.toContain(ADA);
   });
 
-  test("leaves a reward of somebody else alone, also one that holds the customer's number as a number", () => {
+  test("does not change another customer's reward, even with the person's number as a number", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(reward("other", { customer: gid.customer(2), cycles: 1, given_name: "Grace" }))]);
     mirror.commit([submit(redaction)]);
     expect(JSON.stringify(mirror.rows.get("reward other"))).toContain("Grace");
   });
 
-  test("does not change what comes after it", () => {
+  test("does not change later records", () => {
     const mirror = new MemoryMirror();
     mirror.commit([submit(customer(1, { email: ADA }), redaction, reward("r", { contact: ADA }))]);
     expect(JSON.stringify(mirror.rows.get("reward r"))).toContain(ADA);
@@ -103,7 +103,7 @@ describe("events", () => {
     return { results, topics: mirror.deliveries.map(({ topic }) => topic) };
   };
 
-  test("before eventsSince are not queued, and the result counts those that are", () => {
+  test("before eventsSince are not queued, and the result counts the queued events", () => {
     const records = [
       subscription(1, { startedAt: new Date(START - 1).toISOString() }),
       subscription(2, { startedAt: new Date(START).toISOString() }),
@@ -114,7 +114,7 @@ describe("events", () => {
     });
   });
 
-  test("are not queued if eventsSince is Infinity, not even those that happen now", () => {
+  test("are never queued if eventsSince is Infinity", () => {
     expect(
       events({ shop, records: [subscription(1), reward("r")], eventsSince: Number.POSITIVE_INFINITY }).topics,
     ).toEqual([]);
@@ -136,7 +136,7 @@ describe("events", () => {
   });
 });
 
-test("platform webhooks leave the inbox with the submission that names them, and not with a refused one", () => {
+test("platform webhooks leave the inbox with their submission, unless it is refused", () => {
   const mirror = new MemoryMirror(INBOX);
   mirror.commit([
     { shop, records: [customer(1)], inboxNumbers: [1] },
@@ -145,7 +145,7 @@ test("platform webhooks leave the inbox with the submission that names them, and
   expect([...mirror.inbox.keys()]).toEqual([2]);
 });
 
-test("counts are the rows of each resource, even if rows are written twice or refused", () => {
+test("counts are the rows of each resource, even after repeated or refused writes", () => {
   const mirror = new MemoryMirror();
   mirror.commit([
     submit(subscription(1), subscription(2), order(1, 1)),

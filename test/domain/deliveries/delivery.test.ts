@@ -33,7 +33,7 @@ test.each<[DeliveryState["status"], number, typeof FAILURE | typeof SUCCESS, Del
   });
 });
 
-test("attempts that all fail are made at 0, 2, 6, 14 and 30 minutes, and then no more", () => {
+test("failing attempts are made at 0, 2, 6, 14 and 30 minutes, and then the delivery is dead", () => {
   const made: number[] = [];
   let state: DeliveryState = { status: "pending", attempts: 0, round: 0, nextAttemptAt: 0 };
   while (state.nextAttemptAt !== null) {
@@ -87,6 +87,6 @@ test.each<[string, string, string]>([
   ["a longer one", `${"x".repeat(1021)}\xf0\x9f\x98\x80`, "x".repeat(1021)],
   ["a character that ends at the limit", `${"x".repeat(1021)}\xe2\x82\xac`, `${"x".repeat(1021)}€`],
   ["bytes that take more room as text", "\xff".repeat(1024), "\ufffd".repeat(341)],
-])("of an answer an attempt keeps at most 1,024 bytes of text: %s", (_name, bytes, expected) => {
+])("an attempt keeps at most 1,024 bytes of the answer: %s", (_name, bytes, expected) => {
   expect(keptAnswer(Buffer.from(bytes, "latin1"))).toBe(expected);
 });

@@ -122,7 +122,7 @@ describe("refused, with the reason", () => {
 describe("SDS_EGRESS_ALLOW", () => {
   const allow = parseNetworks("127.0.0.0/8, fd00::/8");
 
-  test("allows its addresses, and only for them also http", () => {
+  test("allows its addresses, also with http", () => {
     expect(verdict("http://127.0.0.1:8080/", allow)).toBe("accepted");
     expect(verdict("https://[fd00::1]/", allow)).toBe("accepted");
     expect(verdict("http://10.0.0.1:8080/", allow)).toBe("only https:// URLs are accepted");
@@ -131,13 +131,13 @@ describe("SDS_EGRESS_ALLOW", () => {
     expect(refusedAddress("127.0.0.2", "http:", allow)).toBeUndefined();
   });
 
-  test("allows nothing else", () => {
+  test("does not allow other ports, names or passwords", () => {
     expect(verdict("http://127.0.0.1:80/", allow)).toBe("port 80 is not accepted: use 443, or 1024 and above");
     expect(verdict("http://localhost:8080/", allow)).toMatch("is a name of this machine");
     expect(verdict("http://a@127.0.0.1:8080/", allow)).toBe("the URL has a user name or password in it");
   });
 
-  test.each(["x", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/8;1.1.1.1/8"])("%p is no list of CIDRs", (text) => {
+  test.each(["x", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/8;1.1.1.1/8"])("%p is not a list of CIDRs", (text) => {
     expect(() => parseNetworks(text)).toThrow();
   });
 });

@@ -27,7 +27,7 @@ const kinds = (targets: Partial<EventTargets>) =>
   deliveriesOf([event], shop, { ...ALL, ...targets }, START, () => "whd_1").map(({ kind }) => kind);
 
 test.each<[string, Partial<EventTargets>, DeliveryKind[]]>([
-  ["what is chosen", {}, ["webhook", "trigger"]],
+  ["a shop with all targets", {}, ["webhook", "trigger"]],
   ["the free plan with the add-on", { plan: "free+addon" }, ["webhook", "trigger"]],
   ["a plan without access", { plan: "free" }, []],
   ["a shop without an endpoint", { url: null }, ["trigger"]],
@@ -35,11 +35,11 @@ test.each<[string, Partial<EventTargets>, DeliveryKind[]]>([
   ["a topic that is not chosen", { topics: ["subscription.updated"] }, ["trigger"]],
   ["a shop that is not connected to the platform", { isConnected: false }, ["webhook"]],
   ["a trigger that is off", { triggers: ["subscription-cancelled"] }, ["webhook"]],
-])("for %s the right deliveries are queued", (_name, targets, expected) => {
+])("%s: the right deliveries are queued", (_name, targets, expected) => {
   expect(kinds(targets)).toEqual(expected);
 });
 
-test("a webhook is fixed when it is queued: its body, and the version of the secret that signs it", () => {
+test("a queued webhook has its final body and the version of its secret", () => {
   expect(deliveriesOf([event], shop, { ...ALL, triggers: [] }, START, () => "whd_7")).toEqual([
     {
       id: "whd_7",

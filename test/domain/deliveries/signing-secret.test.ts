@@ -8,7 +8,7 @@ test.each([
   ["a rotation without overlap", { version: 3, overlapEndsAt: null }, [3]],
   ["the last millisecond of an overlap", { version: 3, overlapEndsAt: START + 1 }, [3, 2]],
   ["the end of an overlap", { version: 3, overlapEndsAt: START }, [3]],
-])("%s: these versions sign, newest first", (_what, newest, versions) => {
+])("%s: the versions that sign, newest first", (_what, newest, versions) => {
   expect(signingVersions(newest, START)).toEqual(versions);
 });
 

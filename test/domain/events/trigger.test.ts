@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parseTriggers, TRIGGER_HANDLES, TRIGGERS, triggerBody } from "../../../src/domain/events/trigger.ts";
 
-test("the customer's number is exact, although a float cannot hold it", () => {
+test("a customer's number beyond a float stays exact", () => {
   const fields = { "Contract ID": 'gid://shopify/SubscriptionContract/"1"', Interval: "1 month" };
   expect(
     triggerBody({ handle: "subscription-created", customer: "gid://shopify/Customer/9007199254740993123", fields }),

@@ -9,7 +9,7 @@ test("is <ISO date>~<id>", () => {
   );
 });
 
-test("a cursor that was formatted is read back", () => {
+test("a formatted cursor is read back", () => {
   const positions = fc.record({
     at: fc.integer({ min: 0, max: 253_402_300_799_999 }),
     id: fc.string().map((text) => customerId("a.example", text)),
@@ -36,6 +36,6 @@ test.each([
   `2026-01-01T00:00:00.000Z~${id} `,
   `2026-01-01T00:00:00.000Z~${id}~${id}`,
   `2026-01-01T00:00:00.000Z~${id.toUpperCase()}`,
-])("%p is none", (text) => {
+])("%p is not a cursor", (text) => {
   expect(parseCursor(text)).toBeUndefined();
 });

@@ -48,7 +48,7 @@ test.each([
   ["+1 555-0100", "(1) 555 0100", null],
   ["+1 555-0100", "15550100 cents", "15550100 cents"],
   ["+1 555-0100", "", ""],
-])("what the request names, %s, is removed from a text about the person: %p", (contact, value, expected) => {
+])("a contact of the request, %s, is removed from a text about the person: %p", (contact, value, expected) => {
   const contacts = contact.includes("@") ? { email: contact } : { phone: contact };
   const text = JSON.stringify({ type: "reward", id: "r", customer: gid.customer(1), to: value });
   const redacted = redactionOf(DOMAIN, gid.customer(1), undefined, contacts)({ place: "reward", key: "r", text });

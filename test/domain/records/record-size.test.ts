@@ -34,7 +34,7 @@ function storedBytes(record: ReturnType<typeof subscription>): number {
 }
 
 describe("a record may have 256 KiB as stored", () => {
-  test("a subscription, whatever its titles are made of", () => {
+  test("a subscription, with titles in any script", () => {
     const withTitles = (titleBytes: number, letter = "a") =>
       subscription(1, {
         lines: lines(250, titleBytes, letter),
@@ -61,7 +61,7 @@ describe("a record may have 256 KiB as stored", () => {
     );
   });
 
-  test("a reward, whose largest field is named", () => {
+  test("a reward: the refusal names its largest field", () => {
     const texts = (count: number) => Array.from({ length: count }, () => "a".repeat(1024));
     expect(outcome(reward("r", { small: texts(2), notes: texts(250) }))).toBe("accepted");
     expect(outcome(reward("r", { small: texts(2), notes: texts(255) }))).toBe(
@@ -70,7 +70,7 @@ describe("a record may have 256 KiB as stored", () => {
   });
 });
 
-describe("a text that no valid record has is refused before it is parsed", () => {
+describe("a text that is too large or too deep is refused before it is parsed", () => {
   test.each([
     ["brackets", "[".repeat(5 << 20), ": is nested more than 16 levels deep"],
     ["objects in objects", '{"a":'.repeat(1 << 20), ": is nested more than 16 levels deep"],
@@ -89,7 +89,7 @@ describe("a text that no valid record has is refused before it is parsed", () =>
     );
   });
 
-  test("but not for its white space or its escapes", () => {
+  test("white space and escapes do not count", () => {
     const escaped = JSON.stringify(
       reward("r", { notes: Array.from({ length: 200 }, () => "a".repeat(1024)) }),
     ).replaceAll("a".repeat(1024), "\\u0061".repeat(1024));
@@ -98,7 +98,7 @@ describe("a text that no valid record has is refused before it is parsed", () =>
     expect(parseRecordText(`{${" ".repeat(4 << 20)}${JSON.stringify(reward("r")).slice(1)}`)).toHaveProperty("record");
   });
 
-  test("and a record with many unknown fields is refused without comparing each of them", async () => {
+  test("a record with many unknown fields is refused without a comparison of all fields", async () => {
     const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`shopifyIc${n}`, 1]));
     const compare = () => expect(outcome({ type: "customer", ...fields })).toContain("is");
     expect(await processorMs(compare)).toBeLessThan(200);
