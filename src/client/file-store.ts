@@ -84,7 +84,7 @@ export async function openFileStore<Row extends { id: string }>(path: string): P
 }
 
 async function readLines<Row extends { id: string }>(file: OpenFile<Row>): Promise<void> {
-  const refuse = (number: number) => new Error(`${file.path}, line ${number}: this is no copy of sds`);
+  const refuse = (number: number) => new Error(`${file.path}, line ${number}: this is not a copy of sds`);
   const { size, count, rest } = await readWholeLines(file.handle, (text, number) => {
     const line = parseLine<Row>(text);
     if (line === undefined) throw refuse(number);

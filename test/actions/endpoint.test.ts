@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { noAccess } from "../../src/actions/access.ts";
 import { saveEndpoint } from "../../src/actions/endpoint.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
 const PUBLIC = "93.184.215.14";
-const NO_WEBHOOKS =
-  "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_WEBHOOKS = noAccess("webhooks");
 type Change = Parameters<typeof saveEndpoint>[1]["change"];
 
 async function opened({ plan = "pro" as Plan, addresses = [PUBLIC] } = {}) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { noAccess } from "../../src/actions/access.ts";
 import { createKey } from "../../src/actions/key.ts";
 import { hashKey } from "../../src/domain/key.ts";
 import { randomBytes, START, testApp } from "../support/app.ts";
@@ -14,8 +15,7 @@ async function opened(plan: "pro" | "free" = "pro") {
 }
 
 const LEGACY = `cad_pk_${"ab".repeat(24)}`;
-const NO_ACCESS =
-  "this shop's plan has no API access: it comes with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_ACCESS = noAccess("API access");
 
 describe("a new key", () => {
   test("opens the shop, has a trimmed label, and is stored only as a hash", async () => {

@@ -63,7 +63,7 @@ test("shops are removed step by step, in turn, with a rest after each step", asy
   expect(Math.min(...all.rests)).toBeGreaterThan(0);
 });
 
-test("a step that fails is repeated after a pause, without a new wake", async () => {
+test("a failed step is repeated after a pause, without a new wake", async () => {
   const all = await shopsToRemove("alpha");
   await begun(all);
   let failures = 0;
@@ -91,7 +91,7 @@ test("a shop whose step fails again and again does not hold up the removal of th
   await eventually(() => all.logged.some((line) => line.includes("malformed")));
 });
 
-test("a shop that another node has taken over is left to it, also in the middle of a turn", async () => {
+test("a node leaves a shop that another node has taken over, also in the middle of a turn", async () => {
   const all = await shopsToRemove("alpha", "beta");
   await begun(all);
   all.remover(undefined, (index) => index === 1 || all.steps.length === 0).wake();
@@ -137,7 +137,7 @@ test("the app takes up a removal that another process began, before its start an
   await eventually(async () => (await shops.removing()).length === 0);
 });
 
-test("a removal by hand that fails says that it began, and how it goes on", async () => {
+test("a failed removal by hand says that it began, and how it continues", async () => {
   const { shops } = await shopsToRemove("alpha");
   const sleep = async () => {};
   const failing = { ...shops, removeSome: () => Promise.reject(BUSY) };

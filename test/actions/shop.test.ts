@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { noAccess } from "../../src/actions/access.ts";
 import { changeShop, connectionText, shopStatus } from "../../src/actions/shop.ts";
 import type { Plan } from "../../src/domain/shop.ts";
 import { START, testApp } from "../support/app.ts";
 
 const TOKENS = { accessToken: "t", refreshToken: null, expiresAt: null };
 const GRANTED = ["read_own_subscription_contracts", "read_customers", "read_orders"];
-const NO_TRIGGERS =
-  "this shop's plan has no workflow triggers: they come with the Pro plan, and with the Free plan through the API and webhooks add-on";
+const NO_TRIGGERS = noAccess("workflow triggers");
 
 async function opened(plan: Plan = "pro") {
   const { app, addShop } = await testApp();

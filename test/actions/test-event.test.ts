@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { noAccess } from "../../src/actions/access.ts";
 import { queueTestEvent } from "../../src/actions/test-event.ts";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { START, testApp } from "../support/app.ts";
@@ -11,7 +12,7 @@ async function opened(plan: "pro" | "free" = "pro") {
 }
 
 test.each(TOPIC_NAMES)(
-  "a test event of %s is queued once, marked as a test, though no topic is chosen",
+  "a test event of %s is queued once and marked as a test, although no topic is chosen",
   async (topic) => {
     const { store, shop, queue } = await opened();
     await store.webhooks.set(shop.id, { url: "https://hooks.example.com/", topics: [] }, START);
@@ -31,8 +32,7 @@ test("a test event is refused for an unknown topic, then for the plan, then for 
   });
   await expect(free.queue("order.failed")).rejects.toMatchObject({
     code: "plan_required",
-    message:
-      "this shop's plan has no webhooks: they come with the Pro plan, and with the Free plan through the API and webhooks add-on",
+    message: noAccess("webhooks"),
   });
   const pro = await opened();
   await expect(pro.queue("order.failed")).rejects.toMatchObject({

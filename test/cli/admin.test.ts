@@ -11,7 +11,7 @@ async function opened() {
   return { all, store, shop, create };
 }
 
-test("a sign-in link opens the shop's settings page once, until its time is over", async () => {
+test("a sign-in link opens the shop's settings page once, before it expires", async () => {
   const { all, shop, create } = await opened();
   const { url, expiresAt } = await create();
   expect(expiresAt).toBe(START + 10 * 60_000);

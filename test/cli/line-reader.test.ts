@@ -25,7 +25,7 @@ test("lines are numbered from 1, wherever the chunks of the stream end", async (
   expect((await read(`${text}\n`)).lines).toEqual(lines);
 });
 
-test("a line that is not UTF-8 has no text, and the lines around it do", async () => {
+test("a line that is not UTF-8 has no text, and the lines around it have theirs", async () => {
   const bad = Buffer.concat([Buffer.from("a\n"), Uint8Array.of(0xff), Buffer.from("\nb\n")]);
   expect((await read("x\n", bad)).lines).toEqual([
     { number: 1, text: "x" },

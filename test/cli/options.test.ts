@@ -17,7 +17,7 @@ test("--since is a date in UTC, or an age that is counted back from now", () => 
   );
 });
 
-test("an option with a few values takes no other, and names them all", () => {
+test("an option with a few values refuses another value, and names the right ones", () => {
   expect(parseChoice("--kind", "trigger", ["webhook", "trigger"])).toBe("trigger");
   expect(() => parseChoice("--kind", "Trigger", ["webhook", "trigger"])).toThrow(
     '--kind is "Trigger": it must be one of webhook, trigger',

@@ -37,11 +37,11 @@ function drawTwice(isTTY: boolean): string[] {
   return written;
 }
 
-test("updates that follow at once are drawn once", () => {
+test("of updates in quick succession, only the first is drawn", () => {
   expect(drawTwice(true)).toEqual(["\r\x1b[K1 record", "\r\x1b[K"]);
 });
 
-test("the time left is measured over the last minute, so it becomes true when the saved points are spent", () => {
+test("the time left comes from the last minute, so it is right soon after the speed changed", () => {
   let now = 0;
   let line = "";
   const write = (text: string) => {
@@ -64,6 +64,6 @@ test("the time left is measured over the last minute, so it becomes true when th
   expect(line).toContain("16m 38s left");
 });
 
-test("no bar is drawn where there is no terminal", () => {
+test("the bar is drawn only on a terminal", () => {
   expect(drawTwice(false)).toEqual([]);
 });

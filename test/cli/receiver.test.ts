@@ -30,7 +30,7 @@ function started(forwardTo?: string) {
   return { receiver, received, post };
 }
 
-test("a webhook with the newest or an older secret is genuine, and any other is refused", async () => {
+test("a webhook signed with the newest or an older secret is genuine, and others are refused", async () => {
   const { received, post } = started();
   expect([await post(NEW), await post(OLD)]).toEqual([
     { status: 200, text: "ok\n" },
@@ -75,7 +75,7 @@ test("a target that cannot be reached is answered with 502", async () => {
   expect(await post(NEW)).toEqual({ status: 502, text: `Could not reach ${url}.\n` });
 });
 
-test("a port that is taken fails with its number", () => {
+test("the error of a taken port names its number", () => {
   const { receiver } = started();
   const port = Number(new URL(receiver.url).port);
   expect(() => startReceiver({ port, secrets: async () => [], onReceived: () => {} })).toThrow(

@@ -41,14 +41,8 @@ function readerOf(api: FakeApi) {
   return createResourceReader<FakeRow, object>("orders", request);
 }
 
-function filled(count: number): FakeApi {
-  const api = new FakeApi();
-  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
-  return api;
-}
-
 test("a copy reads everything once, and later only what changed", async () => {
-  const api = filled(5);
+  const api = new FakeApi(5);
   api.pageRows = 2;
   const store = new MemoryStore();
   expect(await copy(readerOf(api), store)).toEqual({ rows: 5, anew: false });
@@ -61,8 +55,8 @@ test("a copy reads everything once, and later only what changed", async () => {
   expect(api.requests.map(({ query }) => query)).toEqual([{ since: "1~5", limit: "250" }]);
 });
 
-test("an unfinished first walk goes on where it ended, with the checkpoint of its first page", async () => {
-  const api = filled(6);
+test("an interrupted first walk continues after its last page, with the checkpoint of its first page", async () => {
+  const api = new FakeApi(6);
   api.pageRows = 2;
   const store = new MemoryStore();
   let count = 0;
@@ -76,8 +70,8 @@ test("an unfinished first walk goes on where it ended, with the checkpoint of it
   expect(store.sorted()).toEqual(api.rows());
 });
 
-test("after a restore the store is cleared, and everything is read anew", async () => {
-  const api = filled(3);
+test("after a restore, copy clears the store and reads all rows again", async () => {
+  const api = new FakeApi(3);
   const store = new MemoryStore();
   await copy(readerOf(api), store);
   api.restore("ord_1");
@@ -87,7 +81,7 @@ test("after a restore the store is cleared, and everything is read anew", async 
 });
 
 test("a refused list is an error, and clears nothing", async () => {
-  const api = filled(3);
+  const api = new FakeApi(3);
   api.before = () => refusal(400, "bad_cursor");
   const store = new MemoryStore();
   await expect(copy(readerOf(api), store)).rejects.toThrow("It is bad_cursor.");
@@ -95,7 +89,7 @@ test("a refused list is an error, and clears nothing", async () => {
 });
 
 test("a refusal for another reason clears nothing", async () => {
-  const api = filled(3);
+  const api = new FakeApi(3);
   const store = new MemoryStore();
   await copy(readerOf(api), store);
   api.before = () => refusal(401, "unauthorized");
@@ -103,8 +97,8 @@ test("a refusal for another reason clears nothing", async () => {
   expect({ cleared: store.cleared, rows: store.sorted() }).toEqual({ cleared: 0, rows: api.rows() });
 });
 
-test("what the store throws is thrown, and nothing is left out later", async () => {
-  const api = filled(3);
+test("copy throws an error of the store, and leaves out no row later", async () => {
+  const api = new FakeApi(3);
   const store = new MemoryStore();
   await copy(readerOf(api), store);
   api.put("ord_9", 9);
@@ -126,7 +120,7 @@ test("any interleaving of changes, faults and restores leaves a copy that equals
       fc.array(fc.array(event, { maxLength: 3 }), { maxLength: 30 }),
       fc.integer({ min: 1, max: 4 }),
       async (steps, pageRows) => {
-        const api = filled(4);
+        const api = new FakeApi(4);
         api.pageRows = pageRows;
         const store = new MemoryStore();
         const rest = [...steps];
@@ -151,8 +145,8 @@ test("any interleaving of changes, faults and restores leaves a copy that equals
 });
 
 describe("with everyMs", () => {
-  test("a copy goes on until the signal, and errors that can pass do not end it", async () => {
-    const api = filled(1);
+  test("a copy continues until the signal, also after temporary errors", async () => {
+    const api = new FakeApi(1);
     const store = new MemoryStore();
     const stop = new AbortController();
     const told: string[] = [];
@@ -183,8 +177,8 @@ describe("with everyMs", () => {
     // A timer cannot be as long as that, and one that is too long ends at once.
     ["999999999", 2 ** 31 - 1],
     ["1", 60_000],
-  ])("the next try comes after Retry-After %p, and not before its time", async (retryAfter, waitMs) => {
-    const api = filled(1);
+  ])("the next try comes after everyMs or Retry-After %p, whichever is longer", async (retryAfter, waitMs) => {
+    const api = new FakeApi(1);
     api.before = () => refusal(503, "unavailable", { "Retry-After": retryAfter });
     const stop = new AbortController();
     const timers = spyOn(globalThis, "setTimeout");
@@ -196,15 +190,15 @@ describe("with everyMs", () => {
     expect(lastMs).toBe(waitMs);
   });
 
-  test("what is no time is refused", async () => {
+  test("a value that is not a time is refused", async () => {
     for (const everyMs of [0, Number.NaN, Number.POSITIVE_INFINITY])
-      await expect(copy(readerOf(filled(1)), new MemoryStore(), { everyMs })).rejects.toThrow(
+      await expect(copy(readerOf(new FakeApi(1)), new MemoryStore(), { everyMs })).rejects.toThrow(
         "everyMs must be a number",
       );
   });
 
-  test("a refused key ends it", async () => {
-    const api = filled(1);
+  test("a refused key ends the copy", async () => {
+    const api = new FakeApi(1);
     api.before = () => refusal(401, "unauthorized");
     await expect(copy(readerOf(api), new MemoryStore(), { everyMs: 1 })).rejects.toThrow("It is unauthorized.");
   });

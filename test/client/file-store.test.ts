@@ -19,7 +19,7 @@ async function open(path: string) {
 const first = { checkpoint: "1~2", cursor: "a" };
 const second = { checkpoint: "1~3", cursor: null };
 
-test("a file that is opened again has the rows and the state that were saved", async () => {
+test("a reopened file has the saved rows and state", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const store = await open(path);
   expect({ state: await store.load(), rows: store.rows.size }).toEqual({ state: undefined, rows: 0 });
@@ -40,7 +40,7 @@ test("a file that is opened again has the rows and the state that were saved", a
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("a save that a crash cut off, at any byte, is taken off again, and the next one is whole", async () => {
+test("opening removes a save that a crash cut off at any byte, and the next save is whole", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "orders.copy");
   const store = await open(path);
@@ -67,7 +67,7 @@ test("a save that a crash cut off, at any byte, is taken off again, and the next
   }
 });
 
-test("a save of which only a part fits is an error, and the next one is whole", async () => {
+test("a save that fits only in part is an error, and the next save is whole", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const code = `
     import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
@@ -86,7 +86,7 @@ test("a save of which only a part fits is an error, and the next one is whole", 
   expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: second, ids: ["a", "c"] });
 });
 
-test("a cleared file is empty, also when it is opened again", async () => {
+test("a cleared file is empty, also after it is reopened", async () => {
   const path = join(temporaryFolder(), "orders.copy");
   const store = await open(path);
   await store.save([{ id: "a", value: 1 }], second);
@@ -96,7 +96,7 @@ test("a cleared file is empty, also when it is opened again", async () => {
   expect({ state: await again.load(), ids: [...again.rows.keys()] }).toEqual({ state: first, ids: ["b"] });
 });
 
-describe("a file with many former states is written anew, with the same rows and state", () => {
+describe("a file with many former states of rows is rewritten, with the same rows and state", () => {
   const COUNT = 3_000;
   const rowsWith = (value: number) => Array.from({ length: COUNT }, (_, index) => ({ id: `r${index}`, value }));
 
@@ -135,7 +135,7 @@ describe("a file with many former states is written anew, with the same rows and
   test.each([
     ["without rows", []],
     ["with one row", [{ id: "a", value: 1 }]],
-  ])("also if it has many states %s", async (_, rows) => {
+  ])("also after many saves %s", async (_, rows) => {
     const path = join(temporaryFolder(), "orders.copy");
     const line = (checkpoint: string) => `${JSON.stringify({ state: { checkpoint, cursor: null }, rows })}\n`;
     writeFileSync(path, Array.from({ length: 10_001 }, (_, n) => line(`1~${n}`)).join(""));
@@ -146,7 +146,7 @@ describe("a file with many former states is written anew, with the same rows and
     expect([...again.rows.values()]).toEqual([...rows, { id: "b", value: 2 }]);
   });
 
-  test("and opens also where it cannot be written anew", async () => {
+  test("and opens also if it cannot be rewritten", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const line = (value: number) => `${JSON.stringify({ state: second, rows: rowsWith(value) })}\n`;
     writeFileSync(path, [0, 1, 2, 3].map(line).join(""));
@@ -154,7 +154,7 @@ describe("a file with many former states is written anew, with the same rows and
     await expectRows(path, 3);
   });
 
-  test("and leaves nothing of a draft that did not fit", async () => {
+  test("and a draft that did not fit leaves no bytes", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const code = `
       import { openFileStore } from ${JSON.stringify(join(import.meta.dir, "../../src/client/file-store.ts"))};
@@ -169,7 +169,7 @@ describe("a file with many former states is written anew, with the same rows and
     await expectRows(path, 3);
   });
 
-  test("and goes on with the old one if that fails", async () => {
+  test("and the old file is used further if that fails", async () => {
     const path = join(temporaryFolder(), "orders.copy");
     const store = await open(path);
     for (let value = 0; value < 4; value++) await store.save(rowsWith(value), second);
@@ -182,11 +182,11 @@ describe("a file with many former states is written anew, with the same rows and
 });
 
 test.each(["my notes", "my notes\n", "1\n", "{}\n", '{"state":{}}\n'])(
-  "another file is refused, and stays as it was: %j",
+  "a file of another program is refused, and stays unchanged: %j",
   async (text) => {
     const path = join(temporaryFolder(), "notes.txt");
     writeFileSync(path, text);
-    await expect(openFileStore(path)).rejects.toThrow(`${path}, line 1: this is no copy of sds`);
+    await expect(openFileStore(path)).rejects.toThrow(`${path}, line 1: this is not a copy of sds`);
     expect(readFileSync(path, "utf8")).toBe(text);
   },
 );

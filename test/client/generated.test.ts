@@ -30,7 +30,7 @@ test("the files that are written from schemas are up to date: run `bun scripts/b
   }
 });
 
-test("a type has the schema's descriptions, wrapped, and what is optional or open", () => {
+test("a type has the schema's descriptions, wrapped, its optional fields and its open fields", () => {
   const Part = Type.Object({ n: Type.Integer() });
   const schema = Type.Object(
     {

@@ -37,15 +37,9 @@ function place() {
   };
 }
 
-function filled(count: number): FakeApi {
-  const api = new FakeApi();
-  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
-  return api;
-}
-
 describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
-  test("goes on where an interrupted walk ended, and then asks for changes", async () => {
-    const api = filled(6);
+  test("continues an interrupted walk, and then asks for changes", async () => {
+    const api = new FakeApi(6);
     api.pageRows = 2;
     const { pull, rows, mode } = place();
     let count = 0;
@@ -61,7 +55,7 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
   });
 
   test("tries again after 429 and 5xx", async () => {
-    const api = filled(3);
+    const api = new FakeApi(3);
     const failures = [
       refusal(429, "rate_limited", { "Retry-After": "0" }),
       refusal(503, "unavailable", { "Retry-After": "Sun, 01 Mar 2026 12:00:00 GMT" }),
@@ -92,8 +86,8 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     });
   });
 
-  test("begins anew after a restore", async () => {
-    const api = filled(3);
+  test("reads all rows again after a restore", async () => {
+    const api = new FakeApi(3);
     const { pull, rows } = place();
     await pull(api.url);
     api.restore("ord_1");
@@ -105,7 +99,7 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     expect(rows()).toEqual(api.rows());
   });
 
-  test("refuses what holds no key, and does not print it", async () => {
+  test("refuses a file without a key, and does not print its text", async () => {
     const { pull, useKey } = place();
     for (const text of ["", `${KEY}\n${KEY}\n`, KEY.toUpperCase()]) {
       useKey(text);
@@ -118,8 +112,8 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
     }
   });
 
-  test("says what is no page of sds", async () => {
-    const api = filled(1);
+  test("says that an answer is not a page of sds", async () => {
+    const api = new FakeApi(1);
     const { pull } = place();
     for (const text of ["", "<!doctype html>", '{"data":[', new Uint8Array([0xff])]) {
       api.before = () => new Response(text);
@@ -138,7 +132,7 @@ describe.skipIf(Bun.which("python3") === null)("puller.py", () => {
   });
 
   test("follows no redirect, and sends the key over http to this machine only", async () => {
-    const [api, other] = [filled(1), new FakeApi()];
+    const [api, other] = [new FakeApi(1), new FakeApi()];
     api.before = () => Response.redirect(`${other.url}/api/v1/orders`, 302);
     const { pull } = place();
     expect(await pull(api.url)).toEqual({

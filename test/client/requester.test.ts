@@ -111,7 +111,7 @@ describe("a request that fails", () => {
     expect(waits).toEqual([]);
   });
 
-  test("for want of an answer in time says so", async () => {
+  test("without an answer in time says so", async () => {
     const api = new FakeApi();
     const { promise, resolve } = Promise.withResolvers<undefined>();
     api.before = () => promise;
@@ -145,7 +145,7 @@ test("a signal ends the wait before the next attempt", async () => {
   expect((await errorOf(client.orders.get("ord_x", { signal: stop.signal }))).message).toBe("enough");
 });
 
-test("a redirect is not followed, so that the key goes nowhere else", async () => {
+test("the client follows no redirect, which could lead the key to another host", async () => {
   const [api, other] = [new FakeApi(), new FakeApi()];
   api.before = () => Response.redirect(`${other.url}/api/v1/orders`, 308);
   const error = await errorOf(requesterOn(api.url).get());
@@ -161,7 +161,7 @@ test("an answer that is not from sds says so", async () => {
 });
 
 test.each([200, 503])(
-  "an answer that is too large for sds is read no further, and not repeated: %j",
+  "reading stops at an answer too large for sds, and it is not requested again: %j",
   async (status) => {
     const MIB = 1024 * 1024;
     let sent = 0;
@@ -193,7 +193,7 @@ test.each([200, 503])(
   },
 );
 
-test("an answer is read where streams have no for await, as in Safari", async () => {
+test("an answer is read without for await, which streams in Safari do not have", async () => {
   const fetch: Fetch = async () => {
     const response = Response.json({ text: "\u00e9".repeat(100_000) });
     const { body } = response;
@@ -205,7 +205,7 @@ test("an answer is read where streams have no for await, as in Safari", async ()
   });
 });
 
-test("each request has the key, and asks for strictness", async () => {
+test("each request has the key and asks the server to be strict", async () => {
   const api = new FakeApi();
   await requesterOn(`${api.url}/below/`).get();
   const [{ path, query, headers } = { path: "", query: {}, headers: new Headers() }] = api.requests;
@@ -227,7 +227,7 @@ test.each([
   expect(Reflect.get(asked, "proxy")).toBe(proxy);
 });
 
-describe("wrong options are refused, and not repeated", () => {
+describe("wrong options are refused, and the error leaves out their text", () => {
   test.each([
     ["sds.example.com", "url must be an address"],
     ["ftp://sds.example.com", "url must be an address"],
@@ -254,16 +254,16 @@ describe("wrong options are refused, and not repeated", () => {
     expect(create({ deadlineMs: ms })).toThrow("deadlineMs must be a number above zero and up to 2147483647");
   });
 
-  test.each(["http://localhost:8080", "http://127.0.0.2:8080", "http://[::1]:8080"])("not %s", (url) => {
+  test.each(["http://localhost:8080", "http://127.0.0.2:8080", "http://[::1]:8080"])("but %s is accepted", (url) => {
     expect(() => createRequester({ url, key: KEY })).not.toThrow();
   });
 
-  test("nor http: to another machine, if it is allowed", () => {
+  test("but http: to another machine is accepted with allowHttp", () => {
     expect(() => createRequester({ url: "http://sds.internal", key: KEY, allowHttp: true })).not.toThrow();
   });
 });
 
-test("waits grow up to 30 seconds, and a random part of them counts", () => {
+test("waits are a random part of a time that grows up to 30 seconds", () => {
   const longest = [1, 2, 3, 4, 5, 6, 7, 8].map((failures) => retryWait(failures, 0, 1));
   expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   expect([retryWait(3, 0, 0), retryWait(3, 0, 0.5), retryWait(3, 5_000, 0)]).toEqual([0, 1_000, 5_000]);

@@ -17,14 +17,8 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-function filled(count: number): FakeApi {
-  const api = new FakeApi();
-  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
-  return api;
-}
-
 test("rows come from all pages, newest first", async () => {
-  const api = filled(7);
+  const api = new FakeApi(7);
   api.pageRows = 3;
   expect(await all(readerOf(api).rows({ status: "PAID" }))).toEqual(api.rows());
   expect(api.requests.map(({ query }) => query)).toEqual([
@@ -34,8 +28,8 @@ test("rows come from all pages, newest first", async () => {
   ]);
 });
 
-test("an empty page that others follow does not end the reading", async () => {
-  const api = filled(2);
+test("an empty page before other pages does not end the reading", async () => {
+  const api = new FakeApi(2);
   let count = 0;
   api.before = () => {
     count += 1;
@@ -46,8 +40,8 @@ test("an empty page that others follow does not end the reading", async () => {
   expect(await all(readerOf(api).rows())).toEqual([{ id: "ord_0", value: 0 }]);
 });
 
-test("pages go on after a cursor", async () => {
-  const api = filled(5);
+test("pages continue after a cursor", async () => {
+  const api = new FakeApi(5);
   api.pageRows = 2;
   const pages = await all(readerOf(api).pages({ cursor: "ord_3" }));
   expect(pages.map(({ rows, nextCursor }) => ({ ids: rows.map(({ id }) => id), nextCursor }))).toEqual([
@@ -56,8 +50,8 @@ test("pages go on after a cursor", async () => {
   ]);
 });
 
-test("changes come in the order of the changes, until nothing follows, with the newest checkpoint", async () => {
-  const api = filled(3);
+test("changes come in their order, to the last page, with the newest checkpoint", async () => {
+  const api = new FakeApi(3);
   api.put("ord_0", 100);
   api.pageRows = 2;
   const pages = await all(readerOf(api).changes("1~1"));
@@ -68,8 +62,8 @@ test("changes come in the order of the changes, until nothing follows, with the 
   expect(api.requests.map(({ query }) => query["since"])).toEqual(["1~1", "1~3"]);
 });
 
-test("a server that gives the same page again is not asked for ever", async () => {
-  const api = filled(1);
+test("a server that gives the same page again is an error, not an endless loop", async () => {
+  const api = new FakeApi(1);
   const same = { data: [], page: { limit: 250, nextCursor: "ord_0" } };
   api.before = () =>
     api.requests.length > 9 ? refusal(400, "asked_again") : Response.json(same, { headers: { "X-Checkpoint": "1~1" } });
@@ -81,13 +75,13 @@ test("a server that gives the same page again is not asked for ever", async () =
 });
 
 test("changes since a time are asked for with updatedSince", async () => {
-  const api = filled(1);
+  const api = new FakeApi(1);
   await all(readerOf(api).changes(new Date("2026-03-01T12:00:00.000Z"), { limit: 10 }));
   expect(api.requests[0]?.query).toEqual({ limit: "10", updatedSince: "2026-03-01T12:00:00.000Z" });
 });
 
-test("one row is found by its id, with its gid encoded, and undefined if there is none", async () => {
-  const api = filled(1);
+test("get finds a row by id or encoded gid, and returns undefined for an unknown id", async () => {
+  const api = new FakeApi(1);
   api.put("gid://shopify/Order/1", 5);
   const { get } = readerOf(api);
   expect(await get("gid://shopify/Order/1")).toEqual({ id: "gid://shopify/Order/1", value: 5 });
@@ -95,16 +89,16 @@ test("one row is found by its id, with its gid encoded, and undefined if there i
   expect(api.requests[0]?.path).toBe("/api/v1/orders/gid%3A%2F%2Fshopify%2FOrder%2F1");
 });
 
-test("a filter or an id that is empty by mistake is an error, and asks for nothing", async () => {
-  const api = filled(1);
+test("an empty filter or id is an error, and makes no request", async () => {
+  const api = new FakeApi(1);
   const missing = { status: undefined } as unknown as Filter;
   expect(all(readerOf(api).rows(missing))).rejects.toThrow("status must be a text that is not empty");
   expect(readerOf(api).get("")).rejects.toThrow("id must be a text that is not empty");
   expect(api.requests).toEqual([]);
 });
 
-test("a server without checkpoints, and one that is not sds, are told apart", async () => {
-  const api = filled(1);
+test("the error tells an sds without checkpoints from another server", async () => {
+  const api = new FakeApi(1);
   api.before = () => Response.json({ data: [], page: { limit: 50, nextCursor: null } });
   await expect(all(readerOf(api).rows())).rejects.toThrow("The server is older than this client.");
   for (const body of [[], null, 1, { data: [], page: null }]) {

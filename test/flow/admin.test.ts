@@ -25,8 +25,7 @@ async function signIn(url: string) {
 }
 
 test("a sign-in link of the command line opens the settings page of a running serve, and its forms work", async () => {
-  const program = new Program(undefined, LOCAL);
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop(LOCAL);
   const server = await program.serve();
   const { status, stdout, stderr } = await program.run(["admin", "link"]);
   expect({ status, stderr }).toEqual({
@@ -57,9 +56,8 @@ test("a sign-in link of the command line opens the settings page of a running se
   await server.stop();
 });
 
-test("admin sign-out ends sessions at once, and unused sign-in links do not work any more", async () => {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+test("admin sign-out ends sessions at once, and unused sign-in links stop working", async () => {
+  const program = await Program.withShop();
   await program.serve();
   const { get } = await signIn((await program.json<{ url: string }>(["admin", "link"])).url);
   const { url: unused } = await program.json<{ url: string }>(["admin", "link"]);
@@ -73,8 +71,7 @@ test("admin sign-out ends sessions at once, and unused sign-in links do not work
 });
 
 test("a sign-in link begins with the public URL, else with the address of a running serve, else with the configured one", async () => {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   const base = async (env: Record<string, string> = {}) => {
     const { url, expiresAt } = await program.json<{ url: string; expiresAt: string }>(["admin", "link"], { env });
     expect(Date.parse(expiresAt) - Date.now()).toBeWithin(9 * 60_000, 10 * 60_000 + 1);

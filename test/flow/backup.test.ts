@@ -61,7 +61,7 @@ async function shops(program: Program): Promise<string[]> {
 }
 
 describe("backup", () => {
-  test("copies the whole database while serve runs, for its owner alone, and says where the master key is", async () => {
+  test("copies the whole database while serve runs, readable only for its owner, and says where the master key is", async () => {
     const { program, folder } = await changedSinceBackup();
     await program.serve();
     const [file, other] = [join(folder, "a.db"), join(folder, "b.db")];
@@ -84,7 +84,7 @@ describe("backup", () => {
     expect(readFileSync(file).includes(readFileSync(join(program.data, "master.key"), "utf8").trim())).toBe(false);
   });
 
-  test("overwrites nothing, and needs a folder that is there", async () => {
+  test("overwrites no file, and needs an existing folder", async () => {
     const { program, folder, copy } = await changedSinceBackup();
     const before = readFileSync(copy);
     const link = join(folder, "link");
@@ -119,7 +119,7 @@ describe("backup", () => {
     });
   });
 
-  test("is not stopped by what an interrupted one left, and removes it later", async () => {
+  test("works beside the rest of an interrupted backup, and removes that rest later", async () => {
     const { program, folder, copy } = await changedSinceBackup();
     const file = join(folder, "a.db");
     // SQLite writes the header of a copy last. Each night's backup has another name.
@@ -161,7 +161,7 @@ describe("backup", () => {
 });
 
 describe("restore", () => {
-  test("puts the copy in place, keeps the old database, and takes that one too", async () => {
+  test("puts the copy in place, keeps the old database, and can restore that database too", async () => {
     const { program, copy } = await changedSinceBackup();
     const kept = join(program.data, "sds.db.before-restore");
     expect(await program.run(["restore", copy, "--yes"])).toEqual({
@@ -257,7 +257,7 @@ describe("restore", () => {
     expect(await shops(old)).toEqual(before);
   });
 
-  test("replaces a database that is damaged or no database, and keeps it as it was", async () => {
+  test("replaces a damaged database or another file, and keeps the old file unchanged", async () => {
     const { program, copy } = await changedSinceBackup();
     const database = join(program.data, "sds.db");
     for (const damage of ["no database ".repeat(2_000), "x"]) {
@@ -275,7 +275,7 @@ describe("restore refuses, and changes nothing,", () => {
     ["a missing file", ({ folder }) => join(folder, "no"), 3, (file) => `there is no file ${file}`],
     ["a folder", ({ folder }) => folder, 2, (file) => `${file} is not a file`],
     [
-      "a file that is no database",
+      "a file that is not a database",
       ({ copy }) => {
         writeFileSync(copy, "no database".repeat(2_000));
         return copy;
@@ -394,7 +394,7 @@ test.each([
   expect(await shops(program)).toEqual(expected);
 });
 
-test("`shop remove` asks on a terminal, and others may use the folder and replace its database meanwhile", async () => {
+test("`shop remove` asks on a terminal; meanwhile others may use the folder and replace its database", async () => {
   const { program, copy } = await changedSinceBackup();
   let shown = "";
   const asked = Promise.withResolvers<Bun.Terminal>();
@@ -416,7 +416,7 @@ test("`shop remove` asks on a terminal, and others may use the folder and replac
   expect(await shops(program)).toEqual([ALPHA]);
 });
 
-test("a database behind a symbolic link is backed up and restored where it is", async () => {
+test("a database behind a symbolic link is backed up and restored in its own place", async () => {
   const { program, copy } = await changedSinceBackup();
   const elsewhere = join(temporaryFolder(), "real.db");
   const database = join(program.data, "sds.db");
@@ -429,7 +429,7 @@ test("a database behind a symbolic link is backed up and restored where it is", 
   await program.json(["backup", join(temporaryFolder(), "again.db")]);
 });
 
-test("the master key in another folder is the one that a restore compares", async () => {
+test("a restore compares the master key in another folder", async () => {
   const keys = temporaryFolder();
   const program = new Program(undefined, { SDS_MASTER_KEY_FILE: join(keys, "key") });
   const copy = join(temporaryFolder(), "copy.db");

@@ -14,8 +14,7 @@ async function bodyWaits(program: Program): Promise<boolean> {
 
 /** Posts many customers called Old, and resolves when they are stored and not yet applied to the end. */
 async function postLarge() {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const server = await program.serve();
   const post = async (body: string): Promise<number | undefined> => {

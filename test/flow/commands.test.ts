@@ -29,7 +29,7 @@ describe("shop", () => {
     expect(await program.json<unknown>(["shop", "list"])).toEqual([]);
   });
 
-  test("shows after a change what was set", async () => {
+  test("shows the new settings after a change", async () => {
     const program = new Program();
     const added = await program.json(["shop", "add", DOMAIN]);
     const set = ["shop", "set", DOMAIN, "--retry-days", "2,4", "--credit-title", "Kredit"];
@@ -39,9 +39,8 @@ describe("shop", () => {
     expect(stdout).not.toContain("Kredit");
   });
 
-  test("is not added twice, and an unknown one is not found", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+  test("is not added twice, and an unknown shop is not found", async () => {
+    const program = await Program.withShop();
     expect(await program.run(["shop", "add", DOMAIN])).toEqual({
       status: 1,
       stdout: "",
@@ -60,8 +59,7 @@ describe("shop", () => {
 
 describe("key", () => {
   test("create prints only the key, once, and stores only its hash", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+    const program = await Program.withShop();
     const { stdout, stderr, status } = await program.run(["key", "create", "--label", "Warehouse"]);
     const key = stdout.trimEnd();
     expect({ status, stderr }).toEqual({
@@ -86,8 +84,7 @@ describe("key", () => {
   });
 
   test("create, import and revoke with --json print exactly the documented fields", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+    const program = await Program.withShop();
     const made = await program.json<{ id: string; key: string }>(["key", "create", "--label", "A"]);
     expect(Object.keys(made)).toEqual(["id", "key", "label", "fingerprint", "createdAt"]);
     const legacy = `cad_pk_${"ab".repeat(24)}`;
@@ -113,8 +110,7 @@ describe("key", () => {
   });
 
   test("revoke refuses a fingerprint that several keys share", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+    const program = await Program.withShop();
     for (const end of ["00", "11"])
       await program.json(["key", "import", "--label", end, "--legacy"], { stdin: `cad_pk_${"ab".repeat(23)}${end}` });
     const { status, stderr } = await program.run(["key", "revoke", "cad_pk_abababab"]);
@@ -261,8 +257,7 @@ test("version prints the versions of the program, of Bun and of SQLite", async (
 
 describe("a data folder that cannot be used ends with 1 and one line", () => {
   test("because a newer sds wrote the database", async () => {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+    const program = await Program.withShop();
     await program.setSchemaVersion(99);
     const { status, stderr } = await program.run(["serve", "--port", "0"]);
     expect({ status, lines: stderr.trim().split("\n").length }).toEqual({ status: 1, lines: 1 });

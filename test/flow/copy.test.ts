@@ -72,7 +72,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     expect(readdirSync(folder).filter((name) => name.includes("unfinished"))).toEqual([]);
   });
 
-  test("sends from the copy what waited, with the same ids, bodies and signatures", async () => {
+  test("the copy sends waiting deliveries with the same ids, bodies and signatures", async () => {
     const { answers, local, remote, url } = await sides();
     await local.json(["copy", "--to", url]);
     const receiver = new Receiver();
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
       expect(received.find((each) => each.id === id)).toMatchObject({ id, body, signature: signature ?? "none" });
   });
 
-  test("refuses a target with a shop, two databases of one engine, and what is no address", async () => {
+  test("refuses a target with a shop, two databases of one engine, and a text that is not an address", async () => {
     const { local, remote, url } = await sides();
     const withPassword = url.replace("postgres@", "postgres:hush-hush@");
     await remote.json(["shop", "add", "gamma.myshopify.com"]);
@@ -120,7 +120,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     expect(await remote.json<unknown[]>(["shop", "list"])).toHaveLength(1);
   });
 
-  test("takes the address from a file, and replaces what a program left that ran on the empty database", async () => {
+  test("takes the address from a file, and replaces rows of a program that ran on the empty database", async () => {
     const { local, remote, url } = await sides();
     const other = new Program(undefined, { ...ENV, SDS_DATABASE_URL: url });
     await (await other.serve()).stop();
@@ -147,7 +147,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     await remote.json(["copy", "--to", `sqlite:${back}`]);
   });
 
-  test("keeps out who would write to a PostgreSQL source meanwhile", async () => {
+  test("lets no other program write to a PostgreSQL source meanwhile", async () => {
     const { local, remote, url } = await sides();
     await local.json(["copy", "--to", url]);
     const sql = new SQL(url, { max: 1 });
@@ -167,7 +167,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
     expect(readRows(back, "shops").map(({ currency }) => currency)).toEqual(["CHF", "CHF"]);
   });
 
-  test("leaves a target that nobody opens when it is killed, and begins anew", async () => {
+  test("leaves a target that no program opens if it is killed, and starts again", async () => {
     const { local, remote, url } = await sides();
     const lines = Array.from({ length: 60_000 }, (_, n) => JSON.stringify(customer(20_000 + n)));
     await local.json(["import", "-", "--shop", "alpha.myshopify.com"], { stdin: lines.join("\n") });

@@ -46,7 +46,7 @@ const COMMANDS = [
   ["backup", "copy.db"],
 ];
 
-describe("a command that makes no data folder, on a folder without data, ends with 3 and makes nothing", () => {
+describe("a command that makes no data folder ends with 3 on a folder without data, and changes nothing", () => {
   test("if the folder is missing", async () => {
     const runs = COMMANDS.map(async (args) => {
       const above = temporaryFolder();
@@ -68,7 +68,7 @@ describe("a command that makes no data folder, on a folder without data, ends wi
     expect(await program.run(["backup", "copy.db"])).toEqual({ status: 3, stdout: "", stderr: NO_DATA(program.data) });
   });
 
-  test("if the folder is there, and if an interrupted first start left an empty database", async () => {
+  test("if the folder exists, and if an interrupted first start left an empty database", async () => {
     const program = new Program();
     mkdirSync(program.data);
     const list = () => program.run(["shop", "list"]);
@@ -88,13 +88,13 @@ describe("a command that makes no data folder, on a folder without data, ends wi
 test.each([
   [["shop", "add", DOMAIN], 0],
   [["import", "-"], 3],
-])("%j makes the data folder and what is missing above it", async (args, status) => {
+])("%j makes the data folder and missing folders above it", async (args, status) => {
   const program = new Program(join(temporaryFolder(), "a", "b", "data"));
   expect((await program.run(args)).status).toBe(status);
   expect(existsSync(join(program.data, "sds.db"))).toBe(true);
 });
 
-test("what is no database, or leads nowhere, is named and left as it was", async () => {
+test("a file that is not a database, and a broken link, are named and left unchanged", async () => {
   const program = new Program();
   mkdirSync(program.data);
   const database = join(program.data, "sds.db");
@@ -191,7 +191,7 @@ describe("an older database", () => {
     return program;
   };
 
-  test("is upgraded by a command if nobody else uses it", async () => {
+  test("is upgraded by a command if no other program uses it", async () => {
     const program = await old();
     expect((await program.json<unknown[]>(["shop", "list"])).length).toBeGreaterThan(0);
     expect(readDatabase(program.data).schemaVersion).toBeGreaterThan(version);

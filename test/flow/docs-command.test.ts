@@ -23,7 +23,7 @@ test("docs lists the topics, and needs no data", async () => {
   expect(existsSync(program.data)).toBe(false);
 });
 
-test("docs TOPIC prints the page in Markdown where stdout is no terminal", async () => {
+test("docs TOPIC prints the page in Markdown if stdout is not a terminal", async () => {
   const program = new Program();
   expect(await program.run(["docs", "copies"])).toEqual({ status: 0, stdout: await page("copies.md"), stderr: "" });
   expect(await program.json(["docs", "copies"])).toEqual({
@@ -33,7 +33,7 @@ test("docs TOPIC prints the page in Markdown where stdout is no terminal", async
   });
 });
 
-test("docs prints a section that has a topic of its own, with what is below it", async () => {
+test("docs prints a section that has its own topic, with its subsections", async () => {
   const { stdout } = await new Program().run(["docs", "verifying"]);
   expect(stdout).toStartWith("## Signature\n");
   expect(stdout).toContain("### Receivers\n");
@@ -46,14 +46,14 @@ test.each([
   ["webhook", "sds: there is no topic webhook: did you mean receivers or webhooks or reference-webhooks?\n"],
   ["xyzzy", "sds: there is no topic xyzzy: `sds docs` lists the topics\n"],
   ["a\u001b[31m", "sds: there is no topic a?[31m: `sds docs` lists the topics\n"],
-])("an unknown topic, %j, ends with 3 and names those that are alike", async (topic, stderr) => {
+])("an unknown topic, %j, ends with 3 and suggests similar topics", async (topic, stderr) => {
   expect(await new Program().run(["docs", topic])).toEqual({ status: 3, stdout: "", stderr });
 });
 
 test.each([
   [{}, true],
   [{ NO_COLOR: "1" }, false],
-])("a terminal with %j gets a page for reading", async (env, hasColours) => {
+])("a page for a terminal with %j is formatted for reading", async (env, hasColours) => {
   const decoder = new TextDecoder();
   let shown = "";
   const child = Bun.spawn([...PROGRAM, "docs", "versioning"], {

@@ -5,12 +5,9 @@ import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer, order, reward, subscription } from "../support/records.ts";
 
-const DOMAIN = "alpha.myshopify.com";
-
 describe("import", () => {
   async function prepared(lines: (object | string)[]) {
-    const program = new Program();
-    await program.json(["shop", "add", DOMAIN]);
+    const program = await Program.withShop();
     const file = join(temporaryFolder(), "records.ndjson");
     writeFileSync(file, lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
     return { program, file };
@@ -27,7 +24,7 @@ describe("import", () => {
     });
   });
 
-  test("applies 1,000 lines or none of them, and stops at a bad line with its number", async () => {
+  test("applies 1,000 lines as a whole, and stops at a bad line with its number", async () => {
     const { program, file } = await prepared([
       ...customers(1, 1499),
       '{"type":"customer","shopifyId":',
@@ -87,7 +84,7 @@ describe("import", () => {
     });
   });
 
-  test("says which lines before such a line were imported", async () => {
+  test("says which lines before that line were imported", async () => {
     const { program } = await prepared([]);
     const good = customers(1, 2399).map((record) => JSON.stringify(record));
     const stdin = Uint8Array.from(Buffer.concat([Buffer.from(`${good.join("\n")}\n`), Uint8Array.of(0xff, 0x0a)]));

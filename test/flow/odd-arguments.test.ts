@@ -4,21 +4,15 @@ import { temporaryFolder } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
 
-async function withShop(): Promise<Program> {
-  const program = new Program();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
-  return program;
-}
-
 test("a backup shows the name of its file without control characters", async () => {
-  const program = await withShop();
+  const program = await Program.withShop();
   const { status, stdout } = await program.run(["backup", join(temporaryFolder(), "a\u001b[31m\u009bb")]);
   expect(status).toBe(0);
   expect(stdout).toMatch(/^[^\p{Cc}]*a\?\[31m\?b: [^\p{Cc}]*\n$/u);
 });
 
 test("an import reads /dev/null, which has no records, and a named pipe", async () => {
-  const program = await withShop();
+  const program = await Program.withShop();
   expect(await program.json(["import", "/dev/null"])).toEqual({ read: 0, changed: 0, events: 0 });
   const pipe = join(temporaryFolder(), "pipe");
   expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
@@ -27,8 +21,8 @@ test("an import reads /dev/null, which has no records, and a named pipe", async 
   await writer.exited;
 });
 
-test("a shop's domain is a host name and no address", async () => {
-  const program = await withShop();
+test("an address is not a shop's domain", async () => {
+  const program = await Program.withShop();
   const { status, stderr } = await program.run(["shop", "add", "1.2.3.4"]);
   expect({ status, stderr }).toEqual({
     status: 2,

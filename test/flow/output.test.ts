@@ -2,20 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { temporaryFolder } from "../support/app.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 
-const DOMAIN = "alpha.myshopify.com";
-
 /** Runs a command line in a shell, where `$SDS` is the program. */
 async function shell(program: Program, line: string): Promise<{ status: number; stderr: string }> {
   const env = await program.environment({ SDS: PROGRAM.join(" ") });
   const child = Bun.spawn(["bash", "-c", line], { env, cwd: temporaryFolder(), stdout: "ignore", stderr: "pipe" });
   const [stderr, status] = await Promise.all([child.stderr.text(), child.exited]);
   return { status, stderr };
-}
-
-async function withShop(): Promise<Program> {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
-  return program;
 }
 
 const FULL = "sds: cannot write to stdout: ENOSPC: no space left on device, write";
@@ -26,7 +18,7 @@ describe("data that cannot be written to stdout", () => {
     [">/dev/full", FULL],
     [">&-", CLOSED],
   ])("ends a command with 1 and one line: %s", async (to, message) => {
-    const program = await withShop();
+    const program = await Program.withShop();
     for (const args of ["shop list", "shop list --json"])
       expect(await shell(program, `$SDS ${args} ${to}`)).toEqual({ status: 1, stderr: `${message}\n` });
   });
@@ -35,8 +27,8 @@ describe("data that cannot be written to stdout", () => {
     [">/dev/full", FULL],
     [">&-", CLOSED],
     ["--json >/dev/full", FULL],
-  ])("makes no key that nobody has seen: %s", async (to, message) => {
-    const program = await withShop();
+  ])("revokes a key that nobody has seen: %s", async (to, message) => {
+    const program = await Program.withShop();
     expect(await shell(program, `$SDS key create --label A ${to}`)).toEqual({
       status: 1,
       stderr: `${message}; the key was revoked, because nobody has seen it\n`,
@@ -44,21 +36,21 @@ describe("data that cannot be written to stdout", () => {
     expect(await program.json<unknown[]>(["key", "list"])).toEqual([]);
   });
 
-  test("to /dev/null is no failure", async () => {
-    const program = await withShop();
+  test("may go to /dev/null", async () => {
+    const program = await Program.withShop();
     expect((await shell(program, "$SDS key create --label A >/dev/null")).status).toBe(0);
     expect(await program.json<unknown[]>(["key", "list"])).toHaveLength(1);
   });
 });
 
 test("messages that nobody can read change nothing", async () => {
-  const program = await withShop();
+  const program = await Program.withShop();
   expect((await shell(program, "$SDS shop list 2>/dev/full")).status).toBe(0);
   expect((await shell(program, "$SDS shop lst 2>/dev/full")).status).toBe(2);
 });
 
 test("control characters of an argument or a file do not reach the terminal", async () => {
-  const program = await withShop();
+  const program = await Program.withShop();
   const hostile = "a\u001b[31m\u0007\r\u009bb";
   for (const args of [
     ["shop", "show", hostile],
@@ -76,13 +68,13 @@ test("control characters of an argument or a file do not reach the terminal", as
 
 describe("SIGHUP", () => {
   test("stops serve as SIGTERM does", async () => {
-    const server = await (await withShop()).serve();
+    const server = await (await Program.withShop()).serve();
     expect(await server.stop("SIGHUP")).toBe(0);
     expect(server.output).toContain("stopping on SIGHUP");
   });
 
   test("is ignored by a serve that was started with nohup", async () => {
-    const program = await withShop();
+    const program = await Program.withShop();
     const line = [
       "nohup $SDS serve --port 0 2>log >/dev/null & pid=$!",
       "until grep -qs 'listening on' log; do sleep 0.05; done",
@@ -94,7 +86,7 @@ describe("SIGHUP", () => {
   });
 });
 
-test("the help of serve stays on the loopback address, and says what gives it TLS", async () => {
+test("the help of serve keeps to the loopback address, and says how to add TLS", async () => {
   const { stdout } = await new Program().run(["serve", "--help"]);
   expect(stdout).not.toContain("0.0.0.0");
   expect(stdout).toContain("TLS");

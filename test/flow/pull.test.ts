@@ -46,12 +46,6 @@ function place(): Place {
   };
 }
 
-function filled(count: number): FakeApi {
-  const api = new FakeApi();
-  for (let n = 0; n < count; n++) api.put(`ord_${n}`, n);
-  return api;
-}
-
 function rowsIn(text: string): unknown[] {
   return text
     .split("\n")
@@ -59,8 +53,8 @@ function rowsIn(text: string): unknown[] {
     .map((line) => JSON.parse(line));
 }
 
-test("the first run prints all rows, later ones what changed, and nothing else is made in the folder", async () => {
-  const api = filled(5);
+test("the first run prints all rows, later runs what changed, and the folder gets only the state", async () => {
+  const api = new FakeApi(5);
   const { pull, folder, state } = place();
   const first = await pull(api.url);
   expect({ ...first, stdout: rowsIn(first.stdout) }).toEqual({ status: 0, stdout: api.rows(), stderr: "" });
@@ -72,8 +66,8 @@ test("the first run prints all rows, later ones what changed, and nothing else i
   expect(readFileSync(state, "utf8")).not.toContain(KEY);
 });
 
-test("a first walk that was interrupted goes on where it ended", async () => {
-  const api = filled(6);
+test("an interrupted first walk continues where it ended", async () => {
+  const api = new FakeApi(6);
   api.pageRows = 2;
   const { pull } = place();
   let count = 0;
@@ -90,8 +84,8 @@ test("a first walk that was interrupted goes on where it ended", async () => {
   expect([...rowsIn(first.stdout), ...rowsIn(second.stdout)]).toEqual(api.rows());
 });
 
-test("CSV has its columns in each run, or none if that is asked for", async () => {
-  const api = filled(1);
+test("CSV has its header in each run, except with --no-header", async () => {
+  const api = new FakeApi(1);
   const { pull } = place();
   const columns =
     "id,shopifyId,contractId,customerId,source,cycleNumber,status,lines,subtotalCents,discountCents,creditsCents," +
@@ -102,8 +96,8 @@ test("CSV has its columns in each run, or none if that is asked for", async () =
 });
 
 describe("a checkpoint that the server does not know", () => {
-  test("ends the run with 1, says what to do, and changes nothing; --anew prints all rows", async () => {
-    const api = filled(3);
+  test("ends the run with 1, says what to do, and keeps the state; --anew prints all rows", async () => {
+    const api = new FakeApi(3);
     const { pull, state } = place();
     await pull(api.url);
     const before = readFileSync(state, "utf8");
@@ -120,8 +114,8 @@ describe("a checkpoint that the server does not know", () => {
     expect((await pull(api.url)).status).toBe(0);
   });
 
-  test("with another key says that it may be of another shop; a new key of the same shop goes on", async () => {
-    const api = filled(1);
+  test("with another key, the message says that the shop may be another one; a new key of the same shop works", async () => {
+    const api = new FakeApi(1);
     const { pull, state, useKey } = place();
     await pull(api.url);
     useKey(OTHER_KEY);
@@ -137,15 +131,15 @@ describe("a checkpoint that the server does not know", () => {
   });
 });
 
-describe("refused with 2, and nothing is asked for:", () => {
+describe("refused with 2, without a request:", () => {
   const refused = async ({ pull }: Place, url: string, ...more: string[]) => {
     const { status, stdout, stderr } = await pull(url, ...more);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     return stderr;
   };
 
-  test("the state of another server or resource, and a file that is no state", async () => {
-    const [api, other] = [filled(1), filled(1)];
+  test("the state of another server or resource, and another file", async () => {
+    const [api, other] = [new FakeApi(1), new FakeApi(1)];
     const at = place();
     await at.pull(api.url);
     expect(await refused(at, other.url)).toBe(
@@ -160,7 +154,7 @@ describe("refused with 2, and nothing is asked for:", () => {
       writeFileSync(at.state, text);
       for (const more of [[], ["--anew"]])
         expect(await refused(at, api.url, ...more)).toBe(
-          `sds: ${at.state} is no state of sds pull: name another file for --state\n`,
+          `sds: ${at.state} is not a state of sds pull: name another file for --state\n`,
         );
       expect(readFileSync(at.state, "utf8")).toBe(text);
     }
@@ -190,7 +184,7 @@ describe("refused with 2, and nothing is asked for:", () => {
       );
   });
 
-  test("no key, and a file that holds none, whose text is not repeated", async () => {
+  test("no key file, and a file without a key, whose text is not repeated", async () => {
     const at = place();
     at.useKey("secret");
     expect(await refused(at, "https://sds.example.com")).toMatch(/^sds: SDS_KEY_FILE \S+key\.txt holds no API key: /);
@@ -241,15 +235,15 @@ describe("rows that cannot be written", () => {
     [">/dev/full", "sds: cannot write to stdout: ENOSPC: no space left on device, write\n"],
     [">&-", "sds: cannot write to stdout: it is closed\n"],
   ])("are printed again by the next run: %s", async (to, message) => {
-    const api = filled(3);
+    const api = new FakeApi(3);
     const { shell, pull, state } = place();
     expect(await shell(api.url, `$PULL ${to}`)).toEqual({ status: 1, stdout: "", stderr: message });
     expect(existsSync(state)).toBe(false);
     expect(rowsIn((await pull(api.url)).stdout)).toEqual(api.rows());
   });
 
-  test("because the reader has gone end the run with 1, and the state stays where it was", async () => {
-    const api = filled(3);
+  test("because the reader has gone end the run with 1, and the state stays", async () => {
+    const api = new FakeApi(3);
     const { shell, pull, state } = place();
     const { stdout, stderr } = await shell(api.url, "set -o pipefail; $PULL | true; echo $?");
     expect({ stdout, stderr }).toEqual({
@@ -261,8 +255,8 @@ describe("rows that cannot be written", () => {
   });
 });
 
-test("a run that is killed leaves nothing out: what it wrote and what the next ones write are all rows", async () => {
-  const api = filled(3_000);
+test("after killed runs, all runs together have printed every row", async () => {
+  const api = new FakeApi(3_000);
   api.pageRows = 50;
   const at = place();
   const file = join(at.folder, "orders.ndjson");
@@ -292,8 +286,8 @@ test("a run that is killed leaves nothing out: what it wrote and what the next o
   expect(new Set([...ids(earlier), ...ids(later)]).size).toBe(3_000);
 });
 
-test("a state that is a symbolic link stays one", async () => {
-  const api = filled(1);
+test("a symbolic link to a state stays a link", async () => {
+  const api = new FakeApi(1);
   const { pull, folder } = place();
   writeFileSync(join(folder, "other.txt"), "");
   const real = join(folder, "real.state");

@@ -17,8 +17,7 @@ const SAMPLES = PAGES.filter(({ topic }) => topic.startsWith("reference-")).flat
 
 /** A served shop with the records of the OpenAPI document, so that the ids in it lead to rows. */
 async function served(): Promise<Record<string, string>> {
-  const program = new Program();
-  await program.json(["shop", "add", SHOP]);
+  const program = await Program.withShop();
   await program.json(["import", "-"], { stdin: String(RECORDS) });
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Samples"]);
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);

@@ -24,7 +24,7 @@ async function twoShops(rows: number) {
 
 const customersOf = (program: Program, shopId: number) => program.count("customers", shopId);
 
-test("an acknowledged shop/redact is carried out to the end, although the program is killed again and again", async () => {
+test("an acknowledged shop/redact is completed, although the program is killed again and again", async () => {
   const rows = 3_000;
   const { program, alpha, beta, before } = await twoShops(rows);
   let left = rows;
@@ -50,7 +50,7 @@ test("an acknowledged shop/redact is carried out to the end, although the progra
   expect(await program.json<{ domain: string }[]>(["shop", "list"])).toMatchObject([{ domain: BETA }]);
 });
 
-test("a removal that the lock of another process holds up goes on when the lock is gone, and leaves no text in the file", async () => {
+test("a removal waits for the lock of another process, and leaves no text in the file", async () => {
   const { program, alpha } = await twoShops(500);
   const server = await program.serve();
   expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
@@ -70,7 +70,7 @@ test("a removal that the lock of another process holds up goes on when the lock 
   expect([fileHas(program.data, "Lovelace"), fileHas(program.data, "Hopper")]).toEqual([false, true]);
 });
 
-test("`shop remove` that is killed is finished by the next one, and until then the shop cannot be added", async () => {
+test("a killed `shop remove` is finished by the next one, and until then the shop cannot be added", async () => {
   const { program, alpha, beta, before } = await twoShops(600);
   const { pid, exited } = await program.start(["shop", "remove", ALPHA, "--yes"]);
   await eventually(async () => (await customersOf(program, alpha)) < 550);

@@ -7,8 +7,7 @@ import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 
 test("a restore refuses a copy whose index disagrees with its table", async () => {
-  const program = new Program();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop();
   const stdin = Array.from({ length: 300 }, (_, n) => JSON.stringify(customer(n + 1))).join("\n");
   await program.json(["import", "-"], { stdin });
   const copy = join(temporaryFolder(), "copy.db");

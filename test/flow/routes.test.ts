@@ -139,8 +139,7 @@ test("the settings page answers under any Host header", async () => {
 });
 
 test("the intake takes a body under any Host header", async () => {
-  const program = new Program();
-  await program.json(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop();
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const { url } = await program.serve();
   const signature = createHmac("sha256", secret).update("[]").digest("hex");

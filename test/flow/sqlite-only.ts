@@ -22,7 +22,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   { file: "receivers", reason: "receivers; deliveries.test.ts has what they get with both engines" },
   { file: "client-receivers", reason: "receivers with the client" },
   { file: "restore-index", reason: "a damaged file" },
-  { file: "commands", test: "because it is a file", reason: "a data folder that is none" },
+  { file: "commands", test: "because it is a file", reason: "a file in place of the data folder" },
   { file: "commands", test: "because sds.db is not a database", reason: "a damaged file" },
   {
     file: "odd-arguments",
@@ -36,7 +36,7 @@ export const SQLITE_ONLY: readonly Exception[] = [
   },
   {
     file: "removal",
-    test: "a removal that the lock of another process holds up goes on when the lock is gone, and leaves no text in the file",
+    test: "a removal waits for the lock of another process, and leaves no text in the file",
     reason: "the write lock of the whole database, and the free space in its file",
   },
 ];

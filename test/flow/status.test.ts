@@ -15,8 +15,7 @@ const WORDS =
       };
 
 test("sds status shows what waits in each shop, and tells whether serve runs", async () => {
-  const program = new Program();
-  await program.run(["shop", "add", "alpha.myshopify.com"]);
+  const program = await Program.withShop();
   const stopped = await program.run(["status", "--json"]);
   expect(stopped.status).toBe(1);
   expect(stopped.stderr).toBe(`sds: not serving: ${WORDS.stopped}\n`);

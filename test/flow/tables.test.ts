@@ -7,8 +7,7 @@ const DOMAIN = "alpha.myshopify.com";
 
 /** A shop with a key, a dead delivery and a platform webhook that could not be processed. */
 async function fullShop(): Promise<{ program: Program; deliveryId: string }> {
-  const program = new Program();
-  await program.json(["shop", "add", DOMAIN]);
+  const program = await Program.withShop();
   await program.json(["key", "create", "--label", "Warehouse"]);
   const store = await program.openStore();
   const shop = await store.shops.find(DOMAIN);

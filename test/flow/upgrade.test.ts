@@ -57,7 +57,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     }
   });
 
-  test("sends the deliveries that waited in it, with the bodies and signatures that were fixed when they were queued", async () => {
+  test("sends its waiting deliveries, with the bodies and signatures from when they were queued", async () => {
     const { program, answers } = await old(version);
     const receiver = new Receiver();
     for (const { domain } of answers.shops)
@@ -77,7 +77,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
     }
   });
 
-  test("takes new records and keys, which are there for the next program", async () => {
+  test("takes new records and keys, which the next program finds", async () => {
     const { program, answers } = await old(version);
     const [shop] = answers.shops;
     const choice = ["--shop", shop?.domain ?? ""];

@@ -19,7 +19,9 @@ export class FakeApi {
   private readonly mirror = new Map<string, { row: FakeRow; change: number }>();
   private changes = 0;
 
-  constructor() {
+  /** @param count how many rows it has: ord_0, ord_1 … */
+  constructor(count = 0) {
+    for (let n = 0; n < count; n++) this.put(`ord_${n}`, n);
     const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.answer(request) });
     afterTest(() => server.stop(true));
     this.url = `http://127.0.0.1:${server.port}`;

@@ -65,6 +65,13 @@ export class Program {
     this.env = env;
   }
 
+  /** A program whose data folder has the shop alpha.myshopify.com. */
+  static async withShop(env?: Record<string, string>): Promise<Program> {
+    const program = new Program(undefined, env);
+    await program.json(["shop", "add", "alpha.myshopify.com"]);
+    return program;
+  }
+
   /** The address of its database; undefined for the one in its data folder. */
   async databaseUrl(): Promise<string | undefined> {
     if (this.env["SDS_DATABASE_URL"] !== undefined) return this.env["SDS_DATABASE_URL"];

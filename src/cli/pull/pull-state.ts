@@ -89,7 +89,7 @@ function readState(path: string): PullState | undefined {
   }
   const state = parseState(text);
   if (state !== undefined) return state;
-  throw new SdsError("invalid", `${path} is no state of sds pull: name another file for --state`);
+  throw new SdsError("invalid", `${path} is not a state of sds pull: name another file for --state`);
 }
 
 function parseState(text: string): PullState | undefined {

@@ -30,7 +30,7 @@ test("the state is saved after the rows before it are written and synced", async
   expect(steps).toEqual(["write header;", "write a;b;", "sync", "save c1"]);
 });
 
-test("it is saved once a second, and at the end if it changed since", async () => {
+test("the state is saved once a second, and at the end if it changed", async () => {
   const { steps, clock, output } = noted();
   await output.write([{ id: "a" }], state(1));
   clock.ms = 1_000;
@@ -42,7 +42,7 @@ test("it is saved once a second, and at the end if it changed since", async () =
   expect(steps).toEqual(["write a;", "write b;", "sync", "save c2", "write c;", "sync", "save c3"]);
 });
 
-test("a reader that went away has perhaps not read the rows before, so no state is saved any more", async () => {
+test("after a failed write no state is saved, because the reader may not have read the rows before", async () => {
   const { steps, clock, output } = noted();
   await output.write([{ id: "a" }], state(1));
   clock.fails = true;

@@ -42,13 +42,13 @@ describe("CSV", () => {
     expect(createRowFormat(resource, "csv", { ...options, header: false }).header).toBe("");
   });
 
-  test("quotes where RFC 4180 says so; null is empty, and an empty text is not", () => {
+  test("quotes as RFC 4180 says; null is empty, and an empty text is two quotes", () => {
     expect(createRowFormat("customers", "csv", options).textOf(CUSTOMER)).toBe(
       'cus_a,gid://shopify/Customer/1,,"Ada ""the first"", of\nLondon","",true,-5,0,2,2026-01-01T00:00:00.000Z\r\n',
     );
   });
 
-  test("has arrays as JSON, and no column for a field that it does not know", () => {
+  test("has arrays as JSON, and leaves out an unknown field", () => {
     const row = { id: "ord_a", lines: [{ title: 'Half "dark"', quantity: 1 }], newField: 1 };
     expect(createRowFormat("orders", "csv", options).textOf(row)).toBe(
       'ord_a,,,,,,,"[{""title"":""Half \\""dark\\"""",""quantity"":1}]",,,,,\r\n',
@@ -56,7 +56,7 @@ describe("CSV", () => {
   });
 
   test.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.com","x")'])(
-    "for a spreadsheet puts ' before %j, and only there",
+    "for a spreadsheet puts ' before %j, and not for other readers",
     (firstName) => {
       const row = { id: "cus_a", firstName, creditsCents: -5 };
       const cells = (spreadsheet: boolean) =>
