@@ -1,24 +1,24 @@
 import { SdsError } from "../domain/error.ts";
 import { hasAccess, type Plan } from "../domain/shop.ts";
 
-/** What a plan can include, in the words that people read. */
+/** A part of the service that a plan can include, as people read it. */
 type Feature = "API access" | "webhooks" | "workflow triggers" | "API access, webhooks or workflow triggers";
 
 /**
- * Who acts. A merchant, on the settings page, can only do what the plan includes. The operator, on the command line,
- * may prepare a shop before its plan includes it, and gets a warning.
+ * Who acts. The plan limits a merchant on the settings page. The operator on the command line may prepare a shop before
+ * its plan allows that, and gets a warning.
  */
 export type Actor = "merchant" | "operator";
 
 const PRO = "the Pro plan";
 const FREE_WITH_ADDON = "the Free plan through the API and webhooks add-on";
-/** Which plans include everything, as the end of "it comes ...". */
+/** The plans that include everything, as the end of "it comes ...". */
 const PLANS = `with ${PRO}, and with ${FREE_WITH_ADDON}`;
 const PRO_PRICE = "39 per month, 30 days of trial";
 const ADDON_PRICE = "19.99 per month";
 export const PLANS_WITH_PRICES = `with ${PRO} (${PRO_PRICE}), and with ${FREE_WITH_ADDON} (${ADDON_PRICE})`;
 
-/** Why a plan does not allow something: the same words in the API, on the command line and on the settings page. */
+/** Why a plan does not allow a feature, for the API, the command line and the settings page. */
 export function noAccess(feature: Feature): string {
   return `this shop's plan has no ${feature}: ${feature === "API access" ? "it comes" : "they come"} ${PLANS}`;
 }
@@ -30,7 +30,7 @@ export function requireAccess({ plan }: { plan: Plan }, feature: Feature): void 
 
 /**
  * Checks whether the plan includes a feature.
- * @returns warnings for the operator: one if the plan does not include it, else none
+ * @returns a warning for the operator if the plan does not include it
  * @throws SdsError `plan_required` for a merchant
  */
 export function checkAccess(shop: { plan: Plan }, feature: Feature, actor: Actor): string[] {

@@ -7,7 +7,7 @@ type DeliveryStores = Pick<Store, "deliveries" | "webhooks">;
 
 interface SignedDelivery {
   delivery: Awaited<ReturnType<Store["deliveries"]["show"]>>;
-  /** The same for every attempt; null for a trigger, which has none. */
+  /** The same for every attempt; null for a trigger. */
   signature: string | null;
 }
 
@@ -21,7 +21,7 @@ export async function findDelivery(
   return { delivery, signature: await signatureOf(webhooks, shop.id, delivery) };
 }
 
-/** Makes a delivery due now. @throws SdsError `not_found`, or `conflict` while an attempt is under way */
+/** Makes a delivery due now. @throws SdsError `not_found`, or `conflict` during an attempt */
 export async function retryDelivery(
   store: DeliveryStores,
   shop: Shop,

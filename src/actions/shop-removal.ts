@@ -9,11 +9,11 @@ import { failureFields, StoreError } from "../store/port/store-error.ts";
 
 type Removal = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;
 
-/** Goes on with the removals that began, in `serve`. */
+/** Continues removals in `serve`. */
 export interface ShopRemover {
   /** Asks for a turn: once a second, and when a removal began. */
   wake(): void;
-  /** Ends after the step that runs. The next start goes on. May be called twice. */
+  /** Stops after the current step; the next start continues. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -25,9 +25,9 @@ interface RemoverDependencies {
 }
 
 /**
- * Removes the shops that are being removed, step by step, in turn. A locked database, a full disk or the end of the
- * process only delays it: the mark stays in the database, and every turn looks for it. A shop whose step fails does not
- * hold up the others: the turn goes on with them, and fails at its end.
+ * Removes shops whose removal began, step by step, in turn. A locked database, a full disk or a crash only delays a
+ * removal: its mark stays in the database, and every turn looks for marks. After a failed step the turn continues with
+ * the other shops, and fails at its end.
  */
 export function createShopRemover({ shops, membership, sleep, log }: RemoverDependencies): ShopRemover {
   const loop = createTurnLoop({
@@ -65,7 +65,7 @@ export function createShopRemover({ shops, membership, sleep, log }: RemoverDepe
 }
 
 /**
- * Removes a shop, or finishes a removal that was interrupted.
+ * Removes a shop, or finishes an interrupted removal.
  * @param now epoch milliseconds
  * @returns whether there was a shop
  * @throws SdsError `failed` if the removal began and cannot be finished now
@@ -84,7 +84,7 @@ export async function removeShop(shops: Removal, domain: string, now: number, sl
   return true;
 }
 
-/** Rests as long as the step took, so that others get half of the time, and the lock of the database in between. */
+/** Rests as long as the step took, so that other work gets half of the time, and the database's lock in between. */
 async function removeSomeAndRest(shops: Pick<Removal, "removeSome">, shopId: number, sleep: Sleep): Promise<boolean> {
   const began = performance.now();
   const isLeft = await shops.removeSome(shopId);

@@ -4,19 +4,19 @@ import type { Shop, ShopSettings } from "../domain/shop.ts";
 import type { Store } from "../store/port/store.ts";
 import { type Actor, checkAccess } from "./access.ts";
 
-/** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null for what never happened. */
+/** A shop's connection, load, inbox and settings. Times in epoch milliseconds; null means never. */
 export interface ShopStatus extends ShopSettings {
-  /** Whether the shop has access tokens, even if the platform refuses the connection. */
+  /** Whether the shop has access tokens, also if the platform refuses them. */
   hasConnection: boolean;
-  /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null if all is well. */
+  /** Why the platform refuses the connection, or which needed scopes the shop does not grant; null without trouble. */
   trouble: string | null;
   loadedAt: number | null;
   reconciledAt: number | null;
-  /** How many rows the last reconciliation changed. */
+  /** Number of rows that the last reconciliation changed. */
   reconciledRows: number | null;
-  /** Platform webhooks that wait to be processed, and those that could not be processed. */
+  /** Platform webhooks that wait, and that could not be processed. */
   inbox: { waiting: number; failed: number };
-  /** Customers' requests for their data that are not answered, the first due first. */
+  /** Open requests of customers for their data, the first due first. */
   dataRequests: DataRequest[];
 }
 

@@ -135,7 +135,7 @@ async function runAsNobody({ data }: Program, args: string[]): Promise<{ status:
 /** A program whose data folder belongs to another user, and root's file names in it. */
 function programOfNobody(): { program: Program; ofRoot: () => string[] } {
   const above = temporaryFolder();
-  chmodSync(above, 0o755);
+  for (const folder of [join(above, ".."), above]) chmodSync(folder, 0o755);
   const program = new Program(join(above, "data"));
   mkdirSync(program.data, { mode: 0o700 });
   chownSync(program.data, NOBODY, NOBODY);
