@@ -62,44 +62,45 @@ export interface InboxEntry {
   nextAttemptAt: number | null;
 }
 
-export interface InboxStore {
+/** What comes in, and what is due. */
+export interface InboxQueues {
   /**
-   * Keeps the webhooks that were not received before. When it resolves, they are on the disk.
+   * Stores new webhooks. When it resolves, they are on the disk.
    * @returns for each whether it is new
    */
   receive(receipts: readonly Receipt[], now: number): Promise<boolean[]>;
-  /** Queues with something due, by shop. */
+  /** Queues with due items, by shop. */
   dueQueues(now: number): Promise<InboxQueue[]>;
-  /** The due items of a queue: urgent ones first, then those that have been due for the longest time. */
+  /** The due items of a queue: urgent ones first, then the longest due ones. */
   due(queue: InboxQueue, now: number, limit: number): Promise<DueItem[]>;
   /**
-   * Makes due what waits for a time that is too late: a clock that was ahead planned it. It works in steps.
+   * Makes due what a clock that was ahead planned. It works in steps.
    * @param latest the latest times that this clock can have planned: for the first attempt, and for a further one
-   * @returns how many
+   * @returns the number of items
    */
   bringForward(latest: { first: number; further: number }, now: number): Promise<number>;
+  /** Items of a queue about one subject, due or not, by number. Of more than `limit`, the first due ones. */
+  waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
+}
+
+export interface InboxItems {
   /** Subjects of a shop's waiting items. */
   waitingSubjects(shopId: number): Promise<Set<string>>;
-  /**
-   * What waits in a queue about one subject, due or not, in the order of the numbers. If that is more than `limit`,
-   * what is due first.
-   */
-  waitingAbout(queue: InboxQueue, subject: string, limit: number): Promise<InboxItem[]>;
-  /** The items with these numbers that are still there, in the order of the numbers. */
+  /** The items that still exist among these numbers, by number. */
   read(shopId: number, numbers: readonly number[]): Promise<InboxItem[]>;
-  /** Counts a failed attempt. @param nextAttemptAt null: attempted again only by hand */
+  /** Counts a failed attempt. @param nextAttemptAt null: only a retry by hand attempts it again */
   postpone(shopId: number, numbers: readonly number[], error: string, nextAttemptAt: number | null): Promise<void>;
   /** Newest first. */
   list(shopId: number, filter: { limit: number; status?: InboxStatus }): Promise<InboxEntry[]>;
   count(shopId: number): Promise<Record<InboxStatus, number>>;
-  /**
-   * When the shop's last webhook was received, among the ids that are still remembered (a week). Epoch milliseconds.
-   */
+  /** When the shop's last webhook was received, in epoch milliseconds. null after a week without any. */
   lastReceivedAt(shopId: number): Promise<number | null>;
   /** Retries one by hand, now. @throws SdsError `not_found` */
   retry(shopId: number, number: number, now: number): Promise<void>;
-  /** Retries all that failed. @returns how many */
+  /** Retries all that failed. @returns the number of items */
   retryFailed(shopId: number, now: number): Promise<number>;
-  /** Forgets the ids of webhooks that were received before a time, in steps. The next call finishes what is left. */
+  /** Forgets ids of webhooks from before a time, in steps. After an interruption the next call continues. */
   forgetReceipts(before: number): Promise<void>;
 }
+
+export interface InboxStore extends InboxQueues, InboxItems {}

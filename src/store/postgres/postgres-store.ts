@@ -12,7 +12,7 @@ import { nameOf, type ServerAddress } from "./address.ts";
 import { type Database, openConnections } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
 import { checkEpochStays, openEpoch } from "./epoch.ts";
-import { inboxStore } from "./inbox.ts";
+import { inboxQueues } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
 import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -121,7 +121,7 @@ function storeOf(
   { random }: PostgresOptions,
 ): Store {
   const node = randomId("node_", random);
-  const { deliveryLog, ...stores } = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
+  const { deliveryLog, inboxItems, ...stores } = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
   return {
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
@@ -129,7 +129,7 @@ function storeOf(
     intakeBodies: intakeBodyStore(db, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
-    inbox: inboxStore(db),
+    inbox: { ...inboxQueues(db), ...inboxItems },
     nodes: nodeStore({ beats, db }, node),
     epoch,
     async check() {

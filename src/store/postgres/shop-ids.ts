@@ -1,13 +1,5 @@
 import type { Queries } from "./database.ts";
 
-/** The ids of all shops, for work that goes shop by shop. A shop that is being removed needs no other work. */
-export async function shopIds(queries: Queries): Promise<number[]> {
-  const shops = await queries.all<{ id: number }>(
-    "SELECT id::float8 AS id FROM shops WHERE removal_started_at IS NULL ORDER BY shops.id",
-  );
-  return shops.map(({ id }) => id);
-}
-
 /**
  * Those of the shops that exist and are not being removed. Until the transaction ends, no removal of them begins, and
  * no search for texts about people.

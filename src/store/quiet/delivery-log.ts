@@ -6,7 +6,8 @@ import { timeOrderedId } from "../../domain/ids.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { type Delivery, type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
-import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
+import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+import { servedShopIds } from "./shops.ts";
 
 /** Rows in one transaction of pruning, or of retrying all dead deliveries, so that nobody waits long for it. */
 const ROWS_PER_STEP = 200;
@@ -61,11 +62,8 @@ export function deliveryLog(db: QuietDatabase, random: (bytes: number) => Uint8A
     },
 
     async prune(before) {
-      const shops = await db.all<{ id: number }>(
-        sql`SELECT id FROM shops WHERE removal_started_at IS NULL ORDER BY id`,
-      );
-      for (const { id } of shops) {
-        while ((await db.transaction(() => pruneSome(db, id, before))) > 0) await nextTurn();
+      for (const shopId of await servedShopIds(db)) {
+        while ((await db.transaction(() => pruneSome(db, shopId, before))) > 0) await nextTurn();
       }
     },
   };
@@ -157,13 +155,13 @@ function* requeueSomeDead(
         AND created_at >= ${since}
       ORDER BY number LIMIT ${ROWS_PER_STEP} ${lockFor(db, "NO KEY UPDATE")}`,
   );
-  if (dead.length === 0) return [];
+  const numbers = dead.map(({ number }) => number);
   yield* tx.run(
     sql`UPDATE deliveries SET status = 'pending', round = 0, next_attempt_at = ${now}, claimable_at = ${now},
         lease = NULL, ended_at = NULL
-      WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numbersOf(db, dead)})`,
+      WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numberTable(db, numbers)})`,
   );
-  return dead.map(({ number }) => number);
+  return numbers;
 }
 
 /** @param deliveryWith makes the delivery from the version of the newest signing secret */
@@ -196,19 +194,13 @@ function* pruneSome(db: QuietDatabase, shopId: number, before: number): Transact
       LIMIT ${ROWS_PER_STEP} ${lockFor(db, "UPDATE")}`,
   );
   if (old.length === 0) return 0;
-  const numbers = numbersOf(db, old);
+  const numbers = numberTable(
+    db,
+    old.map(({ number }) => number),
+  );
   yield* tx.run(sql`DELETE FROM attempts WHERE shop_id = ${shopId} AND delivery IN (SELECT number FROM ${numbers})`);
   return yield* tx.run(
     sql`DELETE FROM deliveries WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numbers})`,
-  );
-}
-
-function numbersOf(db: QuietDatabase, rows: readonly Numbered[]): SQL {
-  return tableOf(
-    db,
-    "numbers",
-    { number: "bigint" },
-    rows.map(({ number }) => ({ number })),
   );
 }
 

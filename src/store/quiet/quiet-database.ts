@@ -87,3 +87,13 @@ export function tableOf<C extends string>(
     postgres: sql`json_to_recordset(${json}::json) AS ${template.raw(`${name} (${typed})`)}`,
   });
 }
+
+/** The same for one column `number`. */
+export function numberTable(db: QuietDatabase, numbers: readonly number[]): SQL {
+  return tableOf(
+    db,
+    "numbers",
+    { number: "bigint" },
+    numbers.map((number) => ({ number })),
+  );
+}

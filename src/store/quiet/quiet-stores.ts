@@ -2,6 +2,7 @@ import type { Vault } from "../files/vault.ts";
 import { connectionStore } from "./connections.ts";
 import { dataRequestStore } from "./data-requests.ts";
 import { deliveryLog } from "./delivery-log.ts";
+import { inboxItems } from "./inbox-items.ts";
 import { keyStore } from "./keys.ts";
 import { orderStageStore } from "./order-stages.ts";
 import { personStore } from "./people.ts";
@@ -25,6 +26,7 @@ export function quietStores(
   return {
     shops: shopStore(db, vault, random),
     deliveryLog: deliveryLog(db, random),
+    inboxItems: inboxItems(db),
     keys: keyStore(db),
     webhooks: webhookStore(db, vault, random),
     connections: connectionStore(db, vault),

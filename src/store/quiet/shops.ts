@@ -22,6 +22,12 @@ export function joinCounters(db: QuietDatabase): SQL {
   return either(db, { sqlite: sql``, postgres: sql`JOIN shop_changes ON shop_changes.shop_id = shops.id` });
 }
 
+/** Ids of all shops, for work that goes shop by shop. */
+export async function servedShopIds(db: QuietDatabase): Promise<number[]> {
+  const shops = await db.all<{ id: number }>(sql`SELECT id FROM shops WHERE ${IS_SERVED} ORDER BY id`);
+  return shops.map(({ id }) => id);
+}
+
 interface StoredShopSettings {
   planFixed: boolean | number;
   /** JSON. */

@@ -1,13 +1,5 @@
 import type { Database } from "bun:sqlite";
 
-/** The ids of all shops, for work that goes shop by shop. A shop that is being removed needs no other work. */
-export function shopIds(db: Database): number[] {
-  return db
-    .query<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NULL ORDER BY id")
-    .all()
-    .map(({ id }) => id);
-}
-
 /** A function that gives the ids of the shops that are being removed: almost always none. */
 export function removingShopIds(db: Database): () => Set<number> {
   const removing = db.prepare<{ id: number }, []>("SELECT id FROM shops WHERE removal_started_at IS NOT NULL");

@@ -8,7 +8,7 @@ import type { DataLock } from "./data-lock.ts";
 import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase, sealedWith } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
 import { withStoreErrors, withStoreErrorsInParts } from "./errors.ts";
-import { inboxStore } from "./inbox.ts";
+import { inboxQueues } from "./inbox.ts";
 import { intakeBodyStore } from "./intake-bodies.ts";
 import { createLockWait } from "./lock-wait.ts";
 import { checkVersionStays } from "./migrate.ts";
@@ -80,7 +80,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   };
   const remedies = { lockWait, truncateLog };
   const quiet = quietDatabase(db);
-  const { deliveryLog, ...stores } = quietStores(quiet, quiet, vault, random);
+  const { deliveryLog, inboxItems, ...stores } = quietStores(quiet, quiet, vault, random);
   const parts = {
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
@@ -88,7 +88,7 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     intakeBodies: intakeBodyStore(db),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
-    inbox: inboxStore(db),
+    inbox: { ...inboxQueues(db), ...inboxItems },
   };
   return {
     ...withStoreErrorsInParts(parts, remedies),

@@ -1,0 +1,117 @@
+import { SdsError } from "../../domain/error.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import type { InboxEntry, InboxItem, InboxItems } from "../port/inbox.ts";
+import {
+  either,
+  lockFor,
+  numberTable,
+  type QuietDatabase,
+  sql,
+  type TransactionWork,
+  tableOf,
+  tx,
+} from "./quiet-database.ts";
+import { servedShopIds } from "./shops.ts";
+
+/** Ids in one transaction of `forgetReceipts`, so that nobody waits long for it. */
+const IDS_PER_STEP = 1_000;
+
+/** Literals: only with the condition in the text, an engine uses a partial index. */
+const STATUSES = { waiting: sql`'waiting'`, failed: sql`'failed'` };
+
+/** Everything about stored items but the search for due ones. */
+export function inboxItems(db: QuietDatabase): InboxItems {
+  return {
+    ...inboxReads(db),
+
+    async postpone(shopId, numbers, error, nextAttemptAt) {
+      const status = nextAttemptAt === null ? "failed" : "waiting";
+      await db.run(
+        sql`UPDATE inbox SET attempts = attempts + 1, error = ${error}, status = ${status},
+            next_attempt_at = ${nextAttemptAt}
+          WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numberTable(db, numbers)})`,
+      );
+    },
+
+    async retry(shopId, number, now) {
+      const retried = await db.run(
+        sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
+          WHERE shop_id = ${shopId} AND number = ${number}`,
+      );
+      if (retried === 0)
+        throw new SdsError("not_found", `there is no platform webhook with the id ${number} in the inbox`);
+    },
+
+    async retryFailed(shopId, now) {
+      return db.run(
+        sql`UPDATE inbox SET status = 'waiting', attempts = 0, next_attempt_at = ${now}
+          WHERE shop_id = ${shopId} AND status = 'failed'`,
+      );
+    },
+
+    async forgetReceipts(before) {
+      for (const shopId of await servedShopIds(db)) {
+        while ((await db.transaction(() => forgetSome(db, shopId, before))) > 0) await nextTurn();
+      }
+    },
+  };
+}
+
+function inboxReads(db: QuietDatabase): Omit<InboxItems, "postpone" | "retry" | "retryFailed" | "forgetReceipts"> {
+  return {
+    async waitingSubjects(shopId) {
+      const found = await db.all<{ subject: string }>(
+        sql`SELECT DISTINCT subject FROM inbox WHERE shop_id = ${shopId} AND next_attempt_at IS NOT NULL`,
+      );
+      return new Set(found.map(({ subject }) => subject));
+    },
+
+    async read(shopId, numbers) {
+      return db.all<InboxItem>(
+        sql`SELECT number, shop_id AS "shopId", topic, subject, body, triggered_at AS "triggeredAt", attempts FROM inbox
+          WHERE shop_id = ${shopId} AND number IN (SELECT number FROM ${numberTable(db, numbers)}) ORDER BY number`,
+      );
+    },
+
+    async list(shopId, { limit, status }) {
+      const ofStatus = status === undefined ? sql`` : sql`AND status = ${STATUSES[status]}`;
+      // An urgent item is due at 0, before it was received.
+      const nextAttemptAt = either(db, {
+        sqlite: sql`max(next_attempt_at, received_at)`,
+        postgres: sql`CASE WHEN next_attempt_at IS NOT NULL THEN greatest(next_attempt_at, received_at) END`,
+      });
+      return db.all<InboxEntry>(
+        sql`SELECT number, topic, subject, status, attempts, error, received_at AS "receivedAt",
+            ${nextAttemptAt} AS "nextAttemptAt"
+          FROM inbox WHERE shop_id = ${shopId} ${ofStatus} ORDER BY number DESC LIMIT ${limit}`,
+      );
+    },
+
+    async count(shopId) {
+      const found = await db.get<{ waiting: number; failed: number }>(
+        sql`SELECT
+            (SELECT count(*) FROM inbox WHERE shop_id = ${shopId} AND next_attempt_at IS NOT NULL) AS waiting,
+            (SELECT count(*) FROM inbox WHERE shop_id = ${shopId} AND status = 'failed') AS failed`,
+      );
+      return found ?? { waiting: 0, failed: 0 };
+    },
+
+    async lastReceivedAt(shopId) {
+      const found = await db.get<{ at: number | null }>(
+        sql`SELECT max(received_at) AS at FROM platform_webhooks WHERE shop_id = ${shopId}`,
+      );
+      return found?.at ?? null;
+    },
+  };
+}
+
+/** @returns the number of forgotten ids */
+function* forgetSome(db: QuietDatabase, shopId: number, before: number): TransactionWork<number> {
+  const old = yield* tx.all<{ id: string }>(
+    sql`SELECT id FROM platform_webhooks WHERE shop_id = ${shopId} AND received_at < ${before}
+      LIMIT ${IDS_PER_STEP} ${lockFor(db, "UPDATE")}`,
+  );
+  if (old.length === 0) return 0;
+  const ids = tableOf(db, "old", { id: "text" }, old);
+  return yield* tx.run(sql`DELETE FROM platform_webhooks WHERE shop_id = ${shopId} AND id IN (SELECT id FROM ${ids})`);
+}
