@@ -37,7 +37,14 @@ import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
 import { createJobs } from "./jobs.ts";
-import { type AppDependencies, type AppResources, openMembership, openWork, SPARE_DESCRIPTORS } from "./work.ts";
+import {
+  type AppDependencies,
+  type AppResources,
+  openMembership,
+  openWork,
+  SPARE_DESCRIPTORS,
+  type Work,
+} from "./work.ts";
 
 export interface App {
   store: Store;
@@ -103,7 +110,6 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
   };
 }
 
-type Work = ReturnType<typeof openWork>;
 type Http = ReturnType<typeof openHttp>;
 
 /** The routes and the server, which does not listen yet. */

@@ -1,7 +1,4 @@
 import { Cron } from "croner";
-import type { ShopRemover } from "../actions/shop-removal.ts";
-import type { Membership } from "../cluster/membership.ts";
-import type { Sender } from "../delivery/sender.ts";
 import { DELIVERED_RETENTION_DAYS } from "../domain/deliveries/delivery.ts";
 import { ANSWERED_RETENTION_DAYS, DATA_REQUEST_WARNING_MS } from "../domain/people/data-request.ts";
 import type { ApiKeyAuthenticator } from "../http/read/api-key-authenticator.ts";
@@ -9,12 +6,9 @@ import type { WrongKeyLog } from "../http/read/wrong-key-log.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { Log } from "../lib/log.ts";
 import { isoUtc } from "../lib/time.ts";
-import type { BodyWriter } from "../mirror/body-writer.ts";
-import type { InboxProcessor } from "../shopify/inbox/processor.ts";
-import type { Reconciler } from "../shopify/sync/reconciler.ts";
 import type { DataRequestStore } from "../store/port/data-requests.ts";
-import type { Store } from "../store/port/store.ts";
 import { failureFields } from "../store/port/store-error.ts";
+import type { AppResources, Work } from "./work.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** The platform repeats a webhook for four hours, and sometimes sends one a day late. */
@@ -22,25 +16,14 @@ const RECEIPT_RETENTION_MS = 7 * DAY_MS;
 const ANSWERED_RETENTION_MS = ANSWERED_RETENTION_DAYS * DAY_MS;
 const DELIVERED_RETENTION_MS = DELIVERED_RETENTION_DAYS * DAY_MS;
 
-interface JobDependencies {
-  store: Pick<
-    Store,
-    "checkpoint" | "dataRequests" | "deliveries" | "inbox" | "intakeBodies" | "nodes" | "settingsPage"
-  >;
-  sender: Pick<Sender, "wake">;
-  processor: Pick<InboxProcessor, "wake">;
-  remover: Pick<ShopRemover, "wake">;
-  bodyWriter: Pick<BodyWriter, "wake">;
-  reconciler: Pick<Reconciler, "begin">;
-  authenticator: Pick<ApiKeyAuthenticator, "writeUses">;
-  readiness: Pick<Readiness, "reason" | "watch">;
-  wrongKeys: Pick<WrongKeyLog, "report">;
-  membership: Pick<Membership, "beat" | "isLeader">;
-  now: () => number;
-  /** The time of the counts of wrong sign-in tokens. */
-  steadyTime: () => number;
-  log: Log;
-}
+type JobDependencies = AppResources &
+  Work & {
+    authenticator: ApiKeyAuthenticator;
+    readiness: Readiness;
+    wrongKeys: WrongKeyLog;
+    /** The time of the counts of wrong sign-in tokens. */
+    steadyTime: () => number;
+  };
 
 /**
  * The jobs that a running program does by the clock. A job begins when it is resumed, and never overlaps with itself.
@@ -90,7 +73,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["45 */10 * * * *", "warn of data requests that are due soon", onLeader(remindOfDataRequests)],
     [
       "0 5 * * * *",
-      "forget answered requests for data",
+      "forget answered data requests",
       onLeader(() => store.dataRequests.forgetAnswered(answeredBefore())),
     ],
   ];
@@ -101,7 +84,7 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
 }
 
 /**
- * Warns of customers' requests for their data that are due in a week or less, or overdue.
+ * Warns of data requests that are due in a week or less, or overdue.
  * @returns a function that logs one line for each shop, once a day
  */
 export function createDataRequestReminder(

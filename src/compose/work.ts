@@ -44,6 +44,8 @@ export interface AppResources extends AppDependencies {
 /** Descriptors held for name look-ups, the platform and files. */
 export const SPARE_DESCRIPTORS = 32;
 
+export type Work = ReturnType<typeof openWork>;
+
 /** Everything that writes and sends, without HTTP. */
 export function openWork(resources: AppResources & { membership: Membership }) {
   const { config, store, membership, now, clock, sleep, log } = resources;

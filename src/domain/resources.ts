@@ -30,14 +30,16 @@ export function idPattern(prefix: string): string {
 }
 
 /** Dates as the program writes them. Records have a format of their own. */
-export const DATE_FORMAT = "date-time";
+const DATE_FORMAT = "date-time";
 FormatRegistry.Set(DATE_FORMAT, isWrittenDate);
 
-const gid = (object: string, description: string) => Type.String({ pattern: gidPattern(object), description });
-const id = (prefix: string, description: string) => Type.String({ pattern: idPattern(prefix), description });
-const date = (description: string) => Type.String({ format: DATE_FORMAT, description });
+export const gidField = (object: string, description: string) =>
+  Type.String({ pattern: gidPattern(object), description });
+export const idField = (prefix: string, description: string) =>
+  Type.String({ pattern: idPattern(prefix), description });
+export const dateField = (description: string) => Type.String({ format: DATE_FORMAT, description });
 const cents = (description: string) => Type.Integer({ description });
-const count = (description: string) => Type.Integer({ minimum: 0, description });
+export const countField = (description: string) => Type.Integer({ minimum: 0, description });
 
 /** A string that can be null, with the description of the string. */
 export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
@@ -48,8 +50,8 @@ export function orNull<T extends ReturnType<typeof Type.String>>(schema: T) {
 /** A line item of a subscription or an order. */
 const LineItem = Type.Object(
   {
-    variantId: gid("ProductVariant", "Gid of the product variant."),
-    productId: gid("Product", "Gid of the product."),
+    variantId: gidField("ProductVariant", "Gid of the product variant."),
+    productId: gidField("Product", "Gid of the product."),
     title: Type.String(),
     quantity: Type.Integer({ minimum: 1, description: "1 or more." }),
     unitPriceCents: cents("Price of one."),
@@ -62,22 +64,22 @@ const lines = Type.Array(LineItem, { maxItems: MAX_LINES, description: `Line ite
 /** A subscription contract. The fields have the order of the API's answer. */
 export const Subscription = Type.Object(
   {
-    id: id("sub_", "Internal id of the contract. Never changes."),
-    shopifyId: gid("SubscriptionContract", "Gid of the contract."),
-    customerId: id("cus_", "`id` of its customer."),
+    id: idField("sub_", "Internal id of the contract. Never changes."),
+    shopifyId: gidField("SubscriptionContract", "Gid of the contract."),
+    customerId: idField("cus_", "`id` of its customer."),
     status: oneOf(SUBSCRIPTION_STATUSES, "`ACTIVE`, `PAUSED`, `CANCELLED`, `PAYMENT_FAILED` or `EXPIRED`."),
     interval: oneOf(INTERVALS, "`DAY`, `WEEK` or `MONTH`. A yearly contract is 12 months."),
     intervalCount: Type.Integer({ minimum: 1, description: "Intervals from one billing to the next." }),
-    sellingPlanId: orNull(gid("SellingPlan", "Gid of the selling plan.")),
+    sellingPlanId: orNull(gidField("SellingPlan", "Gid of the selling plan.")),
     lines,
-    nextBillingDate: orNull(date("Always null for `CANCELLED` and `EXPIRED`.")),
-    cyclesCompleted: count(
+    nextBillingDate: orNull(dateField("Always null for `CANCELLED` and `EXPIRED`.")),
+    cyclesCompleted: countField(
       "Renewals billed so far: the source's own figure, or else the number of `PAID` and `RECOVERED` renewals in the " +
         "mirror.",
     ),
-    startedAt: date("Sort field. Never changes."),
+    startedAt: dateField("Sort field. Never changes."),
     cancelledAt: orNull(
-      date(
+      dateField(
         "The source's date, or else the time at which the mirror saw the cancellation. Null if the contract was " +
           "cancelled before the mirror first saw it.",
       ),
@@ -90,16 +92,16 @@ export type Subscription = Static<typeof Subscription>;
 /** A customer, with its fields in the order of the API's answer. */
 export const Customer = Type.Object(
   {
-    id: id("cus_", "Internal id. Never changes."),
-    shopifyId: gid("Customer", "Gid of the customer."),
+    id: idField("cus_", "Internal id. Never changes."),
+    shopifyId: gidField("Customer", "Gid of the customer."),
     email: orNull(Type.String({ description: "Null also if the app has no access to it, and after a redaction." })),
     firstName: orNull(Type.String({ description: "The same." })),
     lastName: orNull(Type.String({ description: "The same." })),
     marketingConsent: Type.Boolean({ description: "Whether marketing e-mail is allowed." }),
     creditsCents: cents("Balance of loyalty store credit."),
-    loyaltyTier: count("0 is the base tier."),
-    subscriptionCount: count("Contracts of the customer, of any status."),
-    createdAt: date("When the mirror first saw the customer. Sort field. Never changes."),
+    loyaltyTier: countField("0 is the base tier."),
+    subscriptionCount: countField("Contracts of the customer, of any status."),
+    createdAt: dateField("When the mirror first saw the customer. Sort field. Never changes."),
   },
   { title: "Customer", description: "A customer who has, or had, a subscription." },
 );
@@ -108,17 +110,17 @@ export type Customer = Static<typeof Customer>;
 /** An order, with its fields in the order of the API's answer. */
 export const Order = Type.Object(
   {
-    id: id("ord_", "Internal id. Never changes."),
+    id: idField("ord_", "Internal id. Never changes."),
     shopifyId: orNull(
-      gid(
+      gidField(
         "Order",
         "Gid of the platform's order. Null until a charge succeeds: a declined attempt has no platform order.",
       ),
     ),
-    contractId: id("sub_", "`id` of its subscription."),
-    customerId: id("cus_", "`id` of its customer."),
+    contractId: idField("sub_", "`id` of its subscription."),
+    customerId: idField("cus_", "`id` of its customer."),
     source: oneOf(ORDER_SOURCES, "`checkout` or `recurring`."),
-    cycleNumber: count("Which renewal of the contract: 1 is the first. 0 for a checkout."),
+    cycleNumber: countField("Which renewal of the contract: 1 is the first. 0 for a checkout."),
     status: oneOf(
       ORDER_STATUSES,
       "`PENDING`, `PAID`, `RECOVERED` (paid after a decline), `FAILED`, `UNCOLLECTIBLE` (declined, and retries are " +
@@ -129,7 +131,7 @@ export const Order = Type.Object(
     discountCents: cents("Discounts."),
     creditsCents: cents("Store credit."),
     totalCents: cents("Always `subtotalCents` minus `discountCents` minus `creditsCents`."),
-    billedAt: date("First billing attempt. Sort field. Never changes."),
+    billedAt: dateField("First billing attempt. Sort field. Never changes."),
   },
   { title: "Order", description: "A subscriber's first checkout, or one renewal of a contract." },
 );

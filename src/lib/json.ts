@@ -1,8 +1,14 @@
 export type JsonObject = Record<string, unknown>;
 
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+
 /** Parses JSON. @returns undefined for text that is not a JSON object */
-export function parseObject(text: string): JsonObject | undefined {
-  return parse(text);
+export function parseObject(text: string, reviver?: Reviver): JsonObject | undefined {
+  try {
+    return asObject(JSON.parse(text, reviver));
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -11,19 +17,9 @@ export function parseObject(text: string): JsonObject | undefined {
  * @returns undefined for text that is not a JSON object
  */
 export function parseExact(text: string): JsonObject | undefined {
-  return parse(text, (_key, value, { source } = {}) =>
+  return parseObject(text, (_key, value, { source } = {}) =>
     typeof value === "number" && !Number.isSafeInteger(value) && /^\d+$/.test(source ?? "") ? source : value,
   );
-}
-
-type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
-
-function parse(text: string, reviver?: Reviver): JsonObject | undefined {
-  try {
-    return asObject(JSON.parse(text, reviver));
-  } catch {
-    return undefined;
-  }
 }
 
 /** @returns undefined for anything except an object; an array is not an object here */

@@ -53,8 +53,8 @@ export function counted(count: number, one: string, many: string): string {
  * Remembers the results of a pure function.
  * @param limit at this many texts, all results are forgotten
  */
-export function memoize<T>(limit: number, compute: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>();
+export function memoize<K extends string, T>(limit: number, compute: (text: K) => T): (text: K) => T {
+  const known = new Map<K, T>();
   return (text) => {
     const found = known.get(text);
     if (found !== undefined) return found;

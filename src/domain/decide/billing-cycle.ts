@@ -3,8 +3,8 @@ import type { BillingAttempt, BillingCycleRecord, OrderMoney } from "../records/
 import type { Order, Subscription } from "../resources.ts";
 import { afterDecline } from "../retry-plan.ts";
 import type { OrderRow, SubscriptionRow } from "../rows.ts";
-import { type Decision, differs, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
-import { customerGidOf, isCharged, isDeclined, withOrder } from "./order.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
+import { customerGidOf, isCharged, isDeclined, orderDecision, orderOf } from "./order.ts";
 import { isOlder } from "./subscription.ts";
 
 /** Contract statuses in which declined orders are not tried again. */
@@ -31,7 +31,7 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
   const charged = before?.charged === true || charge !== undefined;
   const retryState = retryStateAfter(before, ended, record);
   const waiting = attempts.at(-1)?.outcome.kind === "waiting";
-  const { shopifyId, ...money } = charge?.outcome.order ??
+  const money = charge?.outcome.order ??
     moneyBefore(before) ?? { shopifyId: before?.resource.shopifyId ?? null, ...record.expected };
   const status = charged
     ? chargedStatus(before, retryState.declined)
@@ -43,21 +43,14 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
       });
   const after: OrderRow = {
     kind: "order",
-    resource: {
+    resource: orderOf(contract, {
+      ...money,
       id,
-      shopifyId,
-      contractId: contract.resource.id,
-      customerId: contract.resource.customerId,
       source: record.source,
       cycleNumber: record.cycleNumber,
       status,
-      lines: money.lines,
-      subtotalCents: money.subtotalCents,
-      discountCents: money.discountCents,
-      creditsCents: money.creditsCents,
-      totalCents: totalOf(money),
       billedAt: before?.resource.billedAt ?? attempts[0]?.startedAt ?? record.expectedAt,
-    },
+    }),
     attemptCount: retryState.attemptCount,
     reason: retryState.reason,
     nextRetryAt: charged ? null : retryState.nextRetryAt,
@@ -66,12 +59,9 @@ export function decideBillingCycle(mirror: MirrorView, given: BillingCycleRecord
     declined: retryState.declined,
     charged,
   };
-  if (!differs(before, after)) return NOTHING;
-
-  const customer = customerGidOf(mirror, contract);
-  const events = eventsOf(contract, { before, after, ended, charge, record }, customer);
-  const contractAfter = withOrder(contract, before?.resource, after.resource);
-  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events };
+  return orderDecision(contract, before, after, () =>
+    eventsOf(contract, { before, after, ended, charge, record }, customerGidOf(mirror, contract)),
+  );
 }
 
 interface OrderChange {
@@ -223,9 +213,7 @@ function plannedExhaustion(
 
 /** The money of a charged order: an older record must not change it. */
 function moneyBefore(before: OrderRow | undefined): (OrderMoney & { shopifyId: string | null }) | undefined {
-  if (before?.charged !== true) return undefined;
-  const { shopifyId, lines, subtotalCents, discountCents, creditsCents } = before.resource;
-  return { shopifyId, lines, subtotalCents, discountCents, creditsCents };
+  return before?.charged === true ? before.resource : undefined;
 }
 
 function totalOf({ subtotalCents, discountCents, creditsCents }: OrderMoney): number {

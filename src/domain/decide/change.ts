@@ -1,8 +1,11 @@
+import { cancelFlowEvent, rewardEvent } from "../events/event.ts";
+import { redactedId } from "../ids.ts";
 import type { MirrorRecord } from "../records/platform-records.ts";
+import type { CancelFlowRecord, RewardRecord } from "../records/record-schemas.ts";
+import type { OccurrenceRow } from "../rows.ts";
 import { decideBillingCycle } from "./billing-cycle.ts";
-import { decideCustomer, decideRedaction } from "./customer.ts";
-import type { Decision, MirrorView } from "./decision.ts";
-import { decideCancelFlow, decideReward } from "./occurrence.ts";
+import { decideCustomer, decideRedaction, emptyCustomer } from "./customer.ts";
+import { type Decision, type MirrorView, NOTHING, unknownContract } from "./decision.ts";
 import { decideOrder } from "./order.ts";
 import { decideSubscription } from "./subscription.ts";
 
@@ -28,4 +31,25 @@ export function decide(before: MirrorView, record: MirrorRecord, now: number): D
     case "redaction":
       return decideRedaction(before, record, now);
   }
+}
+
+/** The mirror has a reward once, by its sender's id. A redaction may have replaced the id by its hash. */
+function decideReward(mirror: MirrorView, record: RewardRecord, now: number): Decision {
+  const isKnown = [record.id, redactedId(record.id)].some((id) => mirror.hasOccurrence("reward", id));
+  if (isKnown) return NOTHING;
+  const stored = mirror.customer(mirror.ids.customer(record.customer));
+  const customer = stored ?? emptyCustomer(mirror.ids, record.customer, now);
+  const occurrence: OccurrenceRow = { kind: "occurrence", record };
+  return {
+    rows: stored === undefined ? [occurrence, customer] : [occurrence],
+    events: [rewardEvent(customer.resource.id, record)],
+  };
+}
+
+/** The mirror has a finished cancellation flow once, by its sender's id. Refused for an unknown contract. */
+function decideCancelFlow(mirror: MirrorView, record: CancelFlowRecord): Decision {
+  if (mirror.hasOccurrence("cancel_flow", record.id)) return NOTHING;
+  const contract = mirror.subscription(mirror.ids.subscription(record.subscription));
+  if (contract === undefined) return unknownContract(record.subscription);
+  return { rows: [{ kind: "occurrence", record }], events: [cancelFlowEvent(contract.resource.customerId, record)] };
 }

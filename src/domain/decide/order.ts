@@ -1,4 +1,4 @@
-import { orderEvents } from "../events/event.ts";
+import { type Event, orderEvents } from "../events/event.ts";
 import type { OrderRecord } from "../records/record-schemas.ts";
 import type { Order } from "../resources.ts";
 import type { OrderRow, SubscriptionRow } from "../rows.ts";
@@ -27,21 +27,7 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
   const outcome = newOutcome(before, record);
   const after: OrderRow = {
     kind: "order",
-    resource: {
-      id,
-      shopifyId: record.shopifyId,
-      contractId: contract.resource.id,
-      customerId: contract.resource.customerId,
-      source: record.source,
-      cycleNumber: record.cycleNumber,
-      status: record.status,
-      lines: record.lines,
-      subtotalCents: record.subtotalCents,
-      discountCents: record.discountCents,
-      creditsCents: record.creditsCents,
-      totalCents: record.subtotalCents - record.discountCents - record.creditsCents,
-      billedAt: before?.resource.billedAt ?? record.billedAt,
-    },
+    resource: orderOf(contract, { ...record, id, billedAt: before?.resource.billedAt ?? record.billedAt }),
     attemptCount: record.attemptCount ?? countedBefore(before, record) + (outcome === undefined ? 0 : 1),
     reason: keep(record.reason, before?.reason ?? null),
     nextRetryAt: keep(record.nextRetryAt, before?.nextRetryAt ?? null),
@@ -50,12 +36,33 @@ export function decideOrder(mirror: MirrorView, record: OrderRecord): Decision {
     declined: before?.declined === true || isDeclined(record.status) || record.status === "RECOVERED",
     charged: before?.charged === true || isCharged(record.status),
   };
+  return orderDecision(contract, before, after, () =>
+    orderEvents(contract, outcome, after, customerGidOf(mirror, contract)),
+  );
+}
+
+/** An order of the contract, with its fields in the order of the API's answer. */
+export function orderOf(
+  { resource: { id: contractId, customerId } }: SubscriptionRow,
+  fields: Omit<Order, "contractId" | "customerId" | "totalCents">,
+): Order {
+  const { id, shopifyId, source, cycleNumber, status, lines, subtotalCents, discountCents, creditsCents } = fields;
+  const totalCents = subtotalCents - discountCents - creditsCents;
+  const money = { subtotalCents, discountCents, creditsCents, totalCents };
+  const identity = { id, shopifyId, contractId, customerId, source, cycleNumber };
+  return { ...identity, status, lines, ...money, billedAt: fields.billedAt };
+}
+
+/** Writes the order, and its contract if the cycles or the last order change. @param events called after a change */
+export function orderDecision(
+  contract: SubscriptionRow,
+  before: OrderRow | undefined,
+  after: OrderRow,
+  events: () => Event[],
+): Decision {
   if (!differs(before, after)) return NOTHING;
   const contractAfter = withOrder(contract, before?.resource, after.resource);
-  return {
-    rows: differs(contract, contractAfter) ? [after, contractAfter] : [after],
-    events: orderEvents(contract, outcome, after, customerGidOf(mirror, contract)),
-  };
+  return { rows: differs(contract, contractAfter) ? [after, contractAfter] : [after], events: events() };
 }
 
 /** The gid of a contract's customer. Both rows are written together, so the customer exists. */
@@ -93,7 +100,7 @@ function countedBefore(before: OrderRow | undefined, record: OrderRecord): numbe
 }
 
 /** The contract after a change of one of its orders: completed cycles, and the status of the last order. */
-export function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
+function withOrder(row: SubscriptionRow, before: Order | undefined, after: Order): SubscriptionRow {
   const renewals = row.renewals + Number(isRenewal(after)) - Number(isRenewal(before));
   const cyclesCompleted = row.cyclesGiven ? row.resource.cyclesCompleted : renewals;
   const billedAt = Date.parse(after.billedAt);

@@ -1,32 +1,30 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { CHURN_TYPES, REWARD_SOURCES } from "../records/record-schemas.ts";
-import { DATE_FORMAT, gidPattern, INTERVALS, idPattern, oneOf, orNull, SUBSCRIPTION_STATUSES } from "../resources.ts";
+import {
+  countField,
+  dateField,
+  gidField,
+  INTERVALS,
+  idField,
+  oneOf,
+  orNull,
+  SUBSCRIPTION_STATUSES,
+} from "../resources.ts";
 
-const date = (description: string) => Type.String({ format: DATE_FORMAT, description });
-
-const contract_id = Type.String({
-  pattern: gidPattern("SubscriptionContract"),
-  description: "Gid of the contract: `shopifyId` of a subscription in the API.",
-});
-const customer_id = Type.String({
-  pattern: idPattern("cus_"),
-  description: "Internal id of the customer: `id` of a customer in the API.",
-});
+const contract_id = gidField("SubscriptionContract", "Gid of the contract: `shopifyId` of a subscription in the API.");
+const customer_id = idField("cus_", "Internal id of the customer: `id` of a customer in the API.");
 const status = oneOf(SUBSCRIPTION_STATUSES, "Status of the contract.");
-const next_billing_date = orNull(date("Null for `CANCELLED` and `EXPIRED`."));
+const next_billing_date = orNull(dateField("Null for `CANCELLED` and `EXPIRED`."));
 
 const payment = {
   order_id: orNull(
-    Type.String({
-      pattern: gidPattern("Order"),
-      description: "Gid of the order. Null while there is no platform order, as for a declined attempt.",
-    }),
+    gidField("Order", "Gid of the order. Null while there is no platform order, as for a declined attempt."),
   ),
   contract_id,
   customer_id,
-  cycle_number: Type.Integer({ minimum: 0, description: "Which renewal of the contract. 0 for a checkout." }),
+  cycle_number: countField("Which renewal of the contract. 0 for a checkout."),
   total_cents: Type.Integer({ description: "In minor units." }),
-  attempt_count: Type.Integer({ minimum: 0, description: "Attempts for this order, this one included." }),
+  attempt_count: countField("Attempts for this order, this one included."),
 };
 
 /** The schema of `data` for each topic, with the keys in the order of the body (docs/webhooks.md, "Topics"). */
@@ -38,9 +36,7 @@ export const EVENT_DATA = {
     interval: oneOf(INTERVALS, "`DAY`, `WEEK` or `MONTH`."),
     interval_count: Type.Integer({ minimum: 1, description: "Intervals from one billing to the next." }),
     next_billing_date,
-    selling_plan_id: orNull(
-      Type.String({ pattern: gidPattern("SellingPlan"), description: "Gid of the selling plan." }),
-    ),
+    selling_plan_id: orNull(gidField("SellingPlan", "Gid of the selling plan.")),
   }),
   "subscription.updated": data({ contract_id, customer_id, status, next_billing_date }),
   "subscription.cancelled": data({
@@ -52,7 +48,7 @@ export const EVENT_DATA = {
   "order.failed": data({
     ...payment,
     reason: orNull(Type.String({ description: "Why the attempt was declined." })),
-    next_retry_at: orNull(date("When the next attempt is.")),
+    next_retry_at: orNull(dateField("When the next attempt is.")),
     retries_exhausted: Type.Boolean({ description: "True: no attempt follows." }),
   }),
   "order.recovered": data(payment),
@@ -77,12 +73,9 @@ function data<P extends TProperties>(fields: P) {
 
 /** The body of a webhook, with its keys in their order (docs/webhooks.md, "Body"). */
 export const ENVELOPE = Type.Object({
-  id: Type.String({
-    pattern: idPattern("whd_"),
-    description: "Id of the delivery. Retries have the same one: skip those that you know.",
-  }),
+  id: idField("whd_", "Id of the delivery. Retries have the same one: skip those that you know."),
   topic: Type.String({ description: "The same as in the header X-Service-Topic." }),
-  created_at: date("When the event was queued."),
+  created_at: dateField("When the event was queued."),
   shop: Type.String({ description: "The shop's domain." }),
   data: Type.Unknown(),
 });

@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { memoize } from "../../lib/text.ts";
 import { isoUtc, parseUtc } from "../../lib/time.ts";
 import type { LineItem } from "../resources.ts";
 import {
@@ -20,15 +21,7 @@ import { refuseLargeReward, refuseLargeRow, refuseLargeText } from "./record-siz
 import { isLike, type Refusal, refusalOf, refuse, unknownField } from "./refusal.ts";
 
 /** Compiled at the first use: compiling takes milliseconds, and most commands read no record. */
-const checks = new Map<RecordType, TypeCheck<TSchema>>();
-
-function checkOf(type: RecordType): TypeCheck<TSchema> {
-  const known = checks.get(type);
-  if (known !== undefined) return known;
-  const compiled = TypeCompiler.Compile<TSchema>(RECORD_SCHEMAS[type]);
-  checks.set(type, compiled);
-  return compiled;
-}
+const checkOf = memoize(RECORD_TYPES.length, (type: RecordType) => TypeCompiler.Compile<TSchema>(RECORD_SCHEMAS[type]));
 
 /** Checks a record's JSON text. */
 export function parseRecordText(text: string): ReturnType<typeof parseRecord> {
