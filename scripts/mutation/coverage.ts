@@ -28,20 +28,21 @@ export async function measureTests(
   const paths = testFilesIn(folder).filter((path) => !kept.some((file) => file.path === path));
   const left = paths.values();
   const measured: TestFile[] = [];
+  const keep = () => writeFileSync(keptFile, JSON.stringify([...kept, ...measured].filter(({ passed }) => passed)));
   const measureNext = async () => {
     for (const path of left) {
       onFile(measured.length, paths.length);
       measured.push(await measure(folder, path));
+      keep();
     }
   };
+  mkdirSync(cache, { recursive: true });
   await Promise.all(Array.from({ length: PROCESSES }, measureNext));
   // A second time alone: it may have failed because the machine was busy.
   for (const [index, { path, passed }] of measured.entries())
     if (!passed) measured[index] = await measure(folder, path);
-  const all = [...kept, ...measured];
-  mkdirSync(cache, { recursive: true });
-  writeFileSync(keptFile, JSON.stringify(all.filter(({ passed }) => passed)));
-  return all;
+  keep();
+  return [...kept, ...measured];
 }
 
 async function measure(folder: string, path: string): Promise<TestFile> {
