@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import type { PlatformPost } from "./platform-posts.ts";
 
 const [file = "", target = "", perCommit = ""] = process.argv.slice(2);
@@ -12,7 +13,7 @@ const posts: PlatformPost[] = readFileSync(file, "utf8")
   .trimEnd()
   .split("\n")
   .map((line) => JSON.parse(line));
-const db = openDatabase(target, 30_000);
+const db = openDatabase(target, 30_000, UPGRADE);
 db.run("CREATE TABLE bodies (webhook_id TEXT, topic TEXT, subject TEXT, body TEXT, triggered_at INTEGER) STRICT");
 const insert = db.prepare("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)");
 

@@ -5,10 +5,11 @@
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 
 const [source = "", target = "", eventsPerCommit = ""] = process.argv.slice(2);
 const from = new Database(source, { readonly: true });
-const into = openDatabase(target, 30_000);
+const into = openDatabase(target, 30_000, UPGRADE);
 
 const tables = [
   "subscriptions ORDER BY change_number",

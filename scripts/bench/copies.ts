@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
 import { type Load, median, pagesPerSecond, type Server, serveCommand, startPinnedServer } from "./servers.ts";
 import * as shops from "./shops.ts";
@@ -90,7 +91,7 @@ async function openCopy(shop: shops.Shop, name: string, change: (db: Database) =
     folder,
     masterKeyFile: join(folder, "master.key"),
     busyTimeoutMs: 30_000,
-    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+    ...UPGRADE,
   });
   return {
     store,

@@ -5,11 +5,12 @@
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import { WRITTEN_TABLES } from "./shops.ts";
 
 const [source = "", target = "", changesPerCommit = ""] = process.argv.slice(2);
 const from = new Database(source, { readonly: true });
-const into = openDatabase(target, 30_000);
+const into = openDatabase(target, 30_000, UPGRADE);
 const step = Number(changesPerCommit);
 
 const tables = WRITTEN_TABLES.map((table) => {

@@ -5,6 +5,7 @@ import { parseCursor } from "../../src/domain/pages/cursor.ts";
 import type { Awaitable } from "../../src/lib/waits.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import { median, type Server } from "./servers.ts";
 import { SDS } from "./shops.ts";
 import { type BenchServer, type Side, startSide } from "./sides.ts";
@@ -41,8 +42,8 @@ export async function operationTable({ server, side, key, paths, posts }: Settin
     folder: side.folder,
     masterKeyFile: join(side.folder, "master.key"),
     busyTimeoutMs: 2_000,
-    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-    server: { url: throughProxy, passwordFile: null, now: Date.now, sleep: Bun.sleep },
+    ...UPGRADE,
+    server: { url: throughProxy, passwordFile: null, sleep: Bun.sleep },
   });
   await countOperations(store, key, paths, add);
   await store.close();

@@ -5,6 +5,7 @@ import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import type { SubscriptionRecord } from "../../src/domain/records/record-schemas.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
 
 /** Git ignores it. */
@@ -75,8 +76,12 @@ export function addEmptyShops(
 
 /** Opens the folder with the product's own code, and closes it afterwards: then the whole database is in one file. */
 async function withStore<T>(folder: string, run: (store: Store) => Promise<T>): Promise<T> {
-  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  const store = await openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, random });
+  const store = await openStore({
+    folder,
+    masterKeyFile: join(folder, "master.key"),
+    busyTimeoutMs: 30_000,
+    ...UPGRADE,
+  });
   try {
     return await run(store);
   } finally {

@@ -7,6 +7,7 @@ import { createShopIds } from "../../src/domain/ids.ts";
 import { formatCursor } from "../../src/domain/pages/cursor.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { mirrorRows } from "../../src/store/sqlite/rows.ts";
+import { UPGRADE } from "../../test/support/open-store.ts";
 import { subscriptionRecords } from "./records.ts";
 
 /** Git ignores it. A bench makes again what it misses there. */
@@ -94,7 +95,7 @@ export function filledShop(count: number): Promise<Shop> {
   return keep(`filled-${count}`, async (name) => {
     tell(`Writing ${count.toLocaleString("en")} subscriptions, once ...`);
     const shop = await emptyShop(name);
-    const db = openDatabase(databaseOf(shop), 30_000);
+    const db = openDatabase(databaseOf(shop), 30_000, UPGRADE);
     // A bench makes the database again if a power cut damages it.
     db.run("PRAGMA synchronous = OFF");
     const index =

@@ -1,5 +1,3 @@
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
 import { eventually } from "../../test/support/eventually.ts";
 import type { PlatformShop } from "../../test/support/platform/shop.ts";
 import type { StandIn } from "../../test/support/platform/stand-in.ts";
@@ -32,8 +30,6 @@ const SET_FORWARD_MS = 9 * 3_600_000;
 const CONTRACT_READS = ["Nodes", "ContractWithCycles"];
 /** Makes a load use a bulk operation for orders, although the shop has few. */
 const MANY_ORDERS = JSON.stringify({ data: { ordersCount: { count: 10_000 } } });
-/** Records. A body that is stored part by part, so that there is time to kill the program. */
-const LARGE_BODY = 4_000;
 
 /** Runs the life of two shops, until every table has rows in every state. */
 export async function live(world: World): Promise<Remembered> {
@@ -44,7 +40,6 @@ export async function live(world: World): Promise<Remembered> {
   await serveAndFail(world, remembered);
   await serveAndCrash(world, remembered);
   await leaveForm(world, remembered);
-  await leaveBody(world, remembered);
   await leaveWaiting(world);
   const { url } = await world.program.json<{ url: string }>(["admin", "link", "--shop", ALPHA]);
   return { ...remembered, signInPath: pathOf(url) };
@@ -206,25 +201,6 @@ async function serveAndCrash({ program, receiver }: World, remembered: Remembere
   await intake(server, remembered, BETA, news(102));
   await asked;
   await server.stop("SIGKILL");
-}
-
-/**
- * Kills the program while it stores a large body of the intake: its parts stay in the database. They are of no use,
- * because its sender has no answer: the next start drops them.
- */
-async function leaveBody({ program }: World, remembered: Remembered): Promise<void> {
-  const server = await program.serve();
-  using db = new Database(join(program.data, "sds.db"), { readonly: true });
-  const body = Array.from({ length: LARGE_BODY }, (_, n) => {
-    return { type: "customer", shopifyId: `gid://shopify/Customer/${1_000_000 + n}`, firstName: "x".repeat(1_000) };
-  });
-  const sent = intake(server, remembered, BETA, body).catch(() => undefined);
-  using parts = db.prepare<{ n: number }, []>("SELECT count(*) AS n FROM intake_parts");
-  using complete = db.prepare("SELECT 1 FROM intake_bodies WHERE complete = 1");
-  while (parts.get()?.n === 0) await new Promise((next) => setImmediate(next));
-  await server.stop("SIGKILL");
-  await sent;
-  if (complete.get() !== null) throw new Error("the body was stored whole before the program was killed: try again");
 }
 
 /**

@@ -4,8 +4,6 @@ import { importSecret, signBody } from "../../src/client/signature.ts";
 export interface ClusterNode {
   /** While it does not run, its last address. */
   address(): string;
-  /** Whether the process with this address was killed. */
-  isKilled(address: string): boolean;
 }
 
 export function pick<T>(items: readonly T[]): T {

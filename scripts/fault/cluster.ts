@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { startPostgres } from "../../test/support/postgres-process.ts";
-import { startOrderedPosts } from "./cluster-bodies.ts";
 import { startChangeReader } from "./cluster-changes.ts";
 import { startKeyRevocations } from "./cluster-keys.ts";
 import { startPlatform } from "./cluster-platform.ts";
@@ -17,8 +16,6 @@ const ROUNDS = Number(process.argv[2] ?? 200);
 const ONLY = process.argv[3] ?? "";
 const NODES = 4;
 const SHOPS = ["beta", "gamma", "delta", "epsilon", "zeta"];
-/** These post large bodies. */
-const BODY_SHOPS = ["eta", "theta"];
 const DISK_SIZE = "700m";
 const FAULT_MS = 3_000;
 const HEALTHY_LIMIT_MS = 1_000;
@@ -49,7 +46,6 @@ const platform = await startPlatform(folder, nodes);
 const env = { ...nodeEnv(folder), ...platform.env };
 const { run } = compiledProgram(folder, { ...env, SDS_DATABASE_URL: postgres.url });
 const shops = await openShops(run, receiver.url, SHOPS);
-const bodyShops = await openShops(run, receiver.url, BODY_SHOPS);
 await run(["shop", "connect", platform.domain, "--client-credentials"]);
 await run(["sync", platform.domain]);
 const openings = Array.from({ length: NODES }, (_, index) => openNode(folder, postgres.url, env, index));
@@ -57,7 +53,6 @@ nodes.push(...(await Promise.all(openings)));
 const sql = new SQL(postgres.url, { max: 4, connectionTimeout: 5 });
 await platform.begin();
 const watchers = [
-  ...bodyShops.map((shop) => startOrderedPosts(shop, nodes, sql)),
   startKeyRevocations(shops[0] as ClusterShop, nodes, run),
   ...(await sql.unsafe("SELECT id FROM shops")).map(({ id }: { id: string }) => startChangeReader(sql, Number(id))),
 ];
@@ -192,7 +187,7 @@ try {
     `${ROUNDS} rounds: ${[...counts].map(([name, count]) => `${name} ${count}`).join(", ")}\n` +
       `${rewards.acknowledged.size} records acknowledged, all delivered; ${receiver.received()} attempts; ` +
       `slowest page of a healthy node ${slowest.page.toFixed(0)} ms, slowest post ${slowest.post.toFixed(0)} ms\n` +
-      `${platform.count()} changes at the platform; large bodies, revoked keys, rows read by their change numbers: ` +
+      `${platform.count()} changes at the platform; revoked keys, rows read by their change numbers: ` +
       `${watchers.map((watcher) => watcher.count()).join(", ")}\n`,
   );
   if (problems.length > 0) {

@@ -36,20 +36,17 @@ export async function openNode(
     ...(clock !== undefined && existsSync(FAKE_TIME) && fakeTime),
     SDS_DATABASE_URL: proxiedUrl.href,
   });
-  const killed = new Set<string>();
   const node: FaultyNode = {
     proxy,
     server: undefined,
     isHealthy: false,
     faults: 0,
     address: () => node.server?.url ?? "",
-    isKilled: (address) => killed.has(address),
     async start() {
       node.server = await program.serve();
       node.isHealthy = true;
     },
     async kill() {
-      killed.add(node.address());
       await node.server?.stop("SIGKILL");
     },
   };

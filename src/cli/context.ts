@@ -45,10 +45,11 @@ export async function withStore<T>(command: Command, run: (store: Store) => Prom
     folder: data,
     masterKeyFile,
     busyTimeoutMs: BUSY_TIMEOUT_MS,
+    now: Date.now,
     random: randomBytes,
     mustExist,
     upgradeAlone: true,
-    server: database === null ? null : { ...database, now: Date.now, sleep },
+    server: database === null ? null : { ...database, sleep },
   });
   try {
     return await run(store);

@@ -7,7 +7,7 @@ import { counted } from "../lib/text.ts";
 import { copyStore } from "../store/open-store.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { configOf } from "./context.ts";
-import { sleep } from "./dependencies.ts";
+import { randomBytes, sleep } from "./dependencies.ts";
 import { printJson, printLine, tell } from "./print.ts";
 import { createProgressBar, rateText } from "./progress-bar.ts";
 
@@ -37,6 +37,7 @@ async function copy({ to, toFile, json }: CopyFlags, command: Command): Promise<
     from: database ?? { folder: data },
     to: target,
     now: Date.now,
+    random: randomBytes,
     sleep,
     onProgress: ({ done, rows }) => progress.update(done, rateText(rows, seconds())),
   }).finally(() => progress.end());

@@ -5,7 +5,6 @@ import { codeOf, messageOf, SdsError } from "../domain/error.ts";
 import type { IncomingRecord } from "../domain/records/record-schemas.ts";
 import { parseRecordText } from "../domain/records/records.ts";
 import type { Refusal } from "../domain/records/refusal.ts";
-import { finishBodies } from "../mirror/finish-bodies.ts";
 import { createRecordWriter } from "../mirror/record-writer.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { withShop } from "./context.ts";
@@ -57,7 +56,6 @@ type ImportFlags = JsonFlag & { events?: boolean };
 async function importFile(file: string, { events = false, json }: ImportFlags, command: Command): Promise<void> {
   const input = openInput(file);
   const counts = await withShop(command, async (store, shop) => {
-    await finishBodies(store, shop, Date.now);
     const recordWriter = createRecordWriter(store.mirror, Date.now);
     return importLines(input, (records) =>
       recordWriter.submit({ shop, records, eventsSince: events ? 0 : Number.POSITIVE_INFINITY }),

@@ -3,7 +3,6 @@ import { SdsError } from "../domain/error.ts";
 import type { SyncCounts, SyncRun } from "../domain/platform/sync.ts";
 import { counted } from "../lib/text.ts";
 import { isoUtc } from "../lib/time.ts";
-import { finishBodies } from "../mirror/finish-bodies.ts";
 import type { SyncProgress } from "../shopify/sync/progress.ts";
 import type { JsonFlag, SdsCommand } from "./command.ts";
 import { NO_CONTRACTS, platformOf } from "./connection.ts";
@@ -52,7 +51,6 @@ async function sync(
         `${shop.domain} is not connected: connect it with \`sds shop connect ${shop.domain}\``,
       );
     }
-    await finishBodies(store, shop, Date.now);
     const { synchronizer } = platformOf(config, store);
     const unfinished = since === undefined ? await store.syncs.unfinished(shop.id, "full") : undefined;
     if (unfinished !== undefined) tell(`Continuing the run that started at ${isoUtc(unfinished.startedAt)}.`);

@@ -35,20 +35,9 @@ export async function signBody(key: CryptoKey, body: Uint8Array<ArrayBuffer>): P
   return `sha256=${hex}`;
 }
 
-/** Whether X-Service-Signature signs the body. Compares in constant time. */
-export async function verifyBody(
-  key: CryptoKey,
-  body: Uint8Array<ArrayBuffer>,
-  header: string | null,
-): Promise<boolean> {
-  const hex = header === null ? undefined : HEADER.exec(header)?.[1];
-  if (hex === undefined) return false;
-  const given = Uint8Array.from({ length: 32 }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16));
-  return crypto.subtle.verify("HMAC", key, given, body);
-}
-
 /**
- * Whether X-Service-Signature signs the body. `verify` also reads the event, and checks Standard Webhooks.
+ * Whether X-Service-Signature signs the body. Compares in constant time. `verify` also reads the event, and checks
+ * Standard Webhooks.
  * @param body the raw body, before anything parses it
  */
 export async function verifySignature(
@@ -56,8 +45,11 @@ export async function verifySignature(
   body: Uint8Array<ArrayBuffer> | string,
   header: string | null,
 ): Promise<boolean> {
+  const hex = header === null ? undefined : HEADER.exec(header)?.[1];
+  if (hex === undefined) return false;
+  const given = Uint8Array.from({ length: 32 }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16));
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-  return verifyBody(await importSecret(secret), bytes, header);
+  return crypto.subtle.verify("HMAC", await importSecret(secret), given, bytes);
 }
 
 /** The headers of Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature. */

@@ -71,7 +71,7 @@ const REQUEST_STOP_TIMEOUT_MS = 5_000;
  * @throws SdsError `failed` if the folder, the database or the master key cannot be used
  */
 export async function openApp(config: Config, dependencies: AppDependencies): Promise<App> {
-  const { clock, random } = dependencies;
+  const { now, clock, random, sleep } = dependencies;
   const log = createOutageLog(dependencies.log, clock);
   const reserve = createDescriptorReserve({ wanted: config.deliveryConcurrency + SPARE_DESCRIPTORS, onShortage });
   const fetch = reservedFetch(reserve, dependencies.fetch);
@@ -81,8 +81,9 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     folder: config.data,
     masterKeyFile: config.masterKeyFile,
     busyTimeoutMs: 2_000,
+    now,
     random,
-    server: config.database === null ? null : { ...config.database, now: dependencies.now, sleep: dependencies.sleep },
+    server: config.database === null ? null : { ...config.database, sleep },
   });
   const resources = { ...dependencies, log, fetch, resolve, config, store, reserve };
   const membership = openMembership(resources, () => work.wakeAll());
@@ -114,7 +115,7 @@ type Http = ReturnType<typeof openHttp>;
 
 /** The routes and the server, which does not listen yet. */
 function openHttp({ config, store, random, resolve, now, clock, log }: AppResources & { log: OutageLog }, work: Work) {
-  const { gauge, recordWriter, bodyWriter, largeBodies, inboxWriter, sender } = work;
+  const { gauge, recordWriter, inboxWriter, sender } = work;
   const { shops } = store;
   const readers = createReaderQueue(gauge);
   const largePages = createLargePages();
@@ -137,7 +138,7 @@ function openHttp({ config, store, random, resolve, now, clock, log }: AppResour
   const routes = createRoutes({
     list: (resource) => createListHandler(resource, store.pages, checkpoints, readApi),
     row: (resource) => createRowHandler(resource, store.pages, readApi),
-    intake: createIntakeHandler({ bodies, shops, recordWriter, bodyWriter, largeBodies, load: gauge }),
+    intake: createIntakeHandler({ bodies, shops, recordWriter, load: gauge }),
     platformWebhook: createPlatformWebhookHandler({ bodies, verify, shops, inboxWriter, load: gauge, log, now }),
     openApi: createOpenApiHandler(() => config.publicUrl ?? reachable(config.host, server.server?.port)),
     admin: adminRoutes({
@@ -185,8 +186,6 @@ function createLifecycle(program: Program): Pick<App, "start" | "stop"> {
 
   return {
     async start() {
-      // A body that was interrupted is applied first, so that nobody sees half of it unless that takes long.
-      await program.bodyWriter.resume();
       refuseStopped();
       listen(program);
       reserve.start();
@@ -239,7 +238,6 @@ async function stopAll(program: Program, jobs: readonly Cron[], address: string 
   // Work that waits for the platform fails now. Its platform webhooks stay in the inbox.
   await Promise.all([platform, processor, reconciler, remover].map((part) => part.stop()));
   // A request whose connection was closed may still use the store.
-  await Promise.all([program.largeBodies.stop(), program.bodyWriter.stop()]);
   await program.recordWriter.drain();
   // Attempts that still run have leases of their own.
   await program.membership.leave();

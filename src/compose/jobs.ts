@@ -31,7 +31,7 @@ type JobDependencies = AppResources &
  */
 export function createJobs(dependencies: JobDependencies): Cron[] {
   const { store, sender, processor, remover, reconciler, authenticator, readiness, wrongKeys, now, log } = dependencies;
-  const { membership, bodyWriter, steadyTime } = dependencies;
+  const { membership, steadyTime } = dependencies;
   const remindOfDataRequests = createDataRequestReminder(store.dataRequests, now, log);
   /** One node does this for all. */
   const onLeader = (run: () => Promise<void>) => async () => {
@@ -53,15 +53,6 @@ export function createJobs(dependencies: JobDependencies): Cron[] {
     ["* * * * * *", "tell other nodes that this one is alive", () => membership.beat()],
     ["* * * * * *", "send due deliveries", async () => sender.wake()],
     ["* * * * * *", "process platform webhooks", async () => processor.wake()],
-    ["*/5 * * * * *", "apply what a node that stopped left of large bodies", async () => bodyWriter.wake()],
-    [
-      "50 */10 * * * *",
-      "drop what a node that stopped did not store whole",
-      onLeader(async () => {
-        // A process that has the database to itself did so at its start.
-        if (store.nodes !== null) await store.intakeBodies.removeIncomplete();
-      }),
-    ],
     ["* * * * * *", "go on with the removal of shops", async () => remover.wake()],
     ["40 * * * * *", "reconcile mirrors with the platform", () => reconciler.begin()],
     ["0 10 * * * *", "remove old deliveries", onLeader(() => store.deliveries.prune(now() - DELIVERED_RETENTION_MS))],

@@ -5,13 +5,10 @@ import type { Resolve } from "../delivery/address.ts";
 import { createConnector } from "../delivery/connector.ts";
 import { createDeliverer } from "../delivery/deliverer.ts";
 import { createSender, type Sender } from "../delivery/sender.ts";
-import { createLargeBodies } from "../http/large-body.ts";
 import type { DescriptorReserve } from "../lib/descriptor-reserve.ts";
 import type { Log } from "../lib/log.ts";
 import { createLoadGauge, type LoadGauge } from "../lib/reader-queue.ts";
-import { createSlices } from "../lib/turns.ts";
 import type { Sleep } from "../lib/waits.ts";
-import { createBodyWriter } from "../mirror/body-writer.ts";
 import { createRecordWriter, type RecordWriter } from "../mirror/record-writer.ts";
 import { createInboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { createInboxProcessor } from "../shopify/inbox/processor.ts";
@@ -52,7 +49,6 @@ export function openWork(resources: AppResources & { membership: Membership }) {
   const { mirror, inbox, shops, connections, syncs } = store;
   const isShared = store.nodes !== null;
   const gauge = createLoadGauge(clock);
-  const slices = createSlices();
   const recordWriter: RecordWriter = createRecordWriter(mirror, now, () => sender.wake(), isShared);
   const remover = createShopRemover({ shops, membership, sleep, log });
   const nodeWriter: RecordWriter = {
@@ -60,16 +56,6 @@ export function openWork(resources: AppResources & { membership: Membership }) {
     submit: (submission) => recordWriter.submit({ ...submission, isNodeWork: true }),
   };
   const platform = openPlatform(config, store, nodeWriter, { ...resources, onRemovalBegun: () => remover.wake() });
-  const bodyWriter = createBodyWriter({
-    mirror,
-    bodies: store.intakeBodies,
-    slices,
-    now,
-    sleep,
-    log,
-    isShared,
-    onQueued: () => sender.wake(),
-  });
   const sender: Sender = openSender(resources, platform, gauge);
   const { client, synchronizer } = platform;
   const processor = createInboxProcessor({
@@ -94,19 +80,16 @@ export function openWork(resources: AppResources & { membership: Membership }) {
     clock,
     log,
   });
-  const largeBodies = createLargeBodies({ mirror, recordWriter, bodyWriter, slices });
   return {
     gauge,
     membership,
     recordWriter,
     remover,
     platform,
-    bodyWriter,
     sender,
     processor,
     inboxWriter,
     reconciler,
-    largeBodies,
     wakeAll() {
       for (const each of [sender, processor, remover]) each.wake();
     },

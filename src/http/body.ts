@@ -1,14 +1,16 @@
 import { SdsError } from "../domain/error.ts";
 import { refusals } from "./refusals.ts";
 
-/** The largest body of the intake or of a platform webhook. */
-export const MAX_INBOUND_BYTES = 5 * 1024 * 1024;
 /** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/** The first room of a body in chunks. */
-const FIRST_ROOM_BYTES = 16 * 1024;
+/** A body that announces no more is read at once, and counted when it is complete. A stream takes 15 µs more. */
+const SMALL_BYTES = 16 * 1024;
 /** What a body takes beside its bytes. */
 const OVERHEAD_BYTES = 1024;
+/** A body makes progress with each further piece of this size. A sender of single bytes makes none. */
+const PROGRESS_BYTES = 16 * 1024;
+/** A body without progress for this long is stalled. */
+const STALLED_MS = 1_000;
 /** A slower sender may try again. */
 const TIMEOUT_MS = 30_000;
 const NO_BYTES = new Uint8Array();
@@ -22,8 +24,14 @@ export interface Body extends Disposable {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-interface ReadOptions {
+/** How large a body may be. */
+export interface BodyLimit {
   maxBytes: number;
+  /** The refusal of a larger one. */
+  tooLarge?: (maxBytes: number) => SdsError;
+}
+
+interface ReadOptions extends BodyLimit {
   /** Whose bodies are counted together, such as a network. */
   sender: string;
 }
@@ -31,115 +39,169 @@ interface ReadOptions {
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Room is kept for what Content-Length announces. A body in chunks gets room for twice the bytes that have arrived.
-   * If there is none, one body is given up: of the sender who has the most of them, the one that began first. So many
-   * stalled uploads do not keep out a new one.
+   * Only bytes that have arrived are counted: an announced body takes nothing. If there is no room for more bytes, a
+   * body that is stalled is given up. If none is stalled, a body that makes progress takes the room of a sender with
+   * more bytes; every other body is refused.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: ReadOptions): Promise<Body>;
 }
 
+/** @param options for tests; `clock` in milliseconds */
+export function createBodyReader({
+  maxTotalBytes = MAX_TOTAL_BYTES,
+  timeoutMs = TIMEOUT_MS,
+  clock = () => performance.now(),
+} = {}): BodyReader {
+  const budget = new BodyBudget(maxTotalBytes, clock);
+  return {
+    async read(request, { sender, ...limit }) {
+      const announced = announcedBytes(request, limit);
+      const { promise: givenUp, reject } = Promise.withResolvers<never>();
+      const giveUp = (reason: string) => reject(unavailable(reason));
+      const arrival = budget.begin(sender, giveUp);
+      const timer = setTimeout(giveUp, timeoutMs, "The body took too long to arrive.");
+      try {
+        const isSmall = announced !== undefined && announced <= SMALL_BYTES;
+        const whole = isSmall ? request.bytes() : readStream(request, limit, (n) => budget.add(arrival, n));
+        return budget.finish(arrival, await Promise.race([whole, givenUp]));
+      } finally {
+        clearTimeout(timer);
+        budget.leave(arrival);
+      }
+    },
+  };
+}
+
+/** @param count is called for each piece. @returns false to stop reading */
+async function readStream(
+  { body }: Request,
+  limit: BodyLimit,
+  count: (bytes: number) => boolean,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const piece of body ?? []) {
+    size += piece.length;
+    if (size > limit.maxBytes) throw tooLarge(limit);
+    if (!count(piece.length)) break;
+    pieces.push(piece);
+  }
+  const [only = NO_BYTES, ...more] = pieces;
+  return more.length === 0 ? only : Buffer.concat(pieces);
+}
+
+/** A body that is not complete. */
 interface Arrival {
   sender: string;
-  /** The room that is kept for it. */
+  /** What is counted for it. */
   bytes: number;
+  /** When it last made progress, and how many bytes it had then. */
+  progressAt: number;
+  progressBytes: number;
   giveUp(reason: string): void;
 }
 
-/** @param limits for tests */
-export function createBodyReader({ maxTotalBytes = MAX_TOTAL_BYTES, timeoutMs = TIMEOUT_MS } = {}): BodyReader {
-  /** The bodies that are not complete, in the order in which they began. */
-  const arriving = new Set<Arrival>();
-  let total = 0;
+/** Counts the bytes of all bodies, and decides which arrival is given up. */
+class BodyBudget {
+  /** The one whose progress is the longest ago comes first. */
+  private readonly arrivals = new Set<Arrival>();
+  private readonly maxBytes: number;
+  private readonly clock: () => number;
+  private total = 0;
 
-  /** Keeps room for so many bytes of an arrival, which may lose its own. @throws SdsError `unavailable` */
-  function keepRoom(arrival: Arrival, bytes: number): void {
-    while (total + bytes - arrival.bytes > maxTotalBytes) {
-      const stalled = oldestOfBusiestSender(arriving);
-      if (stalled === undefined) throw unavailable(TOO_MANY);
-      leave(stalled);
-      stalled.giveUp(TOO_MANY);
-      if (stalled === arrival) return;
-    }
-    total += bytes - arrival.bytes;
-    arrival.bytes = bytes;
+  constructor(maxBytes: number, clock: () => number) {
+    this.maxBytes = maxBytes;
+    this.clock = clock;
   }
 
-  function leave(arrival: Arrival): void {
-    arriving.delete(arrival);
-    total -= arrival.bytes;
-    arrival.bytes = 0;
+  /** @throws SdsError `unavailable` */
+  begin(sender: string, giveUp: Arrival["giveUp"]): Arrival {
+    const arrival = { sender, bytes: 0, progressAt: this.clock(), progressBytes: 0, giveUp };
+    this.makeRoom(arrival, OVERHEAD_BYTES);
+    this.arrivals.add(arrival);
+    return arrival;
   }
 
-  async function streamed({ body }: Request, maxBytes: number, arrival: Arrival): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of body ?? []) {
-      size += chunk.length;
-      if (size > maxBytes) throw refusals.tooLarge(maxBytes);
-      // Nobody waits for a body that was given up.
-      if (!arriving.has(arrival)) break;
-      if (size > arrival.bytes / 2) keepRoom(arrival, Math.min(2 * size, maxBytes) + OVERHEAD_BYTES);
-      chunks.push(chunk);
+  /** Counts more bytes of an arrival. @returns false if it was given up. @throws SdsError `unavailable` */
+  add(arrival: Arrival, bytes: number): boolean {
+    if (!this.arrivals.has(arrival)) return false;
+    if (arrival.bytes + bytes >= arrival.progressBytes + PROGRESS_BYTES) {
+      arrival.progressAt = this.clock();
+      arrival.progressBytes = arrival.bytes + bytes;
+      this.arrivals.delete(arrival);
+      this.arrivals.add(arrival);
     }
-    return Buffer.concat(chunks);
+    this.makeRoom(arrival, bytes);
+    return true;
   }
 
   /** The body is complete: it is worked on, and cannot be given up. */
-  function finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
-    arriving.delete(arrival);
-    total -= arrival.bytes;
-    let kept = bytes.length + OVERHEAD_BYTES;
-    total += kept;
-    arrival.bytes = 0;
+  finish(arrival: Arrival, bytes: Uint8Array<ArrayBuffer>): Body {
+    this.leave(arrival);
+    let counted = bytes.length + OVERHEAD_BYTES;
+    this.total += counted;
+    const uncount = () => {
+      this.total -= counted;
+      counted = 0;
+    };
     return {
       bytes,
       [Symbol.dispose]() {
-        total -= kept;
-        kept = 0;
+        uncount();
         // The handler that waits for the answer still has this object.
         this.bytes = NO_BYTES;
       },
     };
   }
 
-  return {
-    async read(request, { maxBytes, sender }) {
-      const announced = announcedBytes(request, maxBytes);
-      const { promise, reject } = Promise.withResolvers<never>();
-      const arrival: Arrival = { sender, bytes: 0, giveUp: (reason) => reject(unavailable(reason)) };
-      keepRoom(arrival, (announced ?? Math.min(FIRST_ROOM_BYTES, maxBytes)) + OVERHEAD_BYTES);
-      arriving.add(arrival);
-      const timer = setTimeout(() => arrival.giveUp("The body took too long to arrive."), timeoutMs);
-      try {
-        const whole = announced === undefined ? streamed(request, maxBytes, arrival) : request.arrayBuffer();
-        return finish(arrival, new Uint8Array(await Promise.race([whole, promise])));
-      } finally {
-        clearTimeout(timer);
-        leave(arrival);
-      }
-    },
-  };
-}
+  leave(arrival: Arrival): void {
+    this.arrivals.delete(arrival);
+    this.total -= arrival.bytes;
+    arrival.bytes = 0;
+  }
 
-/** The arrival that began first, of the sender who has the most. */
-function oldestOfBusiestSender(arriving: ReadonlySet<Arrival>): Arrival | undefined {
-  const counts = new Map<string, number>();
-  for (const { sender } of arriving) counts.set(sender, (counts.get(sender) ?? 0) + 1);
-  const most = Math.max(...counts.values());
-  return [...arriving].find(({ sender }) => counts.get(sender) === most);
+  private makeRoom(arrival: Arrival, bytes: number): void {
+    while (this.total + bytes > this.maxBytes) {
+      const other = this.longestStalled() ?? this.rivalOf(arrival, bytes);
+      if (other === undefined || other === arrival) throw unavailable(TOO_MANY);
+      this.leave(other);
+      other.giveUp(TOO_MANY);
+    }
+    this.total += bytes;
+    arrival.bytes += bytes;
+  }
+
+  private longestStalled(): Arrival | undefined {
+    const [longest] = this.arrivals;
+    return longest !== undefined && this.clock() - longest.progressAt >= STALLED_MS ? longest : undefined;
+  }
+
+  /** For an arrival that makes progress: one of the sender with the most bytes, if these are more than its own. */
+  private rivalOf(arrival: Arrival, bytes: number): Arrival | undefined {
+    if (arrival.progressBytes === 0) return undefined;
+    const bySender = Map.groupBy(this.arrivals, ({ sender }) => sender);
+    const sums = [...bySender].map(([sender, all]) => ({ sender, sum: all.reduce((n, each) => n + each.bytes, 0) }));
+    const most = sums.reduce((a, b) => (b.sum > a.sum ? b : a));
+    const own = sums.find(({ sender }) => sender === arrival.sender)?.sum ?? 0;
+    return own + bytes < most.sum ? bySender.get(most.sender)?.[0] : undefined;
+  }
 }
 
 /**
  * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5"
- * of a header that was sent twice (RFC 9110, 8.6). The bytes of such a body are counted as they arrive.
+ * of a header that was sent twice (RFC 9110, 8.6).
  * @throws SdsError `too_large`
  */
-export function announcedBytes({ headers }: Request, maxBytes: number): number | undefined {
+export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {
   const announced = headers.get("content-length");
   if (announced === null || !/^\d+$/.test(announced)) return undefined;
-  if (Number(announced) > maxBytes) throw refusals.tooLarge(maxBytes);
+  if (Number(announced) > limit.maxBytes) throw tooLarge(limit);
   return Number(announced);
+}
+
+function tooLarge({ maxBytes, tooLarge: refuse = refusals.tooLarge }: BodyLimit): SdsError {
+  return refuse(maxBytes);
 }
 
 function unavailable(reason: string): SdsError {

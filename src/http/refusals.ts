@@ -4,6 +4,10 @@ import { RESOURCES, type Resource } from "../domain/resources.ts";
 
 export const DATABASE_BUSY = "The database is busy or cannot be used. It is safe to try again.";
 
+/** A body of the intake is one commit. */
+export const MAX_INTAKE_RECORDS = 250;
+const IMPORT_MORE = "Send more in several bodies, or with `sds import`.";
+
 /** The refusals of the API, each made in one place, so that the documentation shows what is answered. */
 export const refusals = {
   badCursor: () =>
@@ -37,7 +41,13 @@ export const refusals = {
         "with that shop's intake secret.",
     ),
   tooLarge: (maxBytes: number) => new SdsError("too_large", `The body may have ${maxBytes} bytes at most.`),
+  tooLargeForIntake: (maxBytes: number) =>
+    new SdsError("too_large", `The body may have ${maxBytes} bytes at most. ${IMPORT_MORE}`),
+  tooManyRecords: () =>
+    new SdsError("too_large", `The body may have ${MAX_INTAKE_RECORDS} records at most. ${IMPORT_MORE}`),
   tooManyRequests: () =>
     new SdsError("rate_limited", "This API key makes too many requests. Slow down, and try again."),
   internal: () => new SdsError("internal", "Something went wrong on our side. It is safe to try again."),
 };
+
+export const INTAKE_LIMIT = { maxBytes: 1024 * 1024, tooLarge: refusals.tooLargeForIntake };

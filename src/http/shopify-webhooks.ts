@@ -7,10 +7,12 @@ import type { InboxWriter } from "../shopify/inbox/inbox-writer.ts";
 import { changeTime, orderingOf, readWebhook } from "../shopify/inbox/payload.ts";
 import { HMAC, type Verifier } from "../shopify/inbox/verify.ts";
 import type { ShopStore } from "../store/port/shops.ts";
-import { announcedBytes, type BodyReader, MAX_INBOUND_BYTES } from "./body.ts";
+import { announcedBytes, type BodyReader } from "./body.ts";
 import { respond } from "./respond.ts";
 import type { RouteHandler } from "./route.ts";
 
+/** The platform's largest payloads, such as an order with many lines, have some megabytes. */
+const LIMIT = { maxBytes: 5 * 1024 * 1024 };
 /** Characters. A longer id is not kept, and a repeated webhook is then not recognized. */
 const MAX_ID_LENGTH = 200;
 /** Characters of a topic and a domain that go into the log. */
@@ -37,11 +39,11 @@ export function createPlatformWebhookHandler(dependencies: Dependencies): RouteH
   const { bodies, verify, shops, inboxWriter, load, log, now } = dependencies;
   return async (request, { client }) => {
     const { headers } = request;
-    announcedBytes(request, MAX_INBOUND_BYTES);
+    announcedBytes(request, LIMIT);
     const hmac = headers.get("x-shopify-hmac-sha256");
     // Without an HMAC the body need not be read.
     if (hmac === null || !HMAC.test(hmac)) throw unauthorized();
-    using body = await bodies.read(request, { maxBytes: MAX_INBOUND_BYTES, sender: client() });
+    using body = await bodies.read(request, { ...LIMIT, sender: client() });
     if (!verify(body.bytes, hmac)) throw unauthorized();
     return await load.during(take(headers, body.bytes));
   };

@@ -38,74 +38,62 @@ export const LETTER_U = 0x75;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** Characters to read before the caller may pause. */
-const PAUSE_CHARACTERS = 16_384;
 /** Not valid JSON. It stands for the place where the array is broken. */
 const BROKEN = "";
-
-type PausableScan<T> = Generator<undefined, T>;
 
 /**
  * Splits one JSON value, a JSON array, or JSON values on a line each. Yields the text of the value, of each element, or
  * of each line that is not blank. If every part is valid JSON, so is the whole.
- *
- * Also yields undefined now and then within long parts, so that the caller can pause.
  */
-export function* splitJson(text: string): Generator<string | undefined, void> {
-  const start = yield* skipBlank(text, 0);
+export function* splitJson(text: string): Generator<string, void> {
+  const start = skipBlank(text, 0);
   if (start === text.length) return;
   if (text[start] === "[") return yield* elements(text, start + 1);
   if (text[start] === "{") {
-    const end = yield* skipValue(text, start);
-    const isWhole = (yield* skipBlank(text, end)) === text.length;
+    const end = skipValue(text, start);
+    const isWhole = skipBlank(text, end) === text.length;
     if (isWhole) return yield text.slice(start, end);
   }
   yield* lines(text);
 }
 
-function* elements(text: string, first: number): Generator<string | undefined, void> {
-  let at = yield* skipBlank(text, first);
+function* elements(text: string, first: number): Generator<string, void> {
+  let at = skipBlank(text, first);
   while (text[at] !== "]") {
-    const end = yield* skipValue(text, at);
+    const end = skipValue(text, at);
     yield text.slice(at, end);
-    at = yield* skipBlank(text, end);
+    at = skipBlank(text, end);
     if (text[at] !== ",") break;
-    at = yield* skipBlank(text, at + 1);
+    at = skipBlank(text, at + 1);
     // Nothing follows the last comma.
     if (text[at] === "]") return yield BROKEN;
   }
-  const isWhole = text[at] === "]" && (yield* skipBlank(text, at + 1)) === text.length;
+  const isWhole = text[at] === "]" && skipBlank(text, at + 1) === text.length;
   if (!isWhole) yield BROKEN;
 }
 
-function* lines(text: string): Generator<string | undefined, void> {
-  let pauseAt = PAUSE_CHARACTERS;
+function* lines(text: string): Generator<string, void> {
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf("\n", start);
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(start, end);
     if (line.trim() !== "") yield line;
     start = end + 1;
-    if (start < pauseAt) continue;
-    pauseAt = start + PAUSE_CHARACTERS;
-    yield undefined;
   }
 }
 
 /** @returns the index of the next character that is not white space */
-function* skipBlank(text: string, start: number): PausableScan<number> {
+function skipBlank(text: string, start: number): number {
   for (let at = start; at < text.length; at += 1) {
     if (!isBlank(text.charCodeAt(at))) return at;
-    if ((at - start) % PAUSE_CHARACTERS === PAUSE_CHARACTERS - 1) yield undefined;
   }
   return text.length;
 }
 
 /** @returns the end of the value that begins at `start`; the end of the text if the value does not end */
-function* skipValue(text: string, start: number): PausableScan<number> {
+function skipValue(text: string, start: number): number {
   let depth = 0;
   let inString = false;
-  let pauseAt = start + PAUSE_CHARACTERS;
   for (let at = start; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (inString) {
@@ -117,9 +105,6 @@ function* skipValue(text: string, start: number): PausableScan<number> {
       if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1;
       if (depth === 0) return at + 1;
     } else if (code === COMMA || code === CLOSE_BRACKET || code === CLOSE_BRACE || isBlank(code)) return at;
-    if (at < pauseAt) continue;
-    pauseAt = at + PAUSE_CHARACTERS;
-    yield undefined;
   }
   return text.length;
 }

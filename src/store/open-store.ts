@@ -19,7 +19,6 @@ interface ServerOptions {
   url: string;
   /** A file in the form of libpq's .pgpass, for an address without a password; or null. */
   passwordFile: string | null;
-  now: () => number;
   sleep: (ms: number) => Promise<void>;
 }
 
@@ -77,6 +76,7 @@ export interface StoreCopy {
   from: StoreLocation;
   to: StoreLocation;
   now: () => number;
+  random: (bytes: number) => Uint8Array;
   sleep: (ms: number) => Promise<void>;
   onProgress: (progress: CopyProgress) => void;
 }
@@ -88,7 +88,12 @@ export interface StoreCopy {
  * @throws SdsError `invalid` for two databases of one engine, `not_found` without data, `conflict` for a target with
  *   rows, `failed` for a database in use or a copy that differs
  */
-export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): Promise<{ rows: number; to: string }> {
+export async function copyStore({
+  from,
+  to,
+  onProgress,
+  ...dependencies
+}: StoreCopy): Promise<{ rows: number; to: string }> {
   const isToFolder = "folder" in to;
   if ("folder" in from === isToFolder)
     throw new SdsError(
@@ -100,13 +105,13 @@ export async function copyStore({ from, to, onProgress, ...clock }: StoreCopy): 
   const [sourceLocation, targetLocation] = [locationOf(from), locationOf(to)];
   const source =
     "folder" in sourceLocation
-      ? await openSqliteSource(sourceLocation.folder)
-      : await openPostgresSource({ address: sourceLocation, ...clock });
+      ? await openSqliteSource(sourceLocation.folder, dependencies)
+      : await openPostgresSource({ address: sourceLocation, ...dependencies });
   try {
     const target =
       "folder" in targetLocation
-        ? await openSqliteTarget(targetLocation.folder, await source.sealedWith())
-        : await openPostgresTarget({ address: targetLocation, ...clock });
+        ? await openSqliteTarget(targetLocation.folder, await source.sealedWith(), dependencies)
+        : await openPostgresTarget({ address: targetLocation, ...dependencies });
     try {
       const { rows } = await copyRows(source, target, onProgress);
       return { rows, to: target.name };

@@ -30,7 +30,6 @@ export async function everyOperation(store: Store): Promise<void> {
   const shop = await addShop(store);
   await configure(store, shop);
   await mirror(store, shop);
-  await applyBody(store, shop);
   await deliver(store, shop);
   await receive(store, shop);
   await signIn(store, shop);
@@ -147,22 +146,6 @@ async function stageOrders({ orderStages }: Store, { id }: Shop): Promise<void> 
   await orderStages.complete(id, stage);
   await orderStages.find(id, gid.order(1));
   await orderStages.remove(id, stage);
-}
-
-async function applyBody({ intakeBodies, mirror }: Store, shop: Shop): Promise<void> {
-  await mirror.knownContracts(shop, [gid.contract(1)]);
-  const limits = { parts: 1, characters: 1 };
-  for (const isComplete of [true, false, false]) {
-    const number = (await intakeBodies.begin(shop.id)) ?? 0;
-    await intakeBodies.add(shop.id, number, [JSON.stringify([customer(3)]), JSON.stringify([customer(4)])]);
-    if (isComplete) await intakeBodies.complete(shop.id, number, 2);
-    await intakeBodies.canBegin(shop.id);
-    await intakeBodies.isWaiting(shop.id);
-    for (const body of await intakeBodies.oldestOfEachShop()) await mirror.applyIntakeParts(body, limits, START);
-  }
-  await intakeBodies.remove(shop.id, 1);
-  await intakeBodies.removeIncomplete();
-  await intakeBodies.begin(shop.id);
 }
 
 async function deliver(store: Store, shop: Shop): Promise<void> {

@@ -40,8 +40,6 @@ async function fillTables(store: Store, shop: ShopRef): Promise<void> {
   await store.sessions.begin(hashKey(`used ${name}`), hashKey(`session ${name}`), START, START + 1_000);
   await store.syncs.save(shop.id, "full", run);
   await store.inbox.receive([receipt(shop, "w1"), receipt(shop, "w2")], START);
-  const body = (await store.intakeBodies.begin(shop.id)) ?? 0;
-  await store.intakeBodies.add(shop.id, body, ["[]"]);
   const stage = (await store.orderStages.begin(shop.id)) ?? 0;
   await store.orderStages.add(shop.id, stage, [{ gid: "o", json: "{}" }], [{ orderGid: "o", gid: "l", json: "{}" }]);
   await commit(store, shop, [subscription(1), order(1, 1), reward("r"), cancelFlow("c")]);

@@ -18,6 +18,7 @@ import { backupStore, openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes, START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { UPGRADE } from "../support/open-store.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
@@ -44,7 +45,7 @@ async function changedSinceBackup(): Promise<Backup> {
 }
 
 function openData({ data: folder }: Program): Promise<Store> {
-  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, random: randomBytes });
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 30_000, ...UPGRADE });
 }
 
 async function addShop(program: Program, domain: string): Promise<void> {

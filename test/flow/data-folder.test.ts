@@ -16,6 +16,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { UPGRADE } from "../support/open-store.ts";
 import { PROGRAM, Program } from "../support/program.ts";
 import { readDatabase, storedVersions, unpack } from "../support/stored-database.ts";
 
@@ -218,7 +219,7 @@ describe("an older database", () => {
     reader.query("SELECT * FROM shops").all();
     const { pid, exited } = await program.start(["shop", "list"]);
     await eventually(() => openFiles(pid).some((file) => file.endsWith("/sds.lock")));
-    const upgraded = openDatabase(path, 2_000);
+    const upgraded = openDatabase(path, 2_000, UPGRADE);
     afterTest(() => upgraded.close());
     expect(await exited).toBe(0);
   });

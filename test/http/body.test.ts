@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Body, createBodyReader } from "../../src/http/body.ts";
+import { nextTurn } from "../../src/lib/turns.ts";
 
 const MAX_BYTES = 5_000;
 
@@ -37,53 +38,78 @@ async function bytesOf(upload: Upload): Promise<number | string> {
   return typeof body === "string" ? body : body.bytes.length;
 }
 
+/** Milliseconds of the test's clock. */
+let time = 0;
+const clock = () => time;
+
+/** Sends bytes, and waits until they are counted. */
+async function send(upload: Upload, bytes?: number): Promise<void> {
+  upload.send(bytes);
+  await nextTurn();
+}
+
 describe("the bytes of all bodies are limited", () => {
-  test("and a new body takes the place of the one that arrives for the longest", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 19_000 });
-    const [first, second, third] = [begin(reader, 5_000), begin(reader, undefined), begin(reader, 5_000)];
-    const fourth = begin(reader, 5_000);
-    expect(await first?.result).toBe(GIVEN_UP);
-    for (const each of [second, third, fourth]) {
-      each?.send(5_000);
-      each?.send();
+  test("and requests that only announce a body, from ever new networks, push out none that arrives", async () => {
+    const reader = createBodyReader({ clock });
+    const size = 5 * 1024 * 1024;
+    const upload = begin(reader, size, "10.0.0.1", size);
+    const flood: Upload[] = [];
+    for (let sent = 0; sent < size; sent += 64 * 1024) {
+      for (let n = 0; n < 20; n += 1) flood.push(begin(reader, size, `10.1.0.${flood.length}`, size));
+      time += 1_000;
+      await send(upload, 64 * 1024);
     }
-    expect(await Promise.all([second, third, fourth].map(bytesOf))).toEqual([5_000, 5_000, 5_000]);
+    upload.send();
+    expect(await bytesOf(upload)).toBe(size);
+    for (const each of flood) each.send();
+    await Promise.all(flood.map(({ result }) => result));
   });
 
-  test("and a body in chunks counts as it arrives, so that many small ones fit", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 100_000 });
-    const small = Array.from({ length: 5 }, () => begin(reader, undefined, "10.0.0.1", 80_000));
-    for (const each of small) {
-      each.send(10);
-      each.send();
-    }
-    expect(await Promise.all(small.map(bytesOf))).toEqual([10, 10, 10, 10, 10]);
-    // A complete one counts with its own bytes.
-    const large = begin(reader, undefined, "10.0.0.1", 80_000);
-    large.send(60_000);
-    large.send();
-    expect(await bytesOf(large)).toBe(60_000);
-    const other = begin(reader, 30_000, "10.0.0.1", 80_000);
-    other.send(30_000);
-    other.send();
-    expect(await bytesOf(other)).toBe(30_000);
-  });
-
-  test("and the sender with the most bodies loses the first of them", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 19_000 });
-    const other = begin(reader, 5_000, "10.0.0.9");
-    const [first, second] = [begin(reader, 5_000), begin(reader, 5_000)];
-    const third = begin(reader, 5_000);
+  test("and of those that are stalled the one that made no progress for the longest is given up", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
+    await send(first, 50_000);
+    time += 600;
+    await send(second, 50_000);
+    time += 600;
+    // Single bytes are no progress.
+    await send(first, 1);
+    const third = begin(reader, undefined, "c", 90_000);
+    await send(third, 60_000);
     expect(await first.result).toBe(GIVEN_UP);
-    for (const each of [other, second, third]) {
-      each.send(5_000);
-      each.send();
-    }
-    expect(await Promise.all([other, second, third].map(bytesOf))).toEqual([5_000, 5_000, 5_000]);
+    await send(second, 1);
+    for (const each of [second, third]) each.send();
+    expect(await Promise.all([second, third].map(bytesOf))).toEqual([50_001, 60_000]);
+  });
+
+  test("and if none is stalled, one that makes progress takes the room of a sender with more bytes", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "a", 90_000)];
+    await send(first, 60_000);
+    await send(second, 60_000);
+    const other = begin(reader, undefined, "b", 90_000);
+    await send(other, 70_000);
+    expect(await first.result).toBe(GIVEN_UP);
+    for (const each of [second, other]) each.send();
+    expect(await Promise.all([second, other].map(bytesOf))).toEqual([60_000, 70_000]);
+  });
+
+  test("and if none is stalled, one with little progress or with more bytes is refused itself", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
+    await send(first, 70_000);
+    await send(second, 70_000);
+    const small = begin(reader, undefined, "c", 90_000);
+    await send(small, 15_000);
+    expect(await small.result).toBe(GIVEN_UP);
+    await send(second, 15_000);
+    expect(await second.result).toBe(GIVEN_UP);
+    first.send();
+    expect(await bytesOf(first)).toBe(70_000);
   });
 
   test("and complete bodies count until they are disposed, but are not given up", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 7_000 });
+    const reader = createBodyReader({ maxTotalBytes: 7_000, clock });
     const upload = begin(reader, 5_000);
     upload.send(5_000);
     upload.send();
@@ -91,16 +117,16 @@ describe("the bytes of all bodies are limited", () => {
     expect(await begin(reader, 1_000).result).toBe(GIVEN_UP);
     body[Symbol.dispose]();
     body[Symbol.dispose]();
-    const [next, tooMany] = [begin(reader, 5_000), begin(reader, 1_000)];
-    expect(await next.result).toBe(GIVEN_UP);
-    tooMany.send(1_000);
-    tooMany.send();
-    expect(await bytesOf(tooMany)).toBe(1_000);
+    const uploads = [begin(reader, 5_000), begin(reader, 1_000)];
+    uploads[0]?.send(5_000);
+    uploads[1]?.send(1_000);
+    for (const each of uploads) each.send();
+    expect(await Promise.all(uploads.map(bytesOf))).toEqual([5_000, 1_000]);
   });
 
-  test("and a body that failed or was given up counts no more", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 7_000, timeoutMs: 100 });
-    for (let n = 0; n < 3; n += 1) {
+  test("and a body that failed or was given up does not count", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 7_000, timeoutMs: 100, clock });
+    for (let n = 0; n < 10; n += 1) {
       expect(await begin(reader, 5_000).result).toBe(
         "unavailable: The body took too long to arrive. It is safe to try again.",
       );

@@ -43,13 +43,7 @@ test("readers make room for a signed post to the intake only, and its body count
       return { accepted: 0, changed: 0, events: 0 };
     },
   };
-  const unused = { apply: async () => 0 };
-  const handler = createIntakeHandler({
-    ...parts,
-    recordWriter,
-    largeBodies: unused,
-    bodyWriter: { isBehind: () => false, waitForBodies: async () => true },
-  });
+  const handler = createIntakeHandler({ ...parts, recordWriter });
   const secret = (await app.store.shops.intakeSecret(shop.domain))?.secret ?? "";
   const headers = (signature: string) => ({
     "X-Service-Shop": shop.domain,

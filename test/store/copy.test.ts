@@ -15,7 +15,7 @@ import { rowsText } from "../../src/store/sqlite/copy-side.ts";
 import { openSqliteSource } from "../../src/store/sqlite/copy-source.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { openStoreIn } from "../support/open-store.ts";
+import { openStoreIn, UPGRADE } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
 import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
 import { customer } from "../support/records.ts";
@@ -49,7 +49,7 @@ type Place = Parameters<typeof copyStore>[0]["to"];
 const atServer = (url: string): Place => ({ url, passwordFile: null });
 
 function copy(from: Place, to: Place): Promise<{ rows: number }> {
-  return copyStore({ from, to, now: Date.now, sleep: Bun.sleep, onProgress: () => undefined });
+  return copyStore({ from, to, ...UPGRADE, sleep: Bun.sleep, onProgress: () => undefined });
 }
 
 /** Changes a database of a folder, as no program does. */
@@ -270,8 +270,8 @@ describe.skipIf(!hasPostgres())("a copy", () => {
     await copy({ folder: data }, atServer(url));
     const customers = COPIED_TABLES.find(({ name }) => name === "customers") as CopiedTable;
     for (const side of [
-      await openSqliteSource(data),
-      await openPostgresSource({ address: parseServerAddress(url, null), now: Date.now, sleep: Bun.sleep }),
+      await openSqliteSource(data, UPGRADE),
+      await openPostgresSource({ address: parseServerAddress(url, null), ...UPGRADE, sleep: Bun.sleep }),
     ]) {
       const sizes: number[] = [];
       const batches = side.batches(customers);

@@ -9,9 +9,10 @@ import type { BusyTimeoutMs } from "../../src/store/sqlite/database.ts";
 import { withStoreErrors } from "../../src/store/sqlite/errors.ts";
 import { createLockWait } from "../../src/store/sqlite/lock-wait.ts";
 import { addShop, allRows, commit, failures, receipt, removeShop, TOKENS } from "../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../support/app.ts";
+import { START, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
+import { UPGRADE } from "../support/open-store.ts";
 import { customer } from "../support/records.ts";
 
 const WAIT_MS: number = 50;
@@ -23,7 +24,7 @@ async function open(folder = temporaryFolder()): Promise<{ store: Store; connect
     folder,
     masterKeyFile: join(folder, "master.key"),
     busyTimeoutMs: WAIT_MS as BusyTimeoutMs,
-    random: randomBytes,
+    ...UPGRADE,
   };
   const store = await openStore(options);
   const connection = spy.mock.contexts[0] as unknown as Database;

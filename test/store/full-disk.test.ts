@@ -4,14 +4,15 @@ import { join } from "node:path";
 import { openStore } from "../../src/store/open-store.ts";
 import { withStoreErrors } from "../../src/store/sqlite/errors.ts";
 import { addShop, commit, failures } from "../conformance/fixtures.ts";
-import { randomBytes, temporaryFolder } from "../support/app.ts";
+import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { UPGRADE } from "../support/open-store.ts";
 import { customer } from "../support/records.ts";
 
 test("the write-ahead log stays at a few megabytes while commits go on", async () => {
   const folder = temporaryFolder();
   const masterKeyFile = join(folder, "master.key");
-  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, ...UPGRADE });
   afterTest(() => store.close());
   const shop = await addShop(store);
   for (let n = 0; n < 200; n += 1) await commit(store, shop, [customer(n + 1)]);

@@ -8,7 +8,7 @@ import { MIGRATIONS, type Migration, type StoredRow } from "../../src/store/sqli
 import { addShop, allRows, commit } from "../conformance/fixtures.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
-import { openStoreIn } from "../support/open-store.ts";
+import { openStoreIn, UPGRADE } from "../support/open-store.ts";
 import { customer, order, subscription } from "../support/records.ts";
 
 const schemas = { subscriptions: Subscription, customers: Customer, orders: Order };
@@ -54,7 +54,7 @@ async function filled(contracts: number) {
     const numbers = Array.from({ length: contracts }, (_, n) => n + 1);
     await commit(store, each, [...numbers.flatMap((n) => [subscription(n), order(n, 1)]), customer(contracts + 1)]);
   }
-  const db = openDatabase(join(folder, "sds.db"), 2_000);
+  const db = openDatabase(join(folder, "sds.db"), 2_000, UPGRADE);
   afterTest(() => db.close());
   return { store, shop, other, db };
 }
@@ -105,7 +105,7 @@ describe("a migration that renders the stored rows again", () => {
     // 2,001 remain, so the last batch has a single row.
     db.run("DELETE FROM subscriptions WHERE id = (SELECT min(id) FROM subscriptions)");
     const before = mirrored(db);
-    migrate(db, [...MIGRATIONS, { sql: "", render: { subscriptions: withPhase } }]);
+    migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: withPhase } }]);
     const expected = before.map(({ table, json }) =>
       table === "subscriptions" ? json.replace('"ACTIVE",', '"ACTIVE","phase":"RUNNING",') : json,
     );
@@ -119,7 +119,7 @@ describe("a migration that renders the stored rows again", () => {
     const countsBefore = changeCounts(db);
     const isChanged = ({ table, json }: Mirrored) => table !== "orders" && JSON.parse(json).subscriptionCount !== 0;
     const marked = (row: StoredRow) => (row["subscriptionCount"] === 0 ? row : { ...row, mark: true });
-    migrate(db, [...MIGRATIONS, { sql: "", render: { subscriptions: marked, customers: marked } }]);
+    migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: marked, customers: marked } }]);
 
     const after = mirrored(db);
     expect(after.filter((_, index) => !isChanged(before[index] as Mirrored))).toEqual(
@@ -142,7 +142,7 @@ describe("a migration that renders the stored rows again", () => {
       render: { customers: (row) => ({ ...row, step: Number(row["step"]) + 1 }) },
     };
     const second: Migration = { sql: "UPDATE customers SET json = json_set(json, '$.step', json ->> '$.step' * 10)" };
-    migrate(db, [...MIGRATIONS, first, second]);
+    migrate(db, UPGRADE, [...MIGRATIONS, first, second]);
     const customers = mirrored(db).filter(({ table }) => table === "customers");
     expect(customers.map(({ json }) => JSON.parse(json).step)).toEqual([20, 20, 20, 20]);
   });
@@ -152,7 +152,7 @@ describe("a migration that renders the stored rows again", () => {
     const spy = spyOn(Database.prototype, "prepare");
     afterTest(() => spy.mockRestore());
     const same = (row: StoredRow) => row;
-    migrate(db, [...MIGRATIONS, { sql: "", render: { subscriptions: same, customers: same, orders: same } }]);
+    migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: same, customers: same, orders: same } }]);
     const reads = spy.mock.calls.map(([sql]) => sql).filter((sql) => sql.startsWith("SELECT"));
     spy.mockRestore();
     expect(reads).toHaveLength(3);
@@ -168,9 +168,9 @@ describe("a migration that renders the stored rows again", () => {
       return { ...row, mark: calls };
     };
     const migrations = [...MIGRATIONS, { sql: "", render: { orders: counting } }];
-    migrate(db, migrations);
+    migrate(db, UPGRADE, migrations);
     const after = everything(db);
-    migrate(db, migrations);
+    migrate(db, UPGRADE, migrations);
     expect(calls).toBe(4);
     expect(everything(db)).toEqual(after);
   });
@@ -189,7 +189,7 @@ describe("a migration that renders the stored rows again", () => {
       { sql: "CREATE TABLE made (id TEXT)" },
       { sql: "", render: { orders: failing } },
     ];
-    expect(() => migrate(db, migrations)).toThrow("a row that cannot be rendered");
+    expect(() => migrate(db, UPGRADE, migrations)).toThrow("a row that cannot be rendered");
     expect(everything(db)).toEqual(before);
   });
 });

@@ -34,7 +34,7 @@ async function opened() {
     store,
     shop,
     open,
-    countOf: (table: "deliveries" | "platform_webhooks" | "intake_parts") => readRows(folder, table).length,
+    countOf: (table: "deliveries" | "platform_webhooks") => readRows(folder, table).length,
   };
 }
 
@@ -85,18 +85,4 @@ test("forgetting ids of platform webhooks that is interrupted between two steps 
   expect([countOf("platform_webhooks") > 0, countOf("platform_webhooks") < 2_500]).toEqual([true, true]);
   await (await open()).inbox.forgetReceipts(START + 1);
   expect(countOf("platform_webhooks")).toBe(0);
-});
-
-test("removing a body of the intake that is interrupted between two steps applies nothing of it, and is finished", async () => {
-  const { store, shop, open, countOf } = await opened();
-  const number = (await store.intakeBodies.begin(shop.id)) ?? 0;
-  const parts = Array.from({ length: 40 }, () => "[]");
-  await store.intakeBodies.add(shop.id, number, parts);
-  await store.intakeBodies.complete(shop.id, number, parts.length);
-  await interrupted(store, () => store.intakeBodies.remove(shop.id, number));
-  expect([countOf("intake_parts") > 0, countOf("intake_parts") < parts.length]).toEqual([true, true]);
-  const { intakeBodies } = await open();
-  expect(await intakeBodies.oldestOfEachShop()).toEqual([]);
-  await intakeBodies.removeIncomplete();
-  expect(countOf("intake_parts")).toBe(0);
 });

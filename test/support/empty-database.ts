@@ -14,6 +14,6 @@ export function layEmptyDatabase(folder: string): void {
 
 function makeTemplate(): string {
   const path = join(ownFolder(), "empty.db");
-  openDatabase(path, 2_000).close(true);
+  openDatabase(path, 2_000, { now: Date.now, random: (count) => new Uint8Array(count) }).close(true);
   return path;
 }

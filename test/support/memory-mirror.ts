@@ -102,8 +102,6 @@ export class MemoryMirror {
         );
       case "inbox":
         return [...this.inbox].map(([key, text]) => ({ place, key, text }));
-      case "intake":
-        return [];
     }
   }
 

@@ -3,7 +3,10 @@ import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import { randomBytes } from "./app.ts";
 
+/** What an upgrade gives to new deliveries. */
+export const UPGRADE = { now: Date.now, random: randomBytes };
+
 /** Opens the store of a data folder, whose master key is beside the database. The caller closes it. */
 export function openStoreIn(folder: string, random = randomBytes): Promise<Store> {
-  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, random });
+  return openStore({ folder, masterKeyFile: join(folder, "master.key"), busyTimeoutMs: 2_000, now: Date.now, random });
 }

@@ -11,7 +11,6 @@ const OWN_COLUMNS: Partial<Record<Table, string[]>> = {
   shops: ["shop_id", "noted_count"],
   subscriptions: ["customer_id"],
   orders: ["gid", "customer_id", "contract_id"],
-  intake_bodies: ["node"],
 };
 
 const connections = new Map<string, SQL>();

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { openStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/port/store.ts";
-import { randomBytes, temporaryFolder } from "./app.ts";
+import { temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { checkAnswersOf } from "./described-fetch.ts";
+import { UPGRADE } from "./open-store.ts";
 import { countPostgresRows, readPostgresRows } from "./postgres-rows.ts";
 import { postgresServer } from "./postgres-server.ts";
 import { fileHas } from "./removed-shop.ts";
@@ -131,8 +132,8 @@ export class Program {
       folder: this.data,
       masterKeyFile: join(this.data, "master.key"),
       busyTimeoutMs: 30_000,
-      random: randomBytes,
-      server: url === undefined ? null : { url, passwordFile: null, now: Date.now, sleep: Bun.sleep },
+      ...UPGRADE,
+      server: url === undefined ? null : { url, passwordFile: null, sleep: Bun.sleep },
     });
     afterTest(() => store.close());
     return store;

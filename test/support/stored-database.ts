@@ -65,12 +65,24 @@ export function filesOf(version: number, folder = STORED_DATABASES) {
   return { database: file("db.zst"), masterKey: file("master.key"), answers: file("answers.json.zst") };
 }
 
-/** Unpacks a stored database into a data folder, which is made. @returns the old answers */
-export async function unpack(version: number, data: string): Promise<Answers> {
-  const files = filesOf(version);
+/** The files of a database with unfinished bodies of the intake (databases/README.md). */
+export const UNFINISHED_BODY = {
+  database: join(STORED_DATABASES, "unfinished-body.db.zst"),
+  dump: join(STORED_DATABASES, "unfinished-body.json.zst"),
+  masterKey: join(STORED_DATABASES, "unfinished-body.master.key"),
+};
+
+/** Unpacks a database file into a data folder, which is made. */
+export async function unpackFiles(files: { database: string; masterKey: string }, data: string): Promise<void> {
   mkdirSync(data, { mode: 0o700 });
   writeFileSync(join(data, "sds.db"), Bun.zstdDecompressSync(await Bun.file(files.database).bytes()));
   writeFileSync(join(data, "master.key"), await Bun.file(files.masterKey).bytes());
+}
+
+/** Unpacks a stored database into a data folder, which is made. @returns the old answers */
+export async function unpack(version: number, data: string): Promise<Answers> {
+  const files = filesOf(version);
+  await unpackFiles(files, data);
   const answers = Bun.zstdDecompressSync(await Bun.file(files.answers).bytes());
   return JSON.parse(new TextDecoder().decode(answers)) as Answers;
 }

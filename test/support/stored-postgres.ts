@@ -60,6 +60,12 @@ export function dumpPostgres(url: string): Promise<Dump> {
 /** Fills an empty database with a stored one, and a data folder with its master key. @returns the old answers */
 export async function unpackPostgres(version: number, url: string, data: string): Promise<Answers> {
   const files = postgresFilesOf(version);
+  await unpackDump(files, url, data);
+  return unpacked(files.answers);
+}
+
+/** Fills an empty database with a dump, and a data folder with its master key. */
+export async function unpackDump(files: { dump: string; masterKey: string }, url: string, data: string): Promise<void> {
   mkdirSync(data, { mode: 0o700, recursive: true });
   await Bun.write(join(data, "master.key"), Bun.file(files.masterKey), { mode: 0o600 });
   const { schema, tables, sequences } = await unpacked<Dump>(files.dump);
@@ -88,7 +94,6 @@ export async function unpackPostgres(version: number, url: string, data: string)
       for (const [name, value] of Object.entries(sequences)) await tx.unsafe(`SELECT setval('${name}', ${value})`);
     }),
   );
-  return unpacked(files.answers);
 }
 
 /** The columns of a table without those that the server computes. */

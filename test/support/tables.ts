@@ -19,8 +19,6 @@ const TABLES = {
   data_requests: { order: ["shop_id", "id"], flags: [] },
   deliveries: { order: ["number"], flags: ["test"] },
   inbox: { order: ["number"], flags: ["needs_platform"] },
-  intake_bodies: { order: ["number"], flags: ["complete"] },
-  intake_parts: { order: ["number"], flags: [] },
   meta: { order: ["name"], flags: [] },
   occurrences: { order: ["shop_id", "type", "id"], flags: [] },
   order_stages: { order: ["number"], flags: ["complete"] },

@@ -136,7 +136,7 @@ export function planCommit(
 }
 
 /** Refuses records of a shop that was removed after its domain was looked up. */
-export function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
+function removedShop({ domain }: ShopRef): { refused: Refusal & { index: number } } {
   return { refused: { index: 0, field: "", reason: `is for a shop that was removed: ${domain}` } };
 }
 

@@ -2,20 +2,18 @@ import { asObject, type JsonObject, parseExact } from "../../lib/json.ts";
 import { holdsReward } from "../deliveries/event-queue.ts";
 import { customerId, redactedId } from "../ids.ts";
 import type { Contacts } from "../records/platform-records.ts";
-import type { CustomerRecord, IncomingRecord } from "../records/record-schemas.ts";
 import type { Customer } from "../resources.ts";
 import { type KnownPerson, knownPerson, mentions, withoutPerson } from "./person.ts";
 
 /**
  * Places of personal data outside a customer's own row: bodies of queued webhooks and the answers to them, rewards,
- * platform webhooks in the inbox, and waiting records of an intake body.
+ * and platform webhooks in the inbox.
  */
-export const TEXT_PLACES = ["delivery", "reward", "inbox", "intake"] as const;
+export const TEXT_PLACES = ["delivery", "reward", "inbox"] as const;
 export type TextPlace = (typeof TEXT_PLACES)[number];
 
 /**
- * A stored text that may name a person. `key` is the number of a delivery, an inbox item or a part of an intake body,
- * or the id of a reward.
+ * A stored text that may name a person. `key` is the number of a delivery or an inbox item, or the id of a reward.
  */
 export interface StoredText {
   place: TextPlace;
@@ -33,7 +31,6 @@ export function searchTexts(domain: string, gid: string): Record<TextPlace, stri
     delivery: [customerId(domain, gid), quotedGid],
     reward: [quotedGid],
     inbox: [gid.slice(gid.lastIndexOf("/") + 1)],
-    intake: [quotedGid],
   };
 }
 
@@ -42,7 +39,6 @@ const NAMES: Record<TextPlace, RegExp> = {
   delivery: /cus_[a-z2-7]{24}|"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   reward: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
   inbox: /[0-9]+/g,
-  intake: /"gid:\/\/shopify\/Customer\/[0-9]+"/g,
 };
 
 /** Searches for texts that may be about one of these people. It reads each text once, for any number of people. */
@@ -53,7 +49,6 @@ export function createTextSearch(domain: string, gids: Iterable<string>): (place
     delivery: namesIn("delivery"),
     reward: namesIn("reward"),
     inbox: namesIn("inbox"),
-    intake: namesIn("intake"),
   };
   return (place, text) => {
     for (const [name] of text.matchAll(NAMES[place])) if (names[place].has(name)) return true;
@@ -84,7 +79,6 @@ export function redactionOf(
   const searched = searchTexts(domain, gid);
   return (stored) => {
     if (!searched[stored.place].some((text) => stored.text.includes(text))) return stored;
-    if (stored.place === "intake") return { ...stored, text: redactedRecords(stored.text, gid, person) };
     const value = parseExact(stored.text);
     const isAboutPerson = value !== undefined && (mentions(value, gid) || mentions(value, id));
     if (!isAboutPerson) return stored;
@@ -97,7 +91,7 @@ export function redactionOf(
 }
 
 /** Keeps our own fields: they hold no personal data, but their values can equal a person's name. */
-function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, person: KnownPerson): JsonObject {
+function redactedValue(place: TextPlace, value: JsonObject, person: KnownPerson): JsonObject {
   switch (place) {
     case "delivery":
       return {
@@ -112,20 +106,6 @@ function redactedValue(place: Exclude<TextPlace, "intake">, value: JsonObject, p
     case "inbox":
       return withoutPersonalFields(value, person, []);
   }
-}
-
-/** Waiting records are redacted as if they had been applied already. */
-function redactedRecords(text: string, gid: string, person: KnownPerson): string {
-  const records = (JSON.parse(text) as IncomingRecord[]).map((record) => {
-    if (record.type === "customer" && record.shopifyId === gid) return withoutProfile(record);
-    return record.type === "reward" && mentions(record, gid) ? redactedValue("reward", record, person) : record;
-  });
-  return JSON.stringify(records);
-}
-
-function withoutProfile(record: CustomerRecord): CustomerRecord {
-  const { email: _, firstName: _firstName, lastName: _lastName, ...others } = record;
-  return others;
 }
 
 function withoutPersonalFields(value: JsonObject, person: KnownPerson, kept: readonly string[]): JsonObject {

@@ -1,8 +1,7 @@
 import { type ApiErrorCode, SdsError } from "../../domain/error.ts";
 import { badRecord } from "../bad-record.ts";
-import { MAX_INBOUND_BYTES } from "../body.ts";
 import { checkNoParameters, readListQuery } from "../read/list-query.ts";
-import { DATABASE_BUSY, refusals } from "../refusals.ts";
+import { DATABASE_BUSY, INTAKE_LIMIT, refusals } from "../refusals.ts";
 import { apiError, STATUS } from "../respond.ts";
 import { COMMON, type HeaderName, headerRefs } from "./headers.ts";
 import type { Ref, ResponseObject } from "./parts.ts";
@@ -29,7 +28,10 @@ export const ERROR_CASES: Record<ApiErrorCode, ErrorCase> = {
   plan_required: { when: "The shop's plan has no API access.", error: refusals.planRequired() },
   not_found: { when: "There is nothing at this path.", error: refusals.notFound() },
   method_not_allowed: { when: "The path does not have this method.", error: refusals.methodNotAllowed(["GET"]) },
-  too_large: { when: "The body is larger than 5 MiB.", error: refusals.tooLarge(MAX_INBOUND_BYTES) },
+  too_large: {
+    when: "The body has more than 1 MiB, or more than 250 records.",
+    error: refusals.tooLargeForIntake(INTAKE_LIMIT.maxBytes),
+  },
   rate_limited: {
     when: "The key made too many requests. There is no limit unless the operator set one.",
     error: refusals.tooManyRequests(),
@@ -48,6 +50,10 @@ const STRICT_PARAMETER: ErrorCase = {
   when: "The request has a parameter, and `Prefer: handling=strict`. Without that, all parameters are ignored.",
   error: thrownBy(() => checkNoParameters("limit=1", true)),
 };
+const TOO_MANY_RECORDS: ErrorCase = {
+  when: "The message says which limit was passed.",
+  error: refusals.tooManyRecords(),
+};
 const NO_ROW: ErrorCase = { when: "The shop has no such row.", error: refusals.noRow("orders") };
 const WRONG_SIGNATURE: ErrorCase = {
   when: "The signature is wrong or the shop is unknown. The answer does not say which.",
@@ -63,7 +69,7 @@ const SHARED = {
   WrongSignature: { cases: [WRONG_SIGNATURE], headers: ["WWW-Authenticate"] },
   PlanRequired: { cases: [ERROR_CASES.plan_required] },
   NotFound: { cases: [NO_ROW, ERROR_CASES.not_found] },
-  TooLarge: { cases: [ERROR_CASES.too_large] },
+  TooLarge: { cases: [ERROR_CASES.too_large, TOO_MANY_RECORDS] },
   RateLimited: { cases: [ERROR_CASES.rate_limited], headers: ["Retry-After", "RateLimit", "RateLimit-Policy"] },
   Internal: { cases: [ERROR_CASES.internal] },
   Unavailable: { cases: [ERROR_CASES.unavailable], headers: ["Retry-After", "Connection"] },

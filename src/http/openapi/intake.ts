@@ -40,7 +40,8 @@ export function intakeOperation(): OpenApiOperation {
     parameters: [headerParameter("X-Service-Shop", "The shop's domain.", { type: "string", examples: [DOMAIN] })],
     requestBody: {
       required: true,
-      description: "One record, an array of records, or one record on each line (NDJSON), up to 5 MiB of UTF-8.",
+      description:
+        "One record, an array of records, or one record on each line (NDJSON): up to 1 MiB of UTF-8 and 250 records.",
       content: {
         "application/json": {
           schema: { anyOf: [record, { type: "array", items: record }] },

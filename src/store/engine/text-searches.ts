@@ -5,14 +5,15 @@ import type { TextSearch } from "../port/mirror.ts";
 
 /**
  * Calls `use` with searches for everyone whom the submissions redact: those that are given, and new ones for whoever is
- * missing there, which end afterwards.
+ * missing there, which end afterwards. Without a redaction nothing is searched.
  */
 export async function withSearches<T>(
   submissions: readonly Submission[],
   given: readonly TextSearch[],
   search: (shop: ShopRef, people: ReadonlySet<string>) => Promise<TextSearch>,
-  use: (searches: readonly TextSearch[]) => Promise<T>,
+  use: (searches: readonly TextSearch[]) => T | Promise<T>,
 ): Promise<T> {
+  if (!submissions.some(hasRedaction)) return use([]);
   const added: TextSearch[] = [];
   try {
     for (const { shop, redactedPeople } of keysOf(submissions)) {
@@ -24,4 +25,8 @@ export async function withSearches<T>(
   } finally {
     for (const each of added) each.end();
   }
+}
+
+function hasRedaction({ records }: Submission): boolean {
+  return records.some(({ type }) => type === "redaction");
 }

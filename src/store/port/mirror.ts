@@ -1,7 +1,6 @@
 import type { CommitResult, Submission } from "../../domain/decide/commit.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import type { IntakeBody } from "./intake-bodies.ts";
 
 /** What a search for the stored texts about people found. Only its own engine can read it. */
 export interface TextSearch {
@@ -46,18 +45,6 @@ export interface MirrorStore {
     now: number,
     searches?: readonly TextSearch[],
   ): Promise<CommitResult[]>;
-  /**
-   * Applies the next parts of a complete body and removes them, in one transaction; the body goes with its last part.
-   * @param limits how many parts, and how many characters of them, at most; one part is always applied
-   * @returns undefined if nothing is left of the body
-   */
-  applyIntakeParts(
-    body: IntakeBody,
-    limits: { parts: number; characters: number },
-    now: number,
-  ): Promise<CommitResult | undefined>;
-  /** Those of the contracts that are in the mirror, by gid. */
-  knownContracts(shop: ShopRef, contractGids: readonly string[]): Promise<Set<string>>;
   /** What is stored of the readings of contracts, by gid. Those that were never read are left out. */
   contractReads(shop: ShopRef, contractGids: readonly string[]): Promise<Map<string, StoredRead>>;
   /** The gids of the contracts that have an order with this gid in the mirror. */

@@ -2,7 +2,6 @@ import type { ConnectionStore } from "./connections.ts";
 import type { DataRequestStore } from "./data-requests.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import type { InboxStore } from "./inbox.ts";
-import type { IntakeBodyStore } from "./intake-bodies.ts";
 import type { KeyStore } from "./keys.ts";
 import type { MirrorStore } from "./mirror.ts";
 import type { NodeStore } from "./nodes.ts";
@@ -27,7 +26,6 @@ export interface Store {
   shops: ShopStore;
   keys: KeyStore;
   mirror: MirrorStore;
-  intakeBodies: IntakeBodyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   pages: PageStore;

@@ -3,6 +3,7 @@ import { UNFINISHED_COPY } from "../copy/tables.ts";
 import { nameOf, type ServerAddress } from "./address.ts";
 import { lockWriters, postgresSide } from "./copy-side.ts";
 import { openConnections } from "./database.ts";
+import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { beginLong } from "./long-transaction.ts";
 import { checkVersion, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -14,6 +15,7 @@ export interface CopyOptions {
   address: ServerAddress;
   /** Epoch milliseconds. The server's clock must be near. */
   now: () => number;
+  random: (bytes: number) => Uint8Array;
   sleep: (ms: number) => Promise<void>;
 }
 
@@ -48,7 +50,7 @@ export async function prepare(options: CopyOptions, isTarget: boolean): Promise<
   }
 }
 
-async function prepareUsable({ address, now, sleep }: CopyOptions, isTarget: boolean): Promise<void> {
+async function prepareUsable({ address, now, random, sleep }: CopyOptions, isTarget: boolean): Promise<void> {
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   const db = openConnections({
@@ -66,6 +68,7 @@ async function prepareUsable({ address, now, sleep }: CopyOptions, isTarget: boo
     if (version > MIGRATIONS.length || (isTarget && version > 0 && version < MIGRATIONS.length))
       throw otherSchema(name, version, MIGRATIONS.length);
     await migrate(db, name);
+    if (!isTarget) await applyLeftOverBodies(db, { now, random });
   } finally {
     await db.close();
   }

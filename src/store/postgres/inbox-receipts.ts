@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 
 /**
  * Keeps platform webhooks that were not received before, numbered in their order. It is one statement, so that it costs
- * one round trip. It locks the shops as `lockServed` does, so it waits for a removal that begins, and then finds its
+ * one round trip. It takes `FOR KEY SHARE` on the shops, so it waits for a removal that begins, and then finds its
  * mark.
  * @returns for each whether it is new
  */

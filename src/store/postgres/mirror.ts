@@ -1,5 +1,5 @@
 import {
-  type CommitPlan,
+  type CommitResult,
   type LoadedShop,
   planCommit,
   type ShopChanges,
@@ -8,12 +8,10 @@ import {
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
 import type { StoredText } from "../../domain/people/redaction.ts";
-import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
 import type { Order, Subscription } from "../../domain/resources.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { stateOf } from "../engine/shop-state.ts";
 import { withSearches } from "../engine/text-searches.ts";
-import { firstParts } from "../port/intake-bodies.ts";
 import type { MirrorStore, StoredRead, TextSearch } from "../port/mirror.ts";
 import { contractReads, contractsOfOrder, noteReads } from "./contract-reads.ts";
 import { insertDataRequests } from "./data-request-inserter.ts";
@@ -38,23 +36,15 @@ const REDACTING_MS = 4_000;
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
 
-  async function apply(
-    tx: Queries,
-    submissions: readonly Submission[],
-    searches: readonly TextSearch[],
-    now: number,
-  ): Promise<CommitPlan> {
-    const worked = submissions.filter(({ isNodeWork = false }) => isNodeWork).map(({ shop }) => shop.id);
-    // The leases are read when the shops are locked. A node that takes one over later commits later too.
-    const [{ shops, reads }] = await pipeline([
-      load(tx, submissions, (keys) => texts.read(tx, keys, searches)),
-      checkLeases(tx, node, worked),
-      ...(searches.length > 0 ? [allowIdle(tx)] : []),
-    ]);
-    const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
-    await write(tx, plan.changes, reads, now);
-    return plan;
-  }
+  /** Sent behind the locks of the shops: a node that takes over a lease later commits later too. */
+  const checksOf = (tx: Queries, submissions: readonly Submission[], searches: readonly TextSearch[]) => [
+    checkLeases(
+      tx,
+      node,
+      submissions.filter(({ isNodeWork = false }) => isNodeWork).map(({ shop }) => shop.id),
+    ),
+    ...(searches.length > 0 ? [allowIdle(tx)] : []),
+  ];
 
   return {
     searchTexts: texts.search,
@@ -62,51 +52,15 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
     async applyRecords(submissions, now, given = []) {
       if (submissions.length === 0) return [];
       return withSearches(submissions, given, texts.search, (searches) =>
-        db.transaction(async (tx) => (await apply(tx, submissions, searches, now)).results),
+        db.transaction((tx) =>
+          applySubmissions(tx, submissions, {
+            now,
+            random,
+            textsOf: (keys) => texts.read(tx, keys, searches),
+            beside: () => checksOf(tx, submissions, searches),
+          }),
+        ),
       );
-    },
-
-    async applyIntakeParts({ number, shop }, limits, now) {
-      return db.transaction(async (tx) => {
-        const [locked, next] = await pipeline([
-          lockShops(tx, [shop.id]),
-          tx.all<{ number: number; records: string }>(
-            `SELECT number::float8 AS number, records FROM intake_parts
-             WHERE shop_id = $1::bigint AND body = $2::bigint AND EXISTS (
-               SELECT FROM intake_bodies WHERE shop_id = $1::bigint AND intake_bodies.number = $2::bigint AND complete
-             ) ORDER BY intake_parts.number LIMIT $3::bigint`,
-            [shop.id, number, limits.parts + 1],
-          ),
-        ]);
-        // The body goes with its shop.
-        if (!locked.has(shop.id)) return undefined;
-        const parts = firstParts(next, limits);
-        const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
-        // A body has no redactions.
-        const result = parts.length === 0 ? undefined : (await apply(tx, [{ shop, records }], [], now)).results[0];
-        // What was refused stays. The caller has to remove it.
-        if (result !== undefined && "refused" in result) return result;
-        await pipeline([
-          tx.run("DELETE FROM intake_parts WHERE shop_id = $1::bigint AND number = ANY($2::bigint[])", [
-            shop.id,
-            parts.map((part) => part.number),
-          ]),
-          tx.run(
-            "DELETE FROM intake_bodies WHERE shop_id = $1::bigint AND number = $2::bigint AND complete AND $3::boolean",
-            [shop.id, number, parts.length === next.length],
-          ),
-        ]);
-        return result;
-      });
-    },
-
-    async knownContracts(shop, contractGids) {
-      const gids = new Map(contractGids.map((gid) => [subscriptionId(shop.domain, gid), gid]));
-      const found = await db.all<{ id: string }>(
-        "SELECT id FROM subscriptions WHERE shop_id = $1::bigint AND id = ANY($2::text[])",
-        [shop.id, [...gids.keys()]],
-      );
-      return new Set(found.map(({ id }) => gids.get(id) ?? ""));
     },
 
     async contractOf(shop, contractGid) {
@@ -136,6 +90,28 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
       });
     },
   };
+}
+
+/** What a commit gets beside its submissions. */
+interface CommitOptions {
+  now: number;
+  random: (bytes: number) => Uint8Array;
+  /** Reads the stored texts about the people whom the submissions redact. */
+  textsOf?: (keys: CommitKeys) => Promise<StoredText[]>;
+  /** Sends more statements with the first ones, behind the locks of the shops. */
+  beside?: () => Promise<unknown>[];
+}
+
+/** Plans and writes a commit inside the caller's transaction. */
+export async function applySubmissions(
+  tx: Queries,
+  submissions: readonly Submission[],
+  { now, random, textsOf = async () => [], beside = () => [] }: CommitOptions,
+): Promise<CommitResult[]> {
+  const [{ shops, reads }] = await pipeline([load(tx, submissions, textsOf), ...beside()]);
+  const plan = planCommit(submissions, shops, now, () => timeOrderedId("whd_", now, random));
+  await write(tx, plan.changes, reads, now);
+  return plan.results;
 }
 
 /** Lets the transaction rest while all texts about people are redacted, which can take seconds. */

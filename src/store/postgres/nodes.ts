@@ -8,7 +8,7 @@ const DATABASE_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 /** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 5_000;
 /** A query for the ids of live nodes. */
-export const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
+const ALIVE_NODES = `SELECT id FROM nodes WHERE heartbeat_at > ${DATABASE_NOW} - ${ALIVE_MS}`;
 /** How long a dead node stays listed. */
 const REMEMBERED_MS = 24 * 3_600_000;
 

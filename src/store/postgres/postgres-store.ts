@@ -13,7 +13,7 @@ import { type Database, openConnections } from "./database.ts";
 import { deliveryQueue } from "./deliveries.ts";
 import { checkEpochStays, openEpoch } from "./epoch.ts";
 import { inboxQueues } from "./inbox.ts";
-import { intakeBodyStore } from "./intake-bodies.ts";
+import { applyLeftOverBodies } from "./left-over-bodies.ts";
 import { checkVersion, checkVersionStays, migrate, readMeta } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { mirrorStore } from "./mirror.ts";
@@ -77,6 +77,8 @@ async function openUsable(options: PostgresOptions): Promise<Store> {
       const upgrade = openConnections({ ...shared, connections: 1, deadlineMs: UPGRADE_DEADLINE_MS });
       await migrate(upgrade, name).finally(() => upgrade.close());
     }
+    // A node with a newer program has done it, and its schema may lack the tables.
+    if (version <= MIGRATIONS.length) await applyLeftOverBodies(db, options);
     // A node whose connections are all busy is not dead.
     const beatDeadlineMs = Math.min(deadlineMs, BEAT_DEADLINE_MS);
     const beats = openConnections({ ...shared, connections: 1, deadlineMs: beatDeadlineMs });
@@ -126,7 +128,6 @@ function storeOf(
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random, node),
-    intakeBodies: intakeBodyStore(db, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
     inbox: { ...inboxQueues(db), ...inboxItems },

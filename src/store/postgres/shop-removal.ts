@@ -5,8 +5,6 @@ import type { Database, Queries } from "./database.ts";
 
 /** Tables that can hold millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
-  { name: "intake_parts", key: "number", text: "records" },
-  { name: "intake_bodies", key: "number", text: "''" },
   { name: "attempts", key: "delivery, number", text: "coalesce(answer, '')" },
   { name: "deliveries", key: "number", text: "body" },
   { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },

@@ -11,7 +11,6 @@ interface Seen {
   /** The highest numbers. A text that is stored later has a higher one. */
   delivery: number;
   inbox: number;
-  intake: number;
   /** The id of a later reward can be anywhere, but the number of its change is higher. */
   changes: number;
 }
@@ -21,7 +20,7 @@ interface Found extends Seen {
 }
 
 /** The texts of one statement at most. A platform webhook can have megabytes. */
-const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100, intake: 500 };
+const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**
  * Searches for the texts that may be about people, before the transaction that redacts them. It reads every text of the
@@ -65,7 +64,7 @@ export function textSearches(db: Database) {
 }
 
 async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<string>): Promise<Found> {
-  const keys: Found["keys"] = { delivery: new Set(), reward: new Set(), inbox: new Set(), intake: new Set() };
+  const keys: Found["keys"] = { delivery: new Set(), reward: new Set(), inbox: new Set() };
   const seen = await lookAtShop(db, shop);
   const mentions = createTextSearch(shop.domain, people);
   for (const place of TEXT_PLACES) {
@@ -92,12 +91,11 @@ function lookAtShop(db: Database, { id }: ShopRef): Promise<Seen> {
         `SELECT
            coalesce((SELECT max(number) FROM deliveries WHERE shop_id = $1::bigint), 0)::float8 AS delivery,
            coalesce((SELECT max(number) FROM inbox WHERE shop_id = $1::bigint), 0)::float8 AS inbox,
-           coalesce((SELECT max(number) FROM intake_parts WHERE shop_id = $1::bigint), 0)::float8 AS intake,
            coalesce((SELECT change_count FROM shop_changes WHERE shop_id = $1::bigint), 0)::float8 AS changes`,
         [id],
       ),
     ]);
-    return seen ?? { delivery: 0, inbox: 0, intake: 0, changes: 0 };
+    return seen ?? { delivery: 0, inbox: 0, changes: 0 };
   });
 }
 

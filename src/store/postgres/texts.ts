@@ -25,14 +25,12 @@ const PLACES: Record<TextPlace, TextColumns> = {
   },
   reward: { table: "occurrences", key: "id", keyType: "text", text: "json", where: "type = 'reward'" },
   inbox: { table: "inbox", key: "number", keyType: "bigint", text: "body", where: "true" },
-  intake: { table: "intake_parts", key: "number", keyType: "bigint", text: "records", where: "true" },
 };
 
 const STATEMENTS = {
   delivery: statementsOf(PLACES.delivery),
   reward: statementsOf(PLACES.reward),
   inbox: statementsOf(PLACES.inbox),
-  intake: statementsOf(PLACES.intake),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
 /**

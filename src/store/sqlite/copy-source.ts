@@ -6,6 +6,7 @@ import { hasFolder } from "../files/data-folder.ts";
 import { sqliteSide } from "./copy-side.ts";
 import { databasePath, hasDatabase, inUse, takeFolder, unfinishedPath } from "./data-files.ts";
 import { noData, openDatabase } from "./database.ts";
+import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { isBusy } from "./lock-wait.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
@@ -14,14 +15,14 @@ const BUSY_TIMEOUT_MS = 30_000;
  * Opens the database of a data folder for a copy, and locks the folder until `close`. Upgrades an older database first.
  * @throws SdsError `not_found` without data, `failed` if another process uses it
  */
-export async function openSqliteSource(folder: string): Promise<CopySide> {
+export async function openSqliteSource(folder: string, upgrade: UpgradeOptions): Promise<CopySide> {
   if (!hasFolder(folder) || !hasDatabase(folder)) throw noData(folder);
   const lock = takeFolder(folder);
   let db: Database | undefined;
   try {
     const path = databasePath(folder);
     if (existsSync(unfinishedPath(path))) throw unfinishedCopy(folder);
-    openDatabase(path, BUSY_TIMEOUT_MS, { mustExist: true, upgradeAlone: true }).close(true);
+    openDatabase(path, BUSY_TIMEOUT_MS, { ...upgrade, mustExist: true, upgradeAlone: true }).close(true);
     const opened = openAlone(path, folder);
     db = opened;
     return {

@@ -15,6 +15,7 @@ import { sqliteSide } from "./copy-side.ts";
 import { cannotUse, openAlone } from "./copy-source.ts";
 import { databasePath, takeFolder, unfinishedPath } from "./data-files.ts";
 import { openDatabase } from "./database.ts";
+import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
@@ -28,7 +29,11 @@ const CACHE_KIB = 128 * 1024;
  * @param sealedWith fingerprint of the master key of the source's secrets
  * @throws SdsError `conflict` for a database with rows, `failed` for a folder in use or with another master key
  */
-export async function openSqliteTarget(folder: string, sealedWith: string | undefined): Promise<CopyTarget> {
+export async function openSqliteTarget(
+  folder: string,
+  sealedWith: string | undefined,
+  options: UpgradeOptions,
+): Promise<CopyTarget> {
   makeFolder(folder);
   const key = await readMasterKey(join(folder, "master.key"));
   if (key !== undefined && sealedWith !== undefined && key.fingerprint !== sealedWith)
@@ -46,7 +51,7 @@ export async function openSqliteTarget(folder: string, sealedWith: string | unde
     for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
     makeOwnedFile(path);
     syncFolder(dirname(path));
-    const target = targetIn(openDraft(path), { path, database, folder });
+    const target = targetIn(openDraft(path, options), { path, database, folder });
     return {
       ...target,
       async close() {
@@ -78,8 +83,8 @@ function checkEmpty(database: string, folder: string): void {
 }
 
 /** Unsynced on purpose: an unfinished copy is thrown away. */
-function openDraft(path: string): Database {
-  const db = openDatabase(path, BUSY_TIMEOUT_MS);
+function openDraft(path: string, options: UpgradeOptions): Database {
+  const db = openDatabase(path, BUSY_TIMEOUT_MS, options);
   db.run("PRAGMA journal_mode = MEMORY");
   db.run("PRAGMA synchronous = OFF");
   db.run("PRAGMA locking_mode = EXCLUSIVE");

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
 import { makeOwnedFile } from "../files/file-owner.ts";
+import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion, migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
@@ -23,7 +24,7 @@ const CACHE_KIB = 32 * 1024;
  */
 const LOG_PAGES = 256;
 
-export interface OpenOptions {
+export interface OpenOptions extends UpgradeOptions {
   /** Whether a missing or empty database is refused. Without it, a new one is made. */
   mustExist?: boolean;
   /** Whether an older database is upgraded only if no other process has it open: an older `serve` could not go on. */
@@ -43,7 +44,7 @@ export interface OpenOptions {
 export function openDatabase(
   path: string,
   busyTimeoutMs: BusyTimeoutMs,
-  { mustExist = false, upgradeAlone = false }: OpenOptions = {},
+  { mustExist = false, upgradeAlone = false, ...upgrade }: OpenOptions,
 ): Database {
   let db: Database | undefined;
   try {
@@ -54,10 +55,10 @@ export function openDatabase(
     if (version === 0 && mustExist) throw noData(dirname(path));
     if (upgradeAlone && version > 0 && version < MIGRATIONS.length) {
       db.close(true);
-      migrateAlone(path);
+      migrateAlone(path, upgrade);
       db = connect(path, busyTimeoutMs);
     }
-    migrate(configured(db));
+    migrate(configured(db), upgrade);
     // No sort or statement needs a file, and so a descriptor, while the program serves.
     db.run("PRAGMA temp_store = MEMORY");
     return db;
@@ -114,11 +115,11 @@ const UPGRADE_LOOK_MS = 10;
  * may try at once: one upgrades it, and the others find it upgraded.
  * @throws SdsError `failed` if another process has it open for longer than the wait
  */
-function migrateAlone(path: string): void {
+function migrateAlone(path: string, options: UpgradeOptions): void {
   const deadline = performance.now() + UPGRADE_WAIT_MS;
   for (;;) {
     try {
-      if (!isUpgraded(path)) tryMigration(path);
+      if (!isUpgraded(path)) tryMigration(path, options);
       return;
     } catch (thrown) {
       if (!codeOf(thrown).startsWith("SQLITE_BUSY")) throw thrown;
@@ -141,13 +142,13 @@ function isUpgraded(path: string): boolean {
  * Does not wait for a lock: a connection that waits for all locks keeps the one that it has, so two programs that
  * upgrade at once would wait for each other.
  */
-function tryMigration(path: string): void {
+function tryMigration(path: string, options: UpgradeOptions): void {
   const db = connect(path, 0);
   try {
     // With this the first read takes the lock that every open connection to a database in WAL mode shares.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
     checkVersion(db, path);
-    migrate(configured(db));
+    migrate(configured(db), options);
   } finally {
     db.close(true);
   }

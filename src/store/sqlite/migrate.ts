@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
+import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
 
 /** "sds1" in PRAGMA application_id marks the databases of this program. */
@@ -43,16 +44,18 @@ export function checkVersionStays(db: Database): void {
 }
 
 /** Upgrades the schema in one transaction. Several programs may try at once. */
-export function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): void {
+export function migrate(db: Database, options: UpgradeOptions, migrations: readonly Migration[] = MIGRATIONS): void {
   if (pragma(db, "user_version") === migrations.length) return;
   db.transaction(() => {
-    for (const { sql, render = {} } of migrations.slice(pragma(db, "user_version"))) {
+    const missing = migrations.slice(pragma(db, "user_version"));
+    for (const { sql, render = {} } of missing) {
       if (sql !== "") db.run(sql);
       for (const resource of RESOURCES) {
         const renderRow = render[resource];
         if (renderRow !== undefined) renderRows(db, resource, renderRow);
       }
     }
+    for (const { finish } of missing) finish?.(db, options);
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
     db.run(`PRAGMA user_version = ${migrations.length}`);
   }).immediate();

@@ -1,4 +1,6 @@
+import type { Database } from "bun:sqlite";
 import type { Resource } from "../../domain/resources.ts";
+import { applyLeftOverBodies, type UpgradeOptions } from "./left-over-bodies.ts";
 import mirror from "./migrations/0001_mirror.sql" with { type: "text" };
 import deliveries from "./migrations/0002_deliveries.sql" with { type: "text" };
 import platform from "./migrations/0003_platform.sql" with { type: "text" };
@@ -20,6 +22,8 @@ export interface Migration {
    * they are served, so older rows would lack the field. Return the fields in the order of the resource's schema.
    */
   render?: Partial<Record<Resource, (row: StoredRow) => StoredRow>>;
+  /** Runs behind all migrations, in their transaction: it may use statements of today's schema. */
+  finish?: (db: Database, options: UpgradeOptions) => void;
 }
 
 /** Append only: PRAGMA user_version is the number of migrations that a database has run. */
@@ -33,4 +37,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: readsAndDataRequests },
   { sql: settingsPage },
   { sql: changesAndOverlap },
+  // A body of the intake is one commit from here on. This also drops the tables of larger ones.
+  { sql: "", finish: applyLeftOverBodies },
 ];

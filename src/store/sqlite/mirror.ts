@@ -8,11 +8,9 @@ import {
 } from "../../domain/decide/commit.ts";
 import { type CommitKeys, keysOf } from "../../domain/decide/commit-keys.ts";
 import { subscriptionId, timeOrderedId } from "../../domain/ids.ts";
-import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
 import { contractOrders } from "../engine/contract-orders.ts";
 import { type StoredState, stateOf } from "../engine/shop-state.ts";
 import { withSearches } from "../engine/text-searches.ts";
-import { firstParts } from "../port/intake-bodies.ts";
 import type { MirrorStore, TextSearch } from "../port/mirror.ts";
 import { contractReads } from "./contract-reads.ts";
 import { dataRequestInserter } from "./data-request-inserter.ts";
@@ -21,9 +19,54 @@ import { mirrorRows } from "./rows.ts";
 import { mentioningTexts } from "./texts.ts";
 
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array): MirrorStore {
-  const rows = mirrorRows(db);
-  const texts = mentioningTexts(db);
-  const reads = contractReads(db);
+  const parts = partsOf(db);
+  const { rows, texts, reads } = parts;
+  const writeCommit = createCommitWriter(db, random, parts);
+
+  return {
+    searchTexts: (shop, people) => texts.search(shop, people),
+
+    async applyRecords(submissions, now, given = []) {
+      return withSearches(submissions, given, texts.search, (searches) => {
+        const { results, changes } = db.transaction(() => writeCommit(submissions, now, searches)).immediate();
+        for (const committed of changes) texts.noteCommit(committed);
+        return results;
+      });
+    },
+
+    async contractOf(shop, contractGid) {
+      return rows.contract(shop.id, subscriptionId(shop.domain, contractGid));
+    },
+
+    async contractReads(shop, contractGids) {
+      return reads.of(shop.id, contractGids);
+    },
+
+    async contractsOfOrder(shop, orderGid) {
+      return reads.contractsOfOrder(shop.id, orderGid);
+    },
+
+    async ordersOf(shop, contractGid) {
+      return contractOrders(shop.domain, contractGid, (ids) => rows.orders(shop.id, ids));
+    },
+  };
+}
+
+type CommitParts = ReturnType<typeof partsOf>;
+
+/** What reads and writes the parts of a commit. */
+function partsOf(db: Database) {
+  return { rows: mirrorRows(db), texts: mentioningTexts(db), reads: contractReads(db) };
+}
+
+/** Plans and writes a commit in the caller's transaction. */
+type CommitWriter = (submissions: readonly Submission[], now: number, searches?: readonly TextSearch[]) => CommitPlan;
+
+export function createCommitWriter(
+  db: Database,
+  random: (bytes: number) => Uint8Array,
+  { rows, texts, reads }: CommitParts = partsOf(db),
+): CommitWriter {
   const insertDelivery = deliveryInserter(db);
   const insertDataRequest = dataRequestInserter(db);
   const shopState = db.prepare<StoredState, [number]>(
@@ -44,11 +87,6 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     `INSERT INTO change_spans (shop_id, span, number) VALUES (?, ?, ?)
      ON CONFLICT (shop_id, span) DO UPDATE SET number = min(number, excluded.number)`,
   );
-  const intakeParts = db.prepare<{ number: number; records: string }, [number, number, number]>(
-    "SELECT number, records FROM intake_parts WHERE shop_id = +? AND body = +? ORDER BY number LIMIT +?",
-  );
-  const removePart = db.prepare("DELETE FROM intake_parts WHERE shop_id = ? AND number = ?");
-  const removeBody = db.prepare("DELETE FROM intake_bodies WHERE shop_id = ? AND number = ? AND complete = 1");
   const removeFromInbox = db.prepare("DELETE FROM inbox WHERE shop_id = ? AND number = ?");
 
   /** The result lacks shops that were removed, or whose removal began, since the caller looked them up. */
@@ -81,67 +119,11 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array)
     for (const number of more.redactedDeliveries) texts.removeAnswers(shop.id, number);
   }
 
-  /** Inside the caller's transaction. */
-  function apply(submissions: readonly Submission[], searches: readonly TextSearch[], now: number): CommitPlan {
-    const loaded = load(keysOf(submissions), searches);
-    const plan = planCommit(submissions, loaded, now, () => timeOrderedId("whd_", now, random));
+  return (submissions, now, searches = []) => {
+    const plan = planCommit(submissions, load(keysOf(submissions), searches), now, () =>
+      timeOrderedId("whd_", now, random),
+    );
     for (const changes of plan.changes) write(changes, now);
     return plan;
-  }
-
-  /** Runs a transaction that applies records, and notes what it committed. */
-  function commit<T extends { changes?: readonly ShopChanges[] | undefined }>(transaction: () => T): T {
-    const committed = db.transaction(transaction).immediate();
-    for (const changes of committed.changes ?? []) texts.noteCommit(changes);
-    return committed;
-  }
-
-  return {
-    searchTexts: (shop, people) => texts.search(shop, people),
-
-    applyRecords(submissions, now, given = []) {
-      return withSearches(submissions, given, texts.search, async (searches) => {
-        return commit(() => apply(submissions, searches, now)).results;
-      });
-    },
-
-    async applyIntakeParts({ number, shop }, limits, now) {
-      return commit(() => {
-        // The body goes with its shop.
-        if (shopState.get(shop.id) === null) return {};
-        const next = intakeParts.all(shop.id, number, limits.parts + 1);
-        const parts = firstParts(next, limits);
-        const records = parts.flatMap((part) => JSON.parse(part.records) as IncomingRecord[]);
-        // A body has no redactions, so nothing has to be searched.
-        const plan = parts.length === 0 ? undefined : apply([{ shop, records }], [], now);
-        const result = plan?.results[0];
-        // What was refused stays. The caller has to remove it.
-        if (result !== undefined && "refused" in result) return { result };
-        for (const part of parts) removePart.run(shop.id, part.number);
-        if (parts.length === next.length) removeBody.run(shop.id, number);
-        return { result, changes: plan?.changes };
-      }).result;
-    },
-
-    async knownContracts(shop, contractGids) {
-      const gids = new Map(contractGids.map((gid) => [subscriptionId(shop.domain, gid), gid]));
-      return new Set(rows.contracts(shop.id, [...gids.keys()]).map((id) => gids.get(id) ?? ""));
-    },
-
-    async contractOf(shop, contractGid) {
-      return rows.contract(shop.id, subscriptionId(shop.domain, contractGid));
-    },
-
-    async contractReads(shop, contractGids) {
-      return reads.of(shop.id, contractGids);
-    },
-
-    async contractsOfOrder(shop, orderGid) {
-      return reads.contractsOfOrder(shop.id, orderGid);
-    },
-
-    async ordersOf(shop, contractGid) {
-      return contractOrders(shop.domain, contractGid, (ids) => rows.orders(shop.id, ids));
-    },
   };
 }

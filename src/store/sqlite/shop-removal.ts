@@ -5,8 +5,6 @@ import type { ShopRemoval } from "../port/shops.ts";
 
 /** Tables with up to millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
-  { name: "intake_parts", key: "number", text: "records" },
-  { name: "intake_bodies", key: "number", text: "number" },
   { name: "deliveries", key: "number", text: "body" },
   { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
   { name: "staged_orders", key: "stage, gid", text: "json" },

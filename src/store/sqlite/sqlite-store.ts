@@ -9,7 +9,6 @@ import { type BusyTimeoutMs, checkpoint, noData, type OpenOptions, openDatabase,
 import { deliveryQueue } from "./deliveries.ts";
 import { withStoreErrors, withStoreErrorsInParts } from "./errors.ts";
 import { inboxQueues } from "./inbox.ts";
-import { intakeBodyStore } from "./intake-bodies.ts";
 import { createLockWait } from "./lock-wait.ts";
 import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
@@ -22,7 +21,6 @@ export interface SqliteOptions extends OpenOptions {
   folder: string;
   masterKeyFile: string;
   busyTimeoutMs: BusyTimeoutMs;
-  random: (bytes: number) => Uint8Array;
 }
 
 /**
@@ -85,7 +83,6 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
     ...stores,
     shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random),
-    intakeBodies: intakeBodyStore(db),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),
     inbox: { ...inboxQueues(db), ...inboxItems },

@@ -37,8 +37,8 @@ interface OpenSearch {
 }
 
 /** The texts of a slice at most: about a millisecond, if they are short. A platform webhook can have megabytes. */
-const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10, intake: 10 };
-const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10, intake: 10 };
+const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
+const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10 };
 /** After a longer slice the next one has half of the texts, because the texts are long; else twice as many. */
 const TARGET_MS = 2;
 /**
@@ -46,7 +46,7 @@ const TARGET_MS = 2;
  * process may store rewards all the time.
  */
 const ROUNDS = 3;
-const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0, intake: 0 };
+const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
 
 type Row = { key: string | number; text: string };
 
@@ -69,12 +69,6 @@ export function mentioningTexts(db: Database): MentioningTexts {
       table: "inbox",
       key: "number",
       text: "body",
-      where: "true",
-    }),
-    intake: statementsOf(db, {
-      table: "intake_parts",
-      key: "number",
-      text: "records",
       where: "true",
     }),
   } satisfies Statements;
@@ -136,7 +130,6 @@ function createSearch(
     delivery: new Set(),
     reward: new Set(),
     inbox: new Set(),
-    intake: new Set(),
   };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
@@ -157,7 +150,7 @@ function createSearch(
   }
 
   /**
-   * New deliveries, inbox items and parts of bodies have higher numbers. The id of a reward that another process stored
+   * New deliveries and inbox items have higher numbers. The id of a reward that another process stored
    * can be anywhere, so all rewards are searched again.
    */
   function noteOthers(): void {

@@ -2,15 +2,16 @@ import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../../../src/store/open-store.ts";
-import { randomBytes, temporaryFolder } from "../../support/app.ts";
+import { temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
+import { UPGRADE } from "../../support/open-store.ts";
 
 test("a contract's orders are found by their ids, not by reading all orders of the shop", async () => {
   const folder = temporaryFolder();
   const spy = spyOn(Database.prototype, "prepare");
   afterTest(() => spy.mockRestore());
   const masterKeyFile = join(folder, "master.key");
-  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, random: randomBytes });
+  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, ...UPGRADE });
   const byIds = spy.mock.calls
     .map(([sql]) => sql)
     .filter((sql) => /^SELECT json FROM orders [\s\S]*json_each/.test(sql));

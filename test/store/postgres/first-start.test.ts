@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openStore } from "../../../src/store/open-store.ts";
-import { randomBytes, temporaryFolder } from "../../support/app.ts";
+import { temporaryFolder } from "../../support/app.ts";
+import { UPGRADE } from "../../support/open-store.ts";
 import { emptyDatabase } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 
 async function start(folder: string, masterKeyFile: string, url?: string): Promise<void> {
-  const server = { url: url ?? (await emptyDatabase()), passwordFile: null, now: Date.now, sleep: Bun.sleep };
-  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, random: randomBytes, server });
+  const server = { url: url ?? (await emptyDatabase()), passwordFile: null, sleep: Bun.sleep };
+  const store = await openStore({ folder, masterKeyFile, busyTimeoutMs: 2_000, ...UPGRADE, server });
   await store.close();
 }
 

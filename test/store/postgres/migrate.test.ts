@@ -48,6 +48,7 @@ test("migrations that a PostgreSQL database in the field may have run are not ch
   expect(await Promise.all(names.map(async (name) => `${name} ${(await hashOf(name)).slice(0, 16)}`))).toEqual([
     "0001_tables.sql 414f6a239a793db6",
     "0002_changes_and_overlap.sql c86eddfef9c47616",
+    "0003_no_large_bodies.sql 35c6d10cdf7dd21f",
   ]);
 });
 

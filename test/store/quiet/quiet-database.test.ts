@@ -8,6 +8,7 @@ import * as sqlite from "../../../src/store/sqlite/quiet-database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
+import { UPGRADE } from "../../support/open-store.ts";
 import { emptyDatabase, openDatabase as openPostgres } from "../../support/postgres-connections.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 
@@ -17,7 +18,7 @@ const engines: [name: string, open: () => Promise<QuietDatabase>][] = [
   [
     "sqlite",
     async () => {
-      const db = openSqlite(join(temporaryFolder(), "sds.db"), 2_000);
+      const db = openSqlite(join(temporaryFolder(), "sds.db"), 2_000, UPGRADE);
       afterTest(() => db.close());
       db.run(`CREATE TABLE things ${COLUMNS} blob, flag integer)`);
       return sqlite.quietDatabase(db);

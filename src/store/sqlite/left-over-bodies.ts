@@ -1,0 +1,40 @@
+import type { Database } from "bun:sqlite";
+import type { IncomingRecord } from "../../domain/records/record-schemas.ts";
+import type { ShopRef } from "../../domain/shop.ts";
+import { refusedLeftOver } from "../engine/left-over-bodies.ts";
+import { createCommitWriter } from "./mirror.ts";
+
+/** What an upgrade gives to new deliveries. */
+export interface UpgradeOptions {
+  /** Epoch milliseconds. */
+  now: () => number;
+  random: (bytes: number) => Uint8Array;
+}
+
+/**
+ * Applies the bodies of the intake that an earlier version accepted and did not finish, in their order, and drops their
+ * tables. The senders of bodies that were not stored whole have no answer, so these go too. Part of the upgrade's
+ * transaction: after a kill the next opening upgrades again.
+ * @throws SdsError `failed` for a record that is refused
+ */
+export function applyLeftOverBodies(db: Database, { now, random }: UpgradeOptions): void {
+  const bodies = db
+    .query<{ number: number } & ShopRef, []>(
+      `SELECT number, shops.id AS id, domain FROM intake_bodies JOIN shops ON shops.id = shop_id
+       WHERE complete = 1 AND removal_started_at IS NULL ORDER BY number`,
+    )
+    .all();
+  const partsOf = db.query<{ records: string }, [number]>(
+    "SELECT records FROM intake_parts WHERE body = ? ORDER BY number",
+  );
+  const writeCommit = bodies.length > 0 ? createCommitWriter(db, random) : undefined;
+  for (const { number, ...shop } of bodies) {
+    for (const part of partsOf.all(number)) {
+      const records = JSON.parse(part.records) as IncomingRecord[];
+      const result = writeCommit?.([{ shop, records }], now()).results[0];
+      if (result !== undefined && "refused" in result) throw refusedLeftOver(shop, result.refused);
+    }
+  }
+  db.run("DROP TABLE intake_parts");
+  db.run("DROP TABLE intake_bodies");
+}
