@@ -90,15 +90,19 @@ export function readConfig(flags: Flags, env: Environment): Config {
   });
 }
 
+function invalid(message: string, cause?: unknown): SdsError {
+  return new SdsError("invalid", message, { cause });
+}
+
 function nonEmpty(name: string, value: string | undefined): string | undefined {
   if (value === undefined || value.trim() !== "") return value;
-  throw new SdsError("invalid", `${name} is empty`);
+  throw invalid(`${name} is empty`);
 }
 
 function readPort(flags: Flags, env: Environment): number {
   const [name, text] = flags.port === undefined ? ["SDS_PORT", env["SDS_PORT"] ?? "8080"] : ["--port", flags.port];
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new SdsError("invalid", `${name} is "${text}": it must be a port from 0 to 65535`);
+  throw invalid(`${name} is "${text}": it must be a port from 0 to 65535`);
 }
 
 /** The address of a server on this machine. */
@@ -112,10 +116,7 @@ function readPublicUrl(text: string | undefined): string | null {
   const url = URL.parse(text);
   const isOrigin = isHttp(url) && text.replace(/\/$/, "").toLowerCase() === url.origin;
   if (isOrigin) return url.origin;
-  throw new SdsError(
-    "invalid",
-    `SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`,
-  );
+  throw invalid(`SDS_PUBLIC_URL is "${text}": it must be an address like https://sds.example.com, without a path`);
 }
 
 function isHttp(url: URL | null): url is URL {
@@ -126,8 +127,7 @@ function isHttp(url: URL | null): url is URL {
 function readDatabase(env: Environment): DatabaseConfig | null {
   const url = nonEmpty("SDS_DATABASE_URL", env["SDS_DATABASE_URL"]);
   const file = nonEmpty("SDS_DATABASE_URL_FILE", env["SDS_DATABASE_URL_FILE"]);
-  if (url !== undefined && file !== undefined)
-    throw new SdsError("invalid", "set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
+  if (url !== undefined && file !== undefined) throw invalid("set SDS_DATABASE_URL or SDS_DATABASE_URL_FILE, not both");
   if (file !== undefined) return databaseAt(readAddressFile("SDS_DATABASE_URL_FILE", file), env);
   return url === undefined ? null : databaseAt(url, env);
 }
@@ -143,7 +143,7 @@ function databaseAt(url: string, env: Environment): DatabaseConfig {
  */
 export function readAddressFile(name: string, file: string): string {
   const text = readTextFile(name, file);
-  if (text === "") throw new SdsError("invalid", `${name} ${file} is empty`);
+  if (text === "") throw invalid(`${name} ${file} is empty`);
   return text;
 }
 
@@ -152,7 +152,7 @@ function readTextFile(name: string, file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (thrown) {
-    throw new SdsError("invalid", `${name} cannot be read: ${messageOf(thrown)}`, { cause: thrown });
+    throw invalid(`${name} cannot be read: ${messageOf(thrown)}`, thrown);
   }
 }
 
@@ -161,7 +161,7 @@ export function readCopyTarget(text: string, env: Environment): DatabaseConfig |
   const [, folder] = /^sqlite:(.+)$/s.exec(text) ?? [];
   if (folder !== undefined) return { folder: resolve(folder) };
   if (/^postgres(ql)?:/.test(text)) return databaseAt(text, env);
-  throw new SdsError("invalid", "--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
+  throw invalid("--to must be postgres://USER@HOST/DATABASE or sqlite:FOLDER");
 }
 
 const MAX_DURATION_MS = 86_400_000;
@@ -169,15 +169,12 @@ const MAX_DURATION_MS = 86_400_000;
 function readDuration(name: string, text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined && durationMs > 0 && durationMs <= MAX_DURATION_MS) return durationMs;
-  throw new SdsError(
-    "invalid",
-    `${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`,
-  );
+  throw invalid(`${name} contains "${text}": it must be a duration up to a day, like 500ms, 10s, 2m or 1h`);
 }
 
 function readCount(name: string, text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) > 0) return Number(text);
-  throw new SdsError("invalid", `${name} is "${text}": it must be a whole number from 1 to 99999`);
+  throw invalid(`${name} is "${text}": it must be a whole number from 1 to 99999`);
 }
 
 function readRateLimit(text: string | undefined): RateLimit | null {
@@ -185,19 +182,14 @@ function readRateLimit(text: string | undefined): RateLimit | null {
   const [, perSecond, burst] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
   const limit = { perSecond: Number(perSecond ?? 0), burst: Number(burst ?? 0) };
   if (limit.perSecond > 0 && limit.burst > 0) return limit;
-  throw new SdsError(
-    "invalid",
-    `SDS_RATE_LIMIT is "${text}": it must be requests a second and at once, like 100/200, from 1 to 99999`,
-  );
+  throw invalid(`SDS_RATE_LIMIT is "${text}": it must be requests a second and at once, like 100/200, from 1 to 99999`);
 }
 
 function readNetworks(name: string, text: string): Networks {
   try {
     return parseNetworks(text);
   } catch (thrown) {
-    throw new SdsError("invalid", `${name} is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, {
-      cause: thrown,
-    });
+    throw invalid(`${name} is "${text}": it must be CIDRs like 10.0.0.0/8, separated by commas`, thrown);
   }
 }
 
@@ -205,7 +197,7 @@ function readLogLevel(env: Environment): LogLevel {
   const text = env["SDS_LOG"] ?? "info";
   const level = LOG_LEVELS.find((known) => known === text);
   if (level !== undefined) return level;
-  throw new SdsError("invalid", `SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
+  throw invalid(`SDS_LOG is "${text}": it must be one of ${LOG_LEVELS.join(", ")}`);
 }
 
 /** The address must be valid after a shop's domain replaces `{shop}`. */
@@ -214,27 +206,21 @@ function readPlatformUrl(text: string): string {
   const isPlain = isHttp(url) && url.username === "" && /^[\x21-\x7e]+$/.test(text) && !/[?#\\]/.test(text);
   if (isPlain) return text;
   // The message does not repeat the text, because it may contain a password.
-  throw new SdsError(
-    "invalid",
-    "SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment",
-  );
+  throw invalid("SDS_PLATFORM_URL must be an address like https://{shop}, without user, query or fragment");
 }
 
 function readSecretFile(env: Environment): string | null {
   const path = nonEmpty("SDS_PLATFORM_SECRET_FILE", env["SDS_PLATFORM_SECRET_FILE"]);
   if (path === undefined) return null;
   if (readTextFile("SDS_PLATFORM_SECRET_FILE", path) !== "") return resolve(path);
-  throw new SdsError(
-    "invalid",
-    `SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`,
-  );
+  throw invalid(`SDS_PLATFORM_SECRET_FILE ${path} is empty: it must hold the app's client secrets, one on each line`);
 }
 
 /** The API key for commands that ask a server. Messages do not repeat it. @throws SdsError `invalid` */
 export function readApiKey(env: Environment): string {
   const path = nonEmpty("SDS_KEY_FILE", env["SDS_KEY_FILE"]);
-  if (path === undefined) throw new SdsError("invalid", "set SDS_KEY_FILE to a file that holds the API key");
+  if (path === undefined) throw invalid("set SDS_KEY_FILE to a file that holds the API key");
   const key = readTextFile("SDS_KEY_FILE", path);
   if (isKey(key)) return key;
-  throw new SdsError("invalid", `SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
+  throw invalid(`SDS_KEY_FILE ${path} holds no API key: it must be cad_pk_ and 48 hexadecimal digits`);
 }

@@ -1,8 +1,6 @@
 import { CryptoHasher } from "bun";
 
-/** How long a sign-in link is valid. Milliseconds. */
 export const LINK_LIFE_MS = 10 * 60_000;
-/** How long a session lasts. Milliseconds. */
 export const SESSION_LIFE_MS = 12 * 3_600_000;
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -16,10 +14,7 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/**
- * SHA-256, the only form in which a token is stored. A token has 256 random bits, so salt or stretching would add
- * nothing.
- */
+/** SHA-256, the only stored form of a token. A token has 256 random bits, so salt or stretching would add nothing. */
 export function hashToken(token: string): Uint8Array {
   return new CryptoHasher("sha256").update(token).digest();
 }

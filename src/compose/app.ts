@@ -3,7 +3,6 @@ import type { Cron } from "croner";
 import { version } from "../../package.json";
 import { type Config, httpAddress } from "../config.ts";
 import type { Resolve } from "../delivery/address.ts";
-import type { Sender } from "../delivery/sender.ts";
 import { messageOf, SdsError } from "../domain/error.ts";
 import { createCheckpoints } from "../domain/pages/checkpoint.ts";
 import { adminRoutes } from "../http/admin/routes.ts";
@@ -28,10 +27,7 @@ import { createPlatformWebhookHandler } from "../http/shopify-webhooks.ts";
 import { createDescriptorReserve, reservedFetch } from "../lib/descriptor-reserve.ts";
 import { createReaderQueue } from "../lib/reader-queue.ts";
 import { createSteadyTime } from "../lib/time.ts";
-import type { InboxProcessor } from "../shopify/inbox/processor.ts";
 import { createVerifier } from "../shopify/inbox/verify.ts";
-import type { Platform } from "../shopify/open-platform.ts";
-import type { Reconciler } from "../shopify/sync/reconciler.ts";
 import { createOutageLog, type OutageLog } from "../store/engine/outage-log.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/port/store.ts";
@@ -46,12 +42,8 @@ import {
   type Work,
 } from "./work.ts";
 
-export interface App {
+export interface App extends Pick<Work, "sender" | "processor" | "reconciler" | "platform"> {
   store: Store;
-  sender: Sender;
-  processor: InboxProcessor;
-  reconciler: Reconciler;
-  platform: Platform;
   /** Answers a request without a socket. */
   handle(request: Request): Promise<Response>;
   /** Listens; resolves to the address. @throws SdsError `failed` if the port is taken */
@@ -100,12 +92,13 @@ export async function openApp(config: Config, dependencies: AppDependencies): Pr
     log.warn("all file descriptors for connections are in use: new clients have to wait", { closedIdle: closed });
   }
 
+  const { sender, processor, reconciler, platform } = work;
   return {
     store,
-    sender: work.sender,
-    processor: work.processor,
-    reconciler: work.reconciler,
-    platform: work.platform,
+    sender,
+    processor,
+    reconciler,
+    platform,
     handle: async (request) => server.handle(request),
     ...createLifecycle({ ...resources, ...work, ...http }),
   };

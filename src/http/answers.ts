@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { API_ERROR_CODES } from "../domain/error.ts";
 import { Customer, Order, oneOf, orNull, Subscription } from "../domain/resources.ts";
 
-/** What is around the rows of a page (docs/api.md, "Pagination"). */
+/** Goes with the rows of a page (docs/api.md, "Pagination"). */
 export const PageInfo = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 250, description: "The most rows that the page could have." }),
@@ -29,7 +29,7 @@ export const ApiError = Type.Object(
 );
 export type ApiError = Static<typeof ApiError>;
 
-/** What the intake answers after the commit. */
+/** The answer of the intake after the commit. */
 export const IntakeResult = Type.Object(
   { accepted: Type.Integer({ minimum: 0, description: "The number of records in the body." }) },
   { title: "IntakeResult" },
