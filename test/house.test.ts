@@ -115,6 +115,11 @@ test("client/ is a package of its own: it imports nothing else, and only its fil
   ]);
 });
 
+test("the parts that write and send know no HTTP", () => {
+  const work = sources.find(({ path }) => path === "compose/work.ts");
+  expect(work?.imports.filter(({ from }) => from.startsWith("../http/"))).toEqual([]);
+});
+
 test("the database stays in store/", () => {
   const outside = sources.filter(
     ({ path, imports }) =>

@@ -1,4 +1,4 @@
-import { nextTurn } from "./turns.ts";
+import { nextTurn } from "./waits.ts";
 
 interface Submitted<I, O> {
   item: I;

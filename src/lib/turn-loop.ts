@@ -1,5 +1,4 @@
-import { nextTurn } from "./turns.ts";
-import type { Sleep } from "./waits.ts";
+import { nextTurn, type Sleep } from "./waits.ts";
 
 const PAUSE_MS = 900;
 

@@ -11,6 +11,11 @@ export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
+/** Resolves in the next turn of the event loop: other work runs before. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Waits for a time in milliseconds, or until the signal is aborted. Never rejects. */
 export type Sleep = (waitMs: number, signal?: AbortSignal) => Promise<void>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import type { Claim } from "../../src/store/port/deliveries.ts";
 import { StoreError } from "../../src/store/port/store-error.ts";
 import { START } from "../support/app.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { MirrorRecord } from "../../src/domain/records/platform-records.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { START } from "../support/app.ts";
 import { customer, gid, reward, subscription } from "../support/records.ts";
 import { engines } from "./engines.ts";

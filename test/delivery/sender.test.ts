@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
 import { sampleEvent } from "../../src/domain/events/sample.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { START } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { cancelFlow, customer, order, reward, subscription } from "../support/records.ts";

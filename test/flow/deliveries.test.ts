@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { verifySignature } from "../../src/client/signature.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { subscription } from "../support/records.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Body, createBodyReader } from "../../src/http/body.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 
 const MAX_BYTES = 5_000;
 

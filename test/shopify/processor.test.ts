@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { eventually } from "../support/eventually.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import type { Store } from "../../src/store/port/store.ts";
 import {
   addShop,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { askApp } from "../support/described.ts";

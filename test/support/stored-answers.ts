@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { type App, openApp } from "../../src/compose/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { nextTurn } from "../../src/lib/turns.ts";
+import { nextTurn } from "../../src/lib/waits.ts";
 import { randomBytes } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
 import { askApp } from "./described.ts";

@@ -1,7 +1,6 @@
 import { hashKey, keyFromHeader } from "../../domain/key.ts";
 import type { Log } from "../../lib/log.ts";
-import { nextTurn } from "../../lib/turns.ts";
-import { type Awaitable, andThen } from "../../lib/waits.ts";
+import { type Awaitable, andThen, nextTurn } from "../../lib/waits.ts";
 import type { KeyOwner, KeyStore } from "../../store/port/keys.ts";
 import { failureFields } from "../../store/port/store-error.ts";
 import { refusals } from "../refusals.ts";

@@ -3,7 +3,7 @@ import { afterRetryByHand, type DeliveryKind, type DeliveryState } from "../../d
 import { type NewDelivery, webhookDelivery } from "../../domain/deliveries/event-queue.ts";
 import { SdsError } from "../../domain/error.ts";
 import { timeOrderedId } from "../../domain/ids.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import { type Delivery, type DeliveryDetails, type DeliveryLog, kindsOf } from "../port/deliveries.ts";
 import { StoreError } from "../port/store-error.ts";
 import { either, lockFor, numberTable, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";

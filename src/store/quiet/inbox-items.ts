@@ -1,5 +1,5 @@
 import { SdsError } from "../../domain/error.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { InboxEntry, InboxItem, InboxItems } from "../port/inbox.ts";
 import {
   either,

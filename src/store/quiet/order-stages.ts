@@ -1,5 +1,5 @@
 import { sql as template } from "drizzle-orm";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { OrderStageStore, StagedLine, StagedOrder } from "../port/order-stages.ts";
 import { lockFor, type QuietDatabase, sql, type TransactionWork, tableOf, tx } from "./quiet-database.ts";
 

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { SdsError } from "../../domain/error.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import { BATCH_BYTES, BATCH_ROWS, type CopySide, describeRow } from "../copy/copy.ts";
 import { type ColumnKind, type CopiedTable, placeIn } from "../copy/tables.ts";
 import { type CopiedRow, sizeOf, type Value } from "../copy/tally.ts";

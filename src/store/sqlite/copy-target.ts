@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { existsSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, messageOf, SdsError } from "../../domain/error.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import { type CopyTarget, describeRow, notEmpty, otherSchema } from "../copy/copy.ts";
 import { COPIED_TABLES, type CopiedTable, filledTablesText, placeIn } from "../copy/tables.ts";
 import type { CopiedRow, Value } from "../copy/tally.ts";

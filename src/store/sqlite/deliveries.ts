@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { DeliveryQueue, DueShop, EndpointPace } from "../port/deliveries.ts";
 import { deliveryClaimer } from "./delivery-claims.ts";
 import { resultRecorder } from "./delivery-results.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { DueItem, InboxItem, InboxQueue, InboxQueues } from "../port/inbox.ts";
 import { webhookReceiver } from "./inbox-receipts.ts";
 import { removingShopIds } from "./shop-ids.ts";

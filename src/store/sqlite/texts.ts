@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { ShopChanges, TextChange } from "../../domain/decide/commit.ts";
 import { createTextSearch, type StoredText, TEXT_PLACES, type TextPlace } from "../../domain/people/redaction.ts";
 import type { ShopRef } from "../../domain/shop.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn } from "../../lib/waits.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
 /** The stored texts that can hold a person's data. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ApiKeyAuthenticator, createApiKeyAuthenticator } from "../../../src/http/read/api-key-authenticator.ts";
 import { createWrongKeyLog } from "../../../src/http/read/wrong-key-log.ts";
 import { createLog } from "../../../src/lib/log.ts";
-import { nextTurn } from "../../../src/lib/turns.ts";
+import { nextTurn } from "../../../src/lib/waits.ts";
 import { START, testApp } from "../../support/app.ts";
 
 const client = () => "192.0.2.1";

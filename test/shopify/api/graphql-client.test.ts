@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { shopStatus } from "../../../src/actions/shop.ts";
-import { nextTurn } from "../../../src/lib/turns.ts";
+import { nextTurn } from "../../../src/lib/waits.ts";
 import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.ts";
 import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
 import type { Priority } from "../../../src/shopify/api/rate-limits.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nextTurn } from "../../../src/lib/turns.ts";
+import { nextTurn } from "../../../src/lib/waits.ts";
 import { BulkFailure, type FileServices, readFileBytes } from "../../../src/shopify/bulk/file-bytes.ts";
 import { readObjects } from "../../../src/shopify/bulk/result-file.ts";
 import { afterTest } from "../../support/cleanup.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { nextTurn } from "../../../src/lib/turns.ts";
+import { nextTurn } from "../../../src/lib/waits.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { eventually, LIMIT_MS } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
