@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, statfsSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endWithUs } from "./end-with-us.ts";
@@ -13,6 +13,8 @@ let folder: string | undefined;
 export function ownFolder(): string {
   if (folder === undefined) {
     folder = makeQuickFolder("sds-test-");
+    // Tests also run programs as another user, who uses a folder in it.
+    chmodSync(folder, 0o711);
     endWithUs(folder);
   }
   return folder;
