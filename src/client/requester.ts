@@ -40,7 +40,7 @@ export interface RequesterDependencies {
   sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-interface HttpAnswer {
+interface ApiAnswer {
   headers: Headers;
   /** The parsed JSON. */
   body: unknown;
@@ -54,7 +54,7 @@ export type Requester = (
   path: string,
   query: Record<string, string>,
   signal: AbortSignal | undefined,
-) => Promise<HttpAnswer>;
+) => Promise<ApiAnswer>;
 
 interface FailedAttempt {
   error: ApiError | ConnectionError;
@@ -91,7 +91,7 @@ export function createRequester(
     url: string,
     limitMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<HttpAnswer | FailedAttempt> {
+  ): Promise<ApiAnswer | FailedAttempt> {
     const limit = timeLimit(limitMs, signal);
     try {
       const init: FetchInit = { headers, redirect: "manual", credentials: "omit", signal: limit.signal, ...direct };
@@ -147,7 +147,7 @@ function urlOf(base: URL, path: string, query: Record<string, string>): string {
 }
 
 /** @param text undefined if it is too large: a second attempt would only load it again */
-function readAnswer(response: Response, text: string | undefined): HttpAnswer | FailedAttempt {
+function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);
   if (status === 200 && body !== undefined) return { headers, body };
