@@ -13,7 +13,7 @@ test("an endpoint has all addresses of its name", async () => {
   });
 });
 
-test("an endpoint with an address for a host is not looked up", async () => {
+test("an endpoint whose host is an address is not looked up", async () => {
   expect(await checkEndpoint("https://93.184.215.14/", NOWHERE, [])).toMatchObject({ addresses: ["93.184.215.14"] });
 });
 

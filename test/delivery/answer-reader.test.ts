@@ -177,7 +177,7 @@ const piece = fc.oneof(
 );
 const answer = fc.array(piece, { maxLength: 30 }).map((pieces) => Buffer.from(pieces.join(""), "latin1"));
 
-test("however the bytes are divided, the result is the same, and there is one", () => {
+test("however the bytes are divided, there is one result, and it is the same", () => {
   fc.assert(
     fc.property(answer, fc.array(fc.nat(400)), (bytes, cuts) => {
       const at = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].sort((a, b) => a - b);

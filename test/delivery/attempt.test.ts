@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { createServer } from "node:net";
-import { afterTest } from "../support/cleanup.ts";
-import { BRIEF_MS, httpServer, rawServer, send, TIMED_OUT } from "./attempting.ts";
+import { createServer, type Socket } from "node:net";
+import { pausableProcess } from "../support/process-clock.ts";
+import { BRIEF_MS, httpServer, notConnected, rawServer, SUCCESS, send, TIMED_OUT } from "./attempting.ts";
 
 test("sends the body with its headers to the path of the URL", async () => {
   const seen: unknown[] = [];
@@ -15,11 +15,7 @@ test("sends the body with its headers to the path of the URL", async () => {
     for (const name of ["content-type", "x-service-topic", "x-service-signature", "host"]) seen.push(headers.get(name));
     return new Response("ok");
   });
-  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toMatchObject({
-    statusCode: 200,
-    error: null,
-    timedOut: false,
-  });
+  expect(await send(`${url}hooks?a=1`, { body: '{"a":"ä"}' })).toMatchObject(SUCCESS);
   const { host } = new URL(url);
   expect(seen).toEqual([
     { method: "POST", path: "/hooks?a=1", body: '{"a":"ä"}' },
@@ -34,39 +30,32 @@ describe.each([
   { kind: "http", certificate: undefined },
   { kind: "https", certificate: "valid" },
 ])("over $kind, an attempt", ({ certificate }) => {
-  /** An endpoint with a name, and what lets the process stand still for longer than an attempt may take. */
-  function standingStill() {
+  /** An endpoint with a name, and a function that pauses the process for longer than an attempt may take. */
+  function pausing() {
     let received = 0;
     const url = httpServer(() => {
       received += 1;
       return new Response();
     }, certificate);
-    const { now } = performance;
-    let ahead = 0;
-    performance.now = () => now.call(performance) + ahead;
-    afterTest(() => {
-      performance.now = now;
-    });
-    const standStill = () => {
-      ahead += 20_000;
-    };
+    const pauseProcess = pausableProcess();
+    const pause = () => pauseProcess(20_000);
     const named = url.replace("127.0.0.1", "hooks.example.test");
-    return { url: named, options: { timeoutMs: 10_000, trusting: true }, standStill, received: () => received };
+    return { url: named, options: { timeoutMs: 10_000, trusting: true }, pause, received: () => received };
   }
 
-  test("sends nothing after its time where the process stood still during the look-up", async () => {
-    const { url, options, standStill, received } = standingStill();
+  test("sends nothing after its timeout if the process was paused during the look-up", async () => {
+    const { url, options, pause, received } = pausing();
     const resolve = async () => {
-      standStill();
+      pause();
       return ["127.0.0.1"];
     };
     expect(await send(url, { ...options, resolve })).toMatchObject({ statusCode: null, timedOut: true });
     expect(received()).toBe(0);
   });
 
-  test("sends nothing after its time where the process stood still while it connected", async () => {
-    const { url, options, standStill, received } = standingStill();
-    expect(await send(url, { ...options, onWaiting: standStill })).toMatchObject({ statusCode: null, timedOut: true });
+  test("sends nothing after its timeout if the process was paused while it connected", async () => {
+    const { url, options, pause, received } = pausing();
+    expect(await send(url, { ...options, onWaiting: pause })).toMatchObject({ statusCode: null, timedOut: true });
     expect(received()).toBe(0);
   });
 });
@@ -115,7 +104,7 @@ test("each attempt has a connection of its own", async () => {
 
 test("an answer's body is not unpacked", async () => {
   const url = httpServer(() => new Response("this is not gzip", { headers: { "Content-Encoding": "gzip" } }));
-  expect(await send(url)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
+  expect(await send(url)).toMatchObject(SUCCESS);
 });
 
 describe("an endpoint that", () => {
@@ -137,19 +126,13 @@ describe("an endpoint that", () => {
     await closed;
   });
 
-  test("drips its headers", async () => {
+  test.each([
+    ["headers", "HTTP/1.1 200 OK\r\n", "A: b\r\n"],
+    ["body", "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "x"],
+  ])("drips its %s", async (_name, start, drop) => {
     const url = await rawServer((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\n");
-      const timer = setInterval(() => socket.write("A: b\r\n"), 20);
-      socket.on("close", () => clearInterval(timer));
-    });
-    expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
-  });
-
-  test("drips its body", async () => {
-    const url = await rawServer((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-      const timer = setInterval(() => socket.write("x"), 20);
+      socket.write(start);
+      const timer = setInterval(() => socket.write(drop), 20);
       socket.on("close", () => clearInterval(timer));
     });
     expect(await send(url, { timeoutMs: BRIEF_MS })).toEqual(TIMED_OUT);
@@ -170,7 +153,7 @@ describe("an endpoint that", () => {
       pump();
     });
     const before = process.memoryUsage().rss;
-    expect(await send(url)).toMatchObject({ statusCode: 200, error: null, timedOut: false });
+    expect(await send(url)).toMatchObject(SUCCESS);
     expect(sent).toBeLessThan(32);
     expect(process.memoryUsage().rss - before).toBeLessThan(60 << 20);
   });
@@ -193,49 +176,29 @@ describe("an endpoint that", () => {
       socket.on("drain", pump);
       pump();
     });
-    const error = "Could not connect to the endpoint: the answer's headers are too large.";
-    expect(await send(url)).toMatchObject({
-      statusCode,
-      error: statusCode === null ? error : null,
-      timedOut: false,
-    });
+    expect(await send(url)).toMatchObject(
+      statusCode === null ? notConnected("the answer's headers are too large") : SUCCESS,
+    );
     // What the system takes into its buffers is never read.
     expect(sent).toBeLessThan(16 << 20);
   });
 
-  test("answers with 100,000 bytes of headers fails", async () => {
-    const url = await rawServer((socket) =>
-      socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`),
-    );
-    expect(await send(url)).toMatchObject({
-      statusCode: null,
-      error: "Could not connect to the endpoint: the answer's headers are too large.",
-      timedOut: false,
-    });
-  });
-
-  test("answers without HTTP", async () => {
-    const url = await rawServer((socket) => socket.end("\u0000\u0001 this is not HTTP\r\n\r\n"));
-    expect(await send(url)).toMatchObject({
-      statusCode: null,
-      error: "Could not connect to the endpoint: the answer is not HTTP.",
-      timedOut: false,
-    });
-  });
-
-  test("resets the connection after the request", async () => {
-    const url = await rawServer((socket) => socket.resetAndDestroy());
-    expect(await send(url)).toMatchObject({
-      statusCode: null,
-      error: "Could not connect to the endpoint: the connection was closed before the answer ended.",
-      timedOut: false,
-    });
-  });
-
-  test("closes the connection before its body ends", async () => {
-    const url = await rawServer((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
-    const { error } = await send(url);
-    expect(error).toBe("Could not connect to the endpoint: the connection was closed before the answer ended.");
+  const closed = "the connection was closed before the answer ended";
+  test.each<[string, string, (socket: Socket) => unknown]>([
+    [
+      "answers with 100,000 bytes of headers",
+      "the answer's headers are too large",
+      (socket) => socket.end(`HTTP/1.1 200 OK\r\nA: ${"x".repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`),
+    ],
+    ["answers without HTTP", "the answer is not HTTP", (socket) => socket.end("\u0000\u0001 this is not HTTP\r\n\r\n")],
+    ["resets the connection after the request", closed, (socket) => socket.resetAndDestroy()],
+    [
+      "closes the connection before its body ends",
+      closed,
+      (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+    ],
+  ])("%s fails: %s", async (_name, reason, serve) => {
+    expect(await send(await rawServer(serve))).toMatchObject(notConnected(reason));
   });
 
   test("refuses the connection", async () => {
@@ -246,20 +209,14 @@ describe("an endpoint that", () => {
     const free = (closed.address() as { port: number }).port;
     await new Promise((resolve) => closed.close(resolve));
     expect(free).not.toBe(Number(port));
-    expect(await send(`http://127.0.0.1:${free}/`)).toEqual({
-      statusCode: null,
-      error: "Could not connect to the endpoint: the connection was refused.",
-      timedOut: false,
-    });
+    expect(await send(`http://127.0.0.1:${free}/`)).toEqual(notConnected("the connection was refused"));
   });
 
   test("has a name that does not resolve", async () => {
     const resolve = async () => Promise.reject(new Error("ENOTFOUND"));
-    expect(await send("https://hooks.example.test/", { resolve })).toEqual({
-      statusCode: null,
-      error: "Could not connect to the endpoint: the name hooks.example.test does not resolve.",
-      timedOut: false,
-    });
+    expect(await send("https://hooks.example.test/", { resolve })).toEqual(
+      notConnected("the name hooks.example.test does not resolve"),
+    );
   });
 
   test("has a name whose look-up never ends", async () => {

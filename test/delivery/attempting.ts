@@ -15,6 +15,13 @@ export const TIMED_OUT = { statusCode: null, error: "The endpoint did not answer
 const tls = join(import.meta.dir, "../support/tls");
 const AUTHORITY = await Bun.file(join(tls, "authority.pem")).text();
 
+export const SUCCESS = { statusCode: 200, error: null, timedOut: false };
+
+/** The outcome of an attempt without an answer. */
+export function notConnected(reason: string) {
+  return { statusCode: null, error: `Could not connect to the endpoint: ${reason}.`, timedOut: false };
+}
+
 /** The headers of an attempt, but for its time and the signature over that. */
 export const HEADERS = webhookHeaders({ id: "whd_1", topic: "order.charged", test: false }, "sha256=00");
 

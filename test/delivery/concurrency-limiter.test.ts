@@ -115,7 +115,7 @@ describe("an endpoint becomes slow", () => {
     expect(shares(limiter, [1])).toEqual({ 1: slots });
   });
 
-  test("by a first failure, and not only untried: it gets none of the slots that are kept from slow ones", () => {
+  test("by a first failure: it gets none of the slots that slow endpoints may not have", () => {
     const { limiter } = limiterOf(64, 1);
     limiter.take(1, "webhook", URL)(FAILURE);
     makeSlow(limiter, ...range(100, 100));
@@ -187,7 +187,7 @@ describe("slots are kept", () => {
     expect(shares(limiter, [...quick, 50, untried])).toEqual({ 50: 1, [untried]: 1 });
   });
 
-  test("not where there is only one", () => {
+  test("but not if there is only one", () => {
     for (const make of [makeQuick, makeSlow, () => undefined]) {
       const { limiter } = limiterOf(1, 4);
       make(limiter, 1);
@@ -202,7 +202,7 @@ test("the end of an attempt tells the pace that should be stored", () => {
   expect(paces).toEqual(["quick", "slow", "slow", "quick"]);
 });
 
-test("an attempt without an ending gives its slot back and tells nothing of the endpoint", () => {
+test("an attempt without an ending gives its slot back and says nothing about the endpoint", () => {
   const { limiter, clock } = limiterOf(4, 4);
   const attempt = (durationMs: number, ending?: Ending) => {
     const giveBack = limiter.take(1, "webhook", URL);
@@ -234,7 +234,7 @@ test("the workflow triggers of a shop have a pace of their own", () => {
   expect([due("webhook"), due("trigger")]).toEqual([1, 4]);
 });
 
-test("what was stored decides after a restart, for the same URL", () => {
+test("after a restart the stored pace decides, for the same URL", () => {
   const { limiter } = limiterOf(40, 4);
   limiter.restore(1, URL, "quick", Number.POSITIVE_INFINITY);
   limiter.restore(2, URL, "quick", 5 * MINUTE - 1);

@@ -63,7 +63,7 @@ test("a large request arrives whole, although the socket takes it in parts and i
   expect(await openTo(port).exchange(Buffer.alloc(length, "x"), isOver)).toMatchObject({ status: 200 });
 });
 
-test("nothing of an answer counts that comes after its end", async () => {
+test("bytes after the end of an answer do not count", async () => {
   const port = await listen((socket) => socket.write(`${OK}HTTP/1.1 500 No\r\n\r\n`));
   expect(await openTo(port).exchange(REQUEST)).toMatchObject({ status: 200 });
 });
@@ -138,7 +138,7 @@ test("a port that nobody listens on refuses", async () => {
   expect(connection.isPending).toBe(false);
 });
 
-test("where the process may open no more files, that is our fault and not the endpoint's", async () => {
+test("a process that may open no more files blames itself, not the endpoint", async () => {
   const script = `
     import { openSync } from "node:fs";
     import { openConnection } from "${join(import.meta.dir, "../../src/delivery/connection.ts")}";

@@ -78,7 +78,7 @@ describe("if the first address drops packets", () => {
     expect(seen.connections - before).toBe(connections);
   });
 
-  test("nothing is left that waits for it", async () => {
+  test("no connection is left waiting for it", async () => {
     const { port } = await endpoint();
     await makeBlackhole(DROPS, port);
     const before = await waiting(port);
@@ -100,7 +100,7 @@ test("if the address that was good drops packets now, the other one gets the req
   expect(await connection.exchange(REQUEST)).toMatchObject({ status: 200 });
 });
 
-test("if only one address is known and it drops packets, few connections are left that wait for it", async () => {
+test("if the only known address drops packets, few connections are left waiting for it", async () => {
   const { port } = await endpoint();
   await makeBlackhole(DROPS, port);
   const before = await waiting(port);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { START } from "../support/app.ts";
-import { contracts, MINUTE, sendingSlowly } from "./slow-sending.ts";
+import { contracts, FAILED, MINUTE, sendingSlowly } from "./slow-sending.ts";
 
 test("a clock that is set forward makes no second attempt of a delivery at the same time", async () => {
   const { addShop, wake, settle, newAttempts, log, clock } = await sendingSlowly();
@@ -37,12 +37,11 @@ describe("a clock that was ahead", () => {
   });
 
   test("and is set back by a minute delays no first attempt, but a retry within the longest wait stays", async () => {
-    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
     clock.ms += MINUTE;
     await addShop("a", 1);
     await wake();
-    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
-    await settle();
+    await endNew(FAILED);
     await addShop("b", 1);
     clock.ms -= MINUTE;
     await wake();
@@ -51,12 +50,11 @@ describe("a clock that was ahead", () => {
   });
 
   test("and is set back delays no retry", async () => {
-    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
     clock.ms += 60 * MINUTE;
     await addShop("a", 1);
     await wake();
-    newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
-    await settle();
+    await endNew(FAILED);
     clock.ms -= 60 * MINUTE;
     await wake();
     await settle();
@@ -64,7 +62,7 @@ describe("a clock that was ahead", () => {
   });
 });
 
-describe("a process that stood still", () => {
+describe("a process that was paused", () => {
   test("attempts nothing that it claimed before: the lease may end during the attempt", async () => {
     const { addShop, deliveries, wake, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
     performance.now = () => clock.ms;
@@ -84,13 +82,14 @@ describe("a process that stood still", () => {
   });
 
   test("goes on with an attempt that runs, under the lease that it claimed late", async () => {
-    const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly({ isShared: true });
+    const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly({
+      isShared: true,
+    });
     let ahead = 0;
     performance.now = () => START + ahead;
     const shop = await addShop("a", 2);
     await wake();
-    newAttempts()[0]?.end();
-    await settle();
+    await endNew();
     const [running] = newAttempts();
     // The lease ends.
     clock.ms += 60_000;

@@ -9,8 +9,7 @@ describe("an operator reads in the log", () => {
     const shop = await all.addShop("a", 4);
     const endNext = async (outcome = OK) => {
       await all.wake();
-      all.newAttempts()[0]?.end(outcome);
-      await all.settle();
+      await all.endNew(outcome);
     };
     const lines = () =>
       all.logged

@@ -17,11 +17,10 @@ describe("a database that fails", () => {
   });
 
   test("keeps results for the next turn, which records each once, in order", async () => {
-    const { addShop, wake, settle, newAttempts, endPause, deliveries, log, logged } = await sendingSlowly();
+    const { addShop, wake, settle, newAttempts, endPause, deliveries, log, logged, endNew } = await sendingSlowly();
     const shop = await addShop("a", 5);
     await wake();
-    for (const attempt of newAttempts()) attempt.end();
-    await settle();
+    await endNew();
     const running = newAttempts();
     const { recordAndClaim } = deliveries;
     const failure = Promise.withResolvers<never>();
@@ -53,8 +52,7 @@ describe("stop", () => {
     const all = await sendingSlowly();
     const shop = await all.addShop("a", 9);
     await all.wake();
-    for (const attempt of all.newAttempts()) attempt.end();
-    await all.settle();
+    await all.endNew();
     return { ...all, shop, attempts: all.newAttempts() };
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AttemptOutcome } from "../../src/delivery/attempt.ts";
 import { START } from "../support/app.ts";
-import { contracts, MINUTE, OK, sendingSlowly } from "./slow-sending.ts";
+import { contracts, FAILED, MINUTE, OK, sendingSlowly } from "./slow-sending.ts";
 
 describe("attempts that end one after the other", () => {
   const nextRound = () => new Promise((next) => setImmediate(next));
@@ -72,12 +72,11 @@ describe("the order of attempts", () => {
     ["times out", { statusCode: null, error: "The endpoint did not answer within 10 seconds.", timedOut: true }, 0],
     ["takes a second", {}, 1_000],
   ])("gives one attempt to an endpoint that twice %s", async (_name, outcome, durationMs) => {
-    const { addShop, wake, settle, newAttempts, clock } = await sendingSlowly();
+    const { addShop, wake, settle, newAttempts, clock, endNew } = await sendingSlowly();
     performance.now = () => clock.ms;
     await addShop("a", 9);
     await wake();
-    for (const attempt of newAttempts()) attempt.end();
-    await settle();
+    await endNew();
     const [first, second, ...others] = newAttempts();
     clock.ms += durationMs;
     for (const attempt of [first, second]) attempt?.end({ ...OK, ...outcome });
@@ -112,11 +111,10 @@ describe("a turn", () => {
   });
 
   test("records all results of one moment, and claims what comes next, in one transaction", async () => {
-    const { addShop, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+    const { addShop, wake, deliveries, endNew } = await sendingSlowly();
     await addShop("a", 9);
     await wake();
-    for (const attempt of newAttempts()) attempt.end();
-    await settle();
+    await endNew();
     const turns: [number, number][] = [];
     const { recordAndClaim } = deliveries;
     deliveries.recordAndClaim = async (results, ...others) => {
@@ -124,8 +122,7 @@ describe("a turn", () => {
       turns.push([done.recorded.length, done.claimed.length]);
       return done;
     };
-    for (const attempt of newAttempts()) attempt.end();
-    await settle();
+    await endNew();
     expect(turns).toEqual([[4, 4]]);
   });
 
@@ -149,14 +146,13 @@ describe("a turn", () => {
 });
 
 test("the history has the beginning of each attempt and its duration in whole milliseconds", async () => {
-  const { addShop, wake, settle, newAttempts, deliveries, log, clock } = await sendingSlowly();
+  const { addShop, wake, deliveries, log, clock, endNew } = await sendingSlowly();
   performance.now = () => (clock.ms - START) / 10;
   const shop = await addShop("a", 1);
   clock.ms += 7;
   await wake();
   clock.ms += 1_234;
-  newAttempts()[0]?.end({ statusCode: 500, error: "The endpoint responded with HTTP 500.", timedOut: false });
-  await settle();
+  await endNew(FAILED);
   const [{ id, nextAttemptAt } = { id: "", nextAttemptAt: 0 }] = await log(shop);
   expect((await deliveries.show(shop.id, id)).history).toMatchObject([
     { startedAt: START + 7, duration: 123, statusCode: 500 },
@@ -164,8 +160,10 @@ test("the history has the beginning of each attempt and its duration in whole mi
   expect(nextAttemptAt).toBe(START + 7 + 2 * MINUTE);
 });
 
-test("an attempt that fails by a fault of the program is made again after its lease, and is not counted", async () => {
-  const { sender, addShop, wake, settle, newAttempts, log, logged, clock } = await sendingSlowly({ concurrency: 1 });
+test("an attempt that fails by a defect of the program is made again after its lease, and does not count", async () => {
+  const { sender, addShop, wake, settle, newAttempts, log, logged, clock, endNew } = await sendingSlowly({
+    concurrency: 1,
+  });
   const shop = await addShop("a", 1);
   const other = await addShop("b", 1);
   await wake();
@@ -181,13 +179,12 @@ test("an attempt that fails by a fault of the program is made again after its le
   expect(await log(shop)).toMatchObject([{ status: "pending", attempts: 0 }]);
   clock.ms += 15_000;
   await wake();
-  newAttempts()[0]?.end();
-  await settle();
+  await endNew();
   expect(await log(shop)).toMatchObject([{ status: "delivered", attempts: 1 }]);
 });
 
 test("a turn is given how many attempts of a shop may run in all processes", async () => {
-  const { addShop, wake, settle, newAttempts, deliveries } = await sendingSlowly();
+  const { addShop, wake, deliveries, endNew } = await sendingSlowly();
   const { recordAndClaim } = deliveries;
   const limits: unknown[] = [];
   deliveries.recordAndClaim = (...args) => {
@@ -196,12 +193,11 @@ test("a turn is given how many attempts of a shop may run in all processes", asy
   };
   const shop = await addShop("a", 9);
   await wake();
-  newAttempts()[0]?.end();
-  await settle();
+  await endNew();
   expect([limits[0], limits[1]]).toEqual([new Map([[shop.id, 1]]), new Map([[shop.id, 4]])]);
 });
 
-test("a fault of the program tells nothing of the endpoint", async () => {
+test("a defect of the program says nothing about the endpoint", async () => {
   const { addShop, wake, settle, newAttempts } = await sendingSlowly();
   await addShop("a", 9);
   await wake();
@@ -211,7 +207,7 @@ test("a fault of the program tells nothing of the endpoint", async () => {
 });
 
 test("a pace is stored with the next result if its own came too late to be recorded", async () => {
-  const { addShop, wake, settle, newAttempts, deliveries, clock } = await sendingSlowly();
+  const { addShop, wake, settle, newAttempts, deliveries, clock, endNew } = await sendingSlowly();
   const shop = await addShop("a", 1);
   await wake();
   const [late] = newAttempts();
@@ -223,8 +219,7 @@ test("a pace is stored with the next result if its own came too late to be recor
   expect(await deliveries.listPaces()).toEqual([]);
   clock.ms += 15_000;
   await wake();
-  newAttempts()[0]?.end();
-  await settle();
+  await endNew();
   expect(await deliveries.listPaces()).toMatchObject([{ shopId: shop.id, pace: "quick" }]);
 });
 
@@ -232,16 +227,14 @@ test("a restart does not forget that an endpoint hangs", async () => {
   const first = await sendingSlowly();
   const shop = await first.addShop("a", 9);
   await first.wake();
-  first.newAttempts()[0]?.end();
-  await first.settle();
-  for (const attempt of first.newAttempts()) attempt.end({ ...OK, timedOut: true });
-  await first.settle();
+  await first.endNew();
+  await first.endNew({ ...OK, timedOut: true });
   expect(await first.deliveries.listPaces()).toMatchObject([
     { shopId: shop.id, pace: "slow", timedOutAt: expect.any(Number) },
   ]);
 });
 
-test("the platform's answers to workflow triggers tell nothing of the endpoint", async () => {
+test("the platform's answers to workflow triggers say nothing about the endpoint", async () => {
   const { addShop, chooseTriggers, queue, wake, settle, newAttempts, deliveries } = await sendingSlowly();
   const shop = await addShop("a", 1);
   await chooseTriggers(shop);
@@ -264,11 +257,10 @@ test("the platform's answers to workflow triggers tell nothing of the endpoint",
 });
 
 test("an attempt that another process made meanwhile counts", async () => {
-  const { addShop, deliveries, wake, settle, newAttempts, clock, log } = await sendingSlowly();
+  const { addShop, deliveries, wake, settle, newAttempts, clock, log, endNew } = await sendingSlowly();
   const shop = await addShop("a", 2);
   await wake();
-  newAttempts()[0]?.end();
-  await settle();
+  await endNew();
   const [slow] = newAttempts();
   clock.ms += 15_000;
   const { claimed } = await deliveries.recordAndClaim([], new Map([[shop.id, 1]]), clock.ms, clock.ms + 15_000, []);

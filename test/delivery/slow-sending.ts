@@ -8,10 +8,16 @@ import type { Claim } from "../../src/store/port/deliveries.ts";
 import { TOKENS } from "../conformance/fixtures.ts";
 import { START, testApp } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
+import { setProcessClock } from "../support/process-clock.ts";
 import { subscription } from "../support/records.ts";
 
 export const MINUTE = 60_000;
 export const OK: AttemptOutcome = { statusCode: 200, error: null, timedOut: false };
+export const FAILED: AttemptOutcome = {
+  statusCode: 500,
+  error: "The endpoint responded with HTTP 500.",
+  timedOut: false,
+};
 
 /** One attempt, which ends when the test says so. */
 export interface Attempt {
@@ -24,11 +30,7 @@ export interface Attempt {
 export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
   const { app, clock, addShop } = await testApp();
   // An attempt takes no time, however busy the machine is.
-  const { now } = performance;
-  performance.now = () => START;
-  afterTest(() => {
-    performance.now = now;
-  });
+  setProcessClock(() => START);
   const { deliveries, webhooks, mirror } = app.store;
   const logged: string[] = [];
   const unended = new Set<Attempt>();
@@ -101,6 +103,11 @@ export async function sendingSlowly(changed: Partial<SenderSettings> = {}) {
     },
     /** The attempts since the last time. */
     newAttempts: () => attempts.splice(0),
+    /** Ends the attempts since the last time. */
+    async endNew(outcome?: AttemptOutcome): Promise<void> {
+      for (const attempt of attempts.splice(0)) attempt.end(outcome);
+      await settle();
+    },
     log: (shop: Shop) => deliveries.list(shop.id, { limit: 20 }),
     /** From now on, notes how many results each transaction records. */
     noteRecorded(): number[] {

@@ -4,7 +4,7 @@ import { createRecordWriter } from "../../src/mirror/record-writer.ts";
 import { openPlatform, type Platform } from "../../src/shopify/open-platform.ts";
 import { START } from "../support/app.ts";
 import { type ConnectedShop, connected } from "../support/connected.ts";
-import { createContract, HOUR_MS, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
+import { createContract, HOUR_MS, load, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
 
 const PAUSE = ["pause", "PAUSED"] as const;
 const ACTIVATE = ["activate", "ACTIVE"] as const;
@@ -52,7 +52,7 @@ test("a change after a load is found by the next hourly run, although its webhoo
   }
 });
 
-test("what happens after the shop was connected queues its events", async () => {
+test("changes after the shop was connected queue their events", async () => {
   const all = await ahead(HOUR_MS);
   await queueAllEvents(all);
   all.test.clock.ms += 60_000;
@@ -63,7 +63,7 @@ test("what happens after the shop was connected queues its events", async () => 
 
 test("the hourly run is not due more often", async () => {
   const all = await ahead(2 * HOUR_MS);
-  await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  await load(all);
   const requestCount = all.platform.requests.length;
   all.test.clock.ms += HOUR_MS / 2;
   await all.test.app.reconciler.runOnce();

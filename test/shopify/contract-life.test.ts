@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
 import { changeWebhook } from "../../src/shopify/inbox/payload.ts";
 import { connected, DOMAIN } from "../support/connected.ts";
-import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../support/connected-shop.ts";
+import {
+  createContract,
+  HOUR_MS,
+  inboxOf,
+  operations,
+  queueAllEvents,
+  queuedTopics,
+} from "../support/connected-shop.ts";
 
 test("webhooks bring the whole life of a contract, and each event is queued once", async () => {
   const all = await connected();
@@ -89,7 +96,7 @@ test("a contract without any known customer waits in the inbox", async () => {
   all.remote.deleteCustomer(customer);
   await all.deliverAll();
   expect(await all.shop.all("subscriptions")).toEqual([]);
-  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  const waiting = await inboxOf(all);
   expect(waiting.map(({ error }) => error).join()).toContain("the platform names no customer for gid://");
 });
 
@@ -101,7 +108,7 @@ test("a contract that the platform does not have changes nothing", async () => {
   await all.send({ shop: DOMAIN, topic, body, id, eventId: id, triggeredAt });
   await all.processed();
   expect(operations(all).slice(-2)).toEqual(["Installation", "Nodes"]);
-  expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
 });
 
 test("a contract that the platform has, but refuses to show, waits in the inbox", async () => {
@@ -109,7 +116,7 @@ test("a contract that the platform has, but refuses to show, waits in the inbox"
   createContract(all.remote);
   all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
   await all.deliverAll();
-  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  const waiting = await inboxOf(all);
   expect(waiting.map(({ error }) => error)).toContain("the platform answered HTTP 404");
 });
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Order, Subscription } from "../../src/domain/resources.ts";
 import { cleanUp } from "../support/cleanup.ts";
 import { type ConnectedShop, connected, connectedTo } from "../support/connected.ts";
-import { HOUR_MS, LINE, queueAllEvents } from "../support/connected-shop.ts";
+import { HOUR_MS, LINE, load, queueAllEvents } from "../support/connected-shop.ts";
 import type { PlatformShop } from "../support/platform/shop.ts";
 import type { Webhook } from "../support/platform/webhook.ts";
 import { readRows } from "../support/rows.ts";
@@ -168,7 +168,7 @@ test("webhooks in any order and reconciling give the platform's state, and one e
         test.clock.ms += 60_000;
         await test.app.platform.synchronizer.reconcile(shop.shop);
         const fresh = await connectedTo(platform, {}, test.clock.ms);
-        await fresh.test.app.platform.synchronizer.load(fresh.shop.shop, { events: false });
+        await load(fresh);
         expect(await mirrorOf(all)).toEqual(await mirrorOf(fresh));
         await checkEvents(all);
         expect(platform.invalid).toEqual([]);

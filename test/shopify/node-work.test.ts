@@ -3,7 +3,7 @@ import { connected } from "../support/connected.ts";
 import { LINE } from "../support/connected-shop.ts";
 import { customer } from "../support/records.ts";
 
-test("what a node brings from the platform is its work, and what is posted to it is not", async () => {
+test("records that a node reads from the platform are its own work, and posted records are not", async () => {
   const { test: opened, remote, shop, deliverAll } = await connected();
   const { store, platform } = opened.app;
   const { applyRecords } = store.mirror;

@@ -89,7 +89,7 @@ test("a bulk query runs in the background, and its result has each object on a l
   expect(standIn.invalid).toEqual([]);
 });
 
-test("only grouped objects follow their parent", async () => {
+test("only grouped objects come right after their parent", async () => {
   const { shop, whole } = await bulk();
   shop.seed({ contracts: 50, renewals: 1 });
   const following = (lines: Line[]) => {

@@ -15,7 +15,7 @@ const CYCLES = `query Cycles($c: ID!, $from: Int!, $to: Int!) { subscriptionBill
 const tea: LineInput = { title: "Tea", price: "3.00", variant: "gid://shopify/ProductVariant/2" };
 const cup: LineInput = { title: "Cup", price: "8.00", variant: "gid://shopify/ProductVariant/3" };
 
-test("nobody sets the next billing date of a contract, if the test wants so", async () => {
+test("on request, nobody sets the next billing date of a contract", async () => {
   const { shop, query } = await started();
   shop.seed({ contracts: 1, renewals: 2, setsNextBillingDate: false });
   const seeded = shop.ids("contract")[0] ?? "";

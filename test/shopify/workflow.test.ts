@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { apiUrls } from "../../src/shopify/api/address.ts";
 import { createWorkflowStarter } from "../../src/shopify/workflow.ts";
 import type { Claim } from "../../src/store/port/deliveries.ts";
-import { afterTest } from "../support/cleanup.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
 import { createContract } from "../support/connected-shop.ts";
 import { eventually } from "../support/eventually.ts";
+import { pausableProcess } from "../support/process-clock.ts";
 import { recordedClient } from "../support/recorded-client.ts";
 
 function triggerLog({ test, shop }: ConnectedShop) {
@@ -100,27 +100,22 @@ test("an attempt ends with its timeout", async () => {
   expect(outcome).toMatchObject({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
 });
 
-test("an attempt ends with its timeout also where the database does not answer", async () => {
+test("an attempt ends with its timeout even if the database does not answer", async () => {
   const all = await connected();
   const shops = { ...all.test.app.store.shops, byId: () => new Promise<undefined>(() => undefined) };
   const { outcome } = await attempt(all, { timeoutMs: 20, shops });
   expect(outcome).toMatchObject({ statusCode: null, error: "The platform did not answer in time.", timedOut: true });
 });
 
-test("an attempt sends nothing after its time, also where the process stood still before", async () => {
+test("an attempt sends nothing after its timeout, even if the process was paused", async () => {
   const all = await connected();
-  const { now } = performance;
-  let ahead = 0;
-  performance.now = () => now.call(performance) + ahead;
-  afterTest(() => {
-    performance.now = now;
-  });
+  const pauseProcess = pausableProcess();
   const { shops } = all.test.app.store;
   const slow = {
     ...shops,
     async byId(id: number) {
       const shop = await shops.byId(id);
-      ahead = 20_000;
+      pauseProcess(20_000);
       return shop;
     },
   };

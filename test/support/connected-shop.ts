@@ -1,4 +1,8 @@
 import { TOPIC_NAMES } from "../../src/domain/events/event.ts";
+import type { SyncCounts } from "../../src/domain/platform/sync.ts";
+import type { LoadOptions } from "../../src/shopify/sync/full-sync.ts";
+import type { SyncProgress } from "../../src/shopify/sync/progress.ts";
+import type { InboxEntry } from "../../src/store/port/inbox.ts";
 import type { ConnectedShop } from "./connected.ts";
 import type { ContractInput } from "./platform/contract-changes.ts";
 import type { LineInput } from "./platform/lines.ts";
@@ -18,6 +22,27 @@ export const LINE: LineInput = {
 export function createContract(remote: PlatformShop, fields: Partial<ContractInput> = {}): string {
   const customer = fields.customer ?? remote.createCustomer({ email: "a@example.com" });
   return remote.createContract({ lines: [LINE], ...fields, customer });
+}
+
+/** Loads the shop, without events unless they are wanted. */
+export function load(
+  { test, shop }: ConnectedShop,
+  options: Partial<LoadOptions> = {},
+  onProgress?: (progress: SyncProgress) => void,
+): Promise<SyncCounts> {
+  return test.app.platform.synchronizer.load(shop.shop, { events: false, ...options }, onProgress);
+}
+
+/** What is in the shop's inbox, newest first. */
+export function inboxOf({ test, shop }: ConnectedShop): Promise<InboxEntry[]> {
+  return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
+}
+
+/** Moves the clock, and waits until everything that is due then is processed. */
+export async function processedAfter(all: ConnectedShop, waitMs: number): Promise<void> {
+  all.test.clock.ms += waitMs;
+  all.test.app.processor.wake();
+  await all.processed();
 }
 
 /** Gives the shop a webhook endpoint for all topics, so that every event is queued. */

@@ -5,7 +5,7 @@ import { CUSTOMERS_COUNT } from "../../../src/shopify/api/operations/customers.t
 import { BILLING_CYCLES } from "../../../src/shopify/api/operations/cycles.ts";
 import type { Priority } from "../../../src/shopify/api/rate-limits.ts";
 import { type ConnectedShop, connected } from "../../support/connected.ts";
-import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { createContract, HOUR_MS, load, operations } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { Fault, FaultInfo } from "../../support/platform/faults.ts";
 import { recordedClient } from "../../support/recorded-client.ts";
@@ -151,7 +151,7 @@ describe("points", () => {
     const throttled = answer(THROTTLED, { requestedQueryCost: 100, throttleStatus: status });
     all.platform.fault = ({ operation, n }) => (operation === "AllContracts" && n <= 10 ? throttled : undefined);
     createContract(all.remote);
-    const { subscriptions } = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+    const { subscriptions } = await load(all);
     expect(subscriptions).toBe(1);
   });
 
@@ -186,7 +186,7 @@ describe("points", () => {
     expect(ended).toEqual(["attempt", "order"]);
   });
 
-  test("a wait for them ends when the caller stops", async () => {
+  test("a wait for points ends when the caller stops", async () => {
     const all = await connected();
     const { client, shop } = recordedClient(all, { inRealTime: true });
     const stopping = new AbortController();
@@ -200,7 +200,7 @@ describe("points", () => {
     client.stop();
   });
 
-  test("a request waits before it is sent if the last answer shows too few", async () => {
+  test("a request waits before it is sent if the last answer shows too few points", async () => {
     const all = await connected();
     const { client, shop, waits, clock } = recordedClient(all);
     all.platform.fault = failFirst(3, answer({ data: RESULT }, { requestedQueryCost: 100, throttleStatus: STATUS }));
@@ -324,7 +324,7 @@ describe("trouble with the connection is shown with the shop, and logged when it
     expect(logged()).toEqual(["error", "info"]);
   });
 
-  test("a field without access is no trouble with the connection", async () => {
+  test("a field without access is not trouble with the connection", async () => {
     const all = await connected();
     const denied = { message: "Access denied", path: ["customersCount"], extensions: { code: "ACCESS_DENIED" } };
     all.platform.fault = failFirst(1, answer({ data: { customersCount: null }, errors: [denied] }));

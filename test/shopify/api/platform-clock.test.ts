@@ -18,7 +18,7 @@ function clocks(aheadMs: number) {
 test.each([
   ["an hour ahead", 3_600_000],
   ["three seconds ahead", 3_000],
-])("a clock that is %s is set right, and never too late", async (_title, aheadMs) => {
+])("a clock that is %s is corrected, and never to a time that is too late", async (_title, aheadMs) => {
   const { clock, state, ask } = clocks(aheadMs);
   const mark = clock.mark();
   const markedAt = state.ms;
@@ -47,7 +47,7 @@ test("a slow answer changes nothing that it does not disprove", async () => {
   expect(state.ms - clock.now()).toBe(offMs);
 });
 
-test("a clock that was ahead and was set right counts as right after the next answer", async () => {
+test("a clock that was set back counts as right after the next answer", async () => {
   const { clock, state, ask } = clocks(3_600_000);
   await ask(10);
   state.aheadMs = 0;

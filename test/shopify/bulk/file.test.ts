@@ -107,7 +107,7 @@ describe("a file", () => {
     expect((await read(answering(part(0, 1), part(9, 2)), 0, { byteCount: 9 })).ids).toEqual([1, 2]);
   });
 
-  test("on a slow host is read, however long it takes; a host that sends nothing is left", async () => {
+  test("is read from a slow host, however long it takes; a silent host is given up", async () => {
     const { files, url } = await host(LINES.slice(0, 100).join("\n"));
     files.behaviour.bytesPerSecond = 20_000;
     expect((await read(url, 0, { idleTimeoutMs: 200 })).ids).toHaveLength(100);
@@ -115,7 +115,7 @@ describe("a file", () => {
     await expect(read(silent, 0, { idleTimeoutMs: 20 })).rejects.toThrow("the host of the file sends nothing");
   });
 
-  test("is asked for at a new address after the host refused the old one", async () => {
+  test("is requested at a new address after the host refused the old one", async () => {
     const url = answering(
       () => new Response(null, { status: 403 }),
       () => new Response(null, { status: 503 }),

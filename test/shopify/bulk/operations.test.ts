@@ -40,7 +40,7 @@ function watched(states: ({ status: string; rootObjectCount: string } | Platform
 
 const running = (count: number) => ({ status: "RUNNING", rootObjectCount: String(count) });
 
-test("looks at a bulk operation come less and less often, every 30 seconds at last", async () => {
+test("a bulk operation is checked less and less often, every 30 seconds in the end", async () => {
   const { wait, waits } = watched([
     ...Array.from({ length: 7 }, (_, n) => running(n)),
     { ...running(9), status: "COMPLETED" },
@@ -51,14 +51,14 @@ test("looks at a bulk operation come less and less often, every 30 seconds at la
   expect(counts).toEqual([0, 1, 2, 3, 4, 5, 6, 9]);
 });
 
-test("a bulk operation that does not go on for two hours is canceled", async () => {
+test("a bulk operation that stands still for two hours is canceled", async () => {
   const { wait, asked, now } = watched([running(1)]);
   await expect(wait()).rejects.toThrow("does not go on");
   expect(asked.at(-1)).toBe("CancelBulkOperation");
   expect(now()).toBeGreaterThan(2 * 3_600_000);
 });
 
-test("a bulk operation that goes on slowly is waited for", async () => {
+test("a slow bulk operation is waited for", async () => {
   const states = Array.from({ length: 1_000 }, (_, n) => running(Math.floor(n / 100)));
   const { wait, now } = watched([...states, { ...running(10), status: "COMPLETED" }]);
   await wait();
@@ -68,7 +68,7 @@ test("a bulk operation that goes on slowly is waited for", async () => {
 const DOWN = new PlatformError("unavailable", "the platform answered HTTP 503", { status: 503 });
 const DAY_MS = 24 * 3_600_000;
 
-test("an operation is waited for while the platform cannot be reached, and that does not count as standing still", async () => {
+test("while the platform cannot be reached, the wait for an operation goes on: that is not a standstill", async () => {
   const outage = Array.from({ length: 600 }, () => DOWN);
   const { wait, asked, logged, now } = watched([
     running(1),
@@ -83,7 +83,7 @@ test("an operation is waited for while the platform cannot be reached, and that 
   expect(logged.filter((line) => line.includes("is waited for") && line.includes("HTTP 503"))).toHaveLength(2);
 });
 
-test("an operation is waited for no longer than the platform lets it run, and not if the platform refuses", async () => {
+test("the wait for an operation ends when the platform would end it, or refuses", async () => {
   const { wait, now } = watched([DOWN]);
   await expect(wait()).rejects.toThrow("HTTP 503");
   expect(Math.floor(now() / DAY_MS)).toBe(10);

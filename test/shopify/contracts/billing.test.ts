@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type ConnectedShop, connected, connectedTo, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+import {
+  createContract,
+  HOUR_MS,
+  inboxOf,
+  LINE,
+  load,
+  operations,
+  queueAllEvents,
+} from "../../support/connected-shop.ts";
 import { readRows } from "../../support/rows.ts";
 
 const DAY_MS = 24 * HOUR_MS;
@@ -27,14 +35,14 @@ async function pointsOf({ platform }: ConnectedShop, run: () => Promise<unknown>
   return platform.bucket(DOMAIN).spent - before;
 }
 
-async function load(all: ConnectedShop): Promise<void> {
+function loadLater(all: ConnectedShop) {
   all.test.clock.ms += 60_000;
-  await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  return load(all);
 }
 
 describe.each(["webhooks", "a load"])("with %s, the next billing date", (source) => {
   async function bring(all: ConnectedShop): Promise<void> {
-    if (source === "a load") await load(all);
+    if (source === "a load") await loadLater(all);
     else await all.deliverAll();
   }
 
@@ -101,7 +109,7 @@ describe("a load of a contract whose attempts were all successful", () => {
       all.remote.succeedAttempt(all.remote.startAttempt(contract, cycle));
     }
     all.test.clock.ms = Date.parse(MARCH) + day * DAY_MS;
-    await load(all);
+    await loadLater(all);
     return all;
   }
 
@@ -263,7 +271,7 @@ test.each([
   const body = JSON.stringify({ data: { subscriptionBillingCycles: { nodes: [cycle] } } });
   all.platform.fault = ({ operation }) => (operation === "BillingCycles" ? { status: 200, body } : undefined);
   await all.deliverAll();
-  const waiting = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  const waiting = await inboxOf(all);
   expect(waiting.map((item) => item.error).join()).toContain(error);
 });
 
@@ -274,8 +282,7 @@ test("contracts without any known customer do not end a load", async () => {
     createContract(all.remote, { customer });
     all.remote.deleteCustomer(customer);
   }
-  all.test.clock.ms += 60_000;
-  const counts = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  const counts = await loadLater(all);
   expect(counts).toMatchObject({ subscriptions: 0, skipped: 2 });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { requireShape } from "../../../src/shopify/contracts/shapes.ts";
 import { customerRecord } from "../../../src/shopify/contracts/translate.ts";
 import { connected } from "../../support/connected.ts";
-import { createContract } from "../../support/connected-shop.ts";
+import { createContract, inboxOf, load } from "../../support/connected-shop.ts";
 import { CONTRACT, CUSTOMER, contractNode, euros, ORDER } from "../../support/platform-nodes.ts";
 
 const START = "2026-03-01T12:00:00Z";
@@ -32,7 +32,7 @@ test.each<[string, string, unknown]>([
   const body = JSON.stringify({ data });
   all.platform.fault = ({ operation }) => (operation === name ? { status: 200, body } : undefined);
   await all.deliverAll();
-  const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+  const [waiting] = await inboxOf(all);
   expect(waiting?.error).toBe(`the platform sent ${message}`);
 });
 
@@ -51,7 +51,7 @@ test("a contract with a missing part is left out of a load with one warning, and
   const body = JSON.stringify({ data: { subscriptionContracts: page([...bad, good, null]) } });
   all.platform.fault = ({ operation }) => (operation === "AllContracts" ? { status: 200, body } : undefined);
   all.test.clock.ms += 60_000;
-  const counts = await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false });
+  const counts = await load(all);
   expect(counts).toMatchObject({ subscriptions: 1, skipped: 3 });
   const warnings = all.test.logged.filter((text) => text.includes("a contract of the platform cannot be mirrored now"));
   expect(warnings.map((text) => JSON.parse(text).error)).toEqual([

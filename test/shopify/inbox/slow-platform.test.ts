@@ -3,17 +3,14 @@ import { afterTest } from "../../support/cleanup.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
 import { createContract } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
+import { setProcessClock } from "../../support/process-clock.ts";
 
 const CYCLES = "BillingCycles";
 
 /** A shop with mirrored contracts, and its points come back slowly. The times that the program measures are the test's. */
 async function shopWithContracts() {
   const all = await connected({}, { restoreRate: 1 });
-  const { now } = performance;
-  afterTest(() => {
-    performance.now = now;
-  });
-  performance.now = () => all.test.clock.ms;
+  setProcessClock(() => all.test.clock.ms);
   const contracts = Array.from({ length: 5 }, () => createContract(all.remote));
   await all.deliverAll();
   return { all, contracts };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connectionText, shopStatus } from "../../../src/actions/shop.ts";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, operations } from "../../support/connected-shop.ts";
+import { createContract, HOUR_MS, inboxOf, operations, processedAfter } from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
 
 /** Sends a webhook that the platform itself would not send now. */
@@ -15,10 +15,6 @@ async function post(all: ConnectedShop, shop: string, topic: string, payload: ob
   const id = crypto.randomUUID();
   const triggeredAt = new Date(all.test.clock.ms).toISOString();
   await all.send({ shop, topic, body: JSON.stringify(payload), id, eventId: id, triggeredAt });
-}
-
-function inbox({ test, shop }: ConnectedShop) {
-  return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
 }
 
 async function disconnect({ test, shop }: ConnectedShop): Promise<void> {
@@ -45,14 +41,14 @@ describe("a merge of customers", () => {
     const find = (gid: string | undefined) => customers.find(({ shopifyId }) => shopifyId === gid);
     expect(find(kept)).toMatchObject({ email: "1@example.com", lastName: "Lovelace" });
     expect(find(gone)).toMatchObject({ email: null, firstName: null });
-    expect(await inbox(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
-  test("changes nothing if the platform does not have the customers any more", async () => {
+  test("changes nothing if the platform no longer has the customers", async () => {
     const all = await connected();
     await send(all, "customers/merge", { admin_graphql_api_customer_kept_id: "gid://shopify/Customer/1" });
     expect(await all.shop.all("customers")).toEqual([]);
-    expect(await inbox(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 });
 
@@ -68,7 +64,7 @@ test("an order reads each of its contracts again, and an order without contracts
   await all.deliverAll();
   expect(new Set(operations(all, begun))).toEqual(new Set(["Nodes"]));
   await send(all, "orders/updated", { id: 7 });
-  expect(await inbox(all)).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
 });
 
 describe("a webhook that is older than the last reading", () => {
@@ -91,14 +87,14 @@ describe("a webhook that is older than the last reading", () => {
       const before = all.platform.requests.length;
       await post(topic, payload, triggeredAt);
       await all.processed();
-      expect(await inbox(all)).toEqual([]);
+      expect(await inboxOf(all)).toEqual([]);
       return operations(all, before);
     };
     // The first platform webhook waited three seconds for others.
     return { all, contract, order, beganAt: readAt + 3_000, post, ask };
   }
 
-  test("of its contract needs no query, but one that is not two seconds older is followed", async () => {
+  test("of its contract needs no query, unless it is less than two seconds older", async () => {
     const { contract, beganAt, ask } = await read();
     const payload = { admin_graphql_api_id: contract };
     expect(await ask("subscription_contracts/update", payload, beganAt - 2_001)).toEqual([]);
@@ -122,7 +118,7 @@ describe("a webhook that is older than the last reading", () => {
     expect(await ask("subscription_contracts/update", { admin_graphql_api_id: contract }, beganAt)).toEqual([]);
   });
 
-  test("is followed together with a newer one, and so are the orders that any of them names", async () => {
+  test("is processed together with a newer one, with the orders that any of them names", async () => {
     const { all, contract, order, beganAt, post } = await read();
     all.remote.updateOrder(order, { lines: [{ title: "Tea", price: "3.00" }] });
     all.remote.outgoing.length = 0;
@@ -133,7 +129,7 @@ describe("a webhook that is older than the last reading", () => {
     expect(await all.shop.all("orders")).toMatchObject([{ totalCents: 300 }]);
   });
 
-  test("is followed if a clock that was ahead noted the reading", async () => {
+  test("needs a query if a clock that was ahead noted the reading", async () => {
     const { all, contract, beganAt, ask } = await read();
     all.test.clock.step(-3 * HOUR_MS);
     const payload = { admin_graphql_api_id: contract };
@@ -191,7 +187,7 @@ test("webhooks that need the platform are dropped if the shop is not connected",
   all.remote.outgoing.splice(0, 1);
   await all.deliverAll();
   expect(logged(all, "because the shop is not connected").length).toBeGreaterThan(2);
-  expect(await inbox(all)).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
   expect(await all.shop.all("subscriptions")).toEqual([]);
 });
 
@@ -250,11 +246,9 @@ describe("the plan", () => {
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });
     await all.deliverAll();
     expect(await plan(all)).toBe("pro");
-    expect(await inbox(all)).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
+    expect(await inboxOf(all)).toMatchObject([{ subject: "installation", status: "waiting", attempts: 1 }]);
     all.platform.fault = () => undefined;
-    all.test.clock.ms += HOUR_MS;
-    all.test.app.processor.wake();
-    await all.processed();
+    await processedAfter(all, HOUR_MS);
     expect(await plan(all)).toBe("free");
   });
 });
@@ -305,7 +299,7 @@ describe("a removal of the shop", () => {
       await send(all, "shop/redact", { shop_domain: DOMAIN });
       expect(await all.test.app.store.shops.list()).toHaveLength(1);
       expect(logged(all, "has the app installed again; the shop stays")).toHaveLength(n + 1);
-      expect(await inbox(all)).toEqual([]);
+      expect(await inboxOf(all)).toEqual([]);
     }
   });
 
@@ -316,10 +310,8 @@ describe("a removal of the shop", () => {
       all.platform.fault = () => ({ status });
       await send(all, "shop/redact", { shop_domain: DOMAIN });
       for (let n = 1; n <= 15; n += 1) {
-        expect(await inbox(all)).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
-        all.test.clock.ms += 8 * HOUR_MS;
-        all.test.app.processor.wake();
-        await all.processed();
+        expect(await inboxOf(all)).toMatchObject([{ subject: "removal", status: "waiting", attempts: n }]);
+        await processedAfter(all, 8 * HOUR_MS);
       }
       expect(await all.test.app.store.shops.list()).toHaveLength(1);
       all.remote.uninstall();
@@ -350,10 +342,10 @@ describe("a removal of the shop", () => {
     all.platform.fault = () => ({ status: 200, body: JSON.stringify({ data: null, errors: [denied] }) });
     await send(all, "shop/redact", { shop_domain: DOMAIN });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
-    expect(await inbox(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
-  test("is carried out if the platform does not know the shop any more", async () => {
+  test("is carried out if the platform no longer knows the shop", async () => {
     const all = await connected();
     all.platform.fault = () => ({ status: 404 });
     await send(all, "shop/redact", { shop_domain: DOMAIN });
@@ -365,7 +357,7 @@ describe("a removal of the shop", () => {
     await send(all, "shop/redact", { shop_domain: "beta.myshopify.com" });
     expect(await all.test.app.store.shops.list()).toHaveLength(1);
     expect(logged(all, "names one shop in its body and another in its header")).toHaveLength(1);
-    expect(await inbox(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 });
 
@@ -379,7 +371,7 @@ test("records and requests with the same subject are handled together", async ()
   expect(await all.shop.all("customers")).toMatchObject([{ email: "ada@example.com" }]);
   expect(logged(all, "a customer's data was requested")).toHaveLength(2);
   expect(all.test.logged.join("")).toContain("then run `sds customer answered`");
-  expect(await inbox(all)).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
   const requestedAt = all.test.clock.ms;
   const open = { customer, requestedAt, dueAt: requestedAt + 30 * 24 * HOUR_MS };
   expect((await shopStatus(all.test.app.store, all.shop.shop)).dataRequests).toMatchObject([{ ...open }, { ...open }]);

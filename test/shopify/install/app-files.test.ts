@@ -59,7 +59,7 @@ describe("the file for the platform", () => {
     expect(appFile(["read_all_orders"]).topics).toEqual(topics);
   });
 
-  test("lets the platform send no more of orders than is read, and everything of the others", () => {
+  test("asks only for the order fields that are read, and for all fields of other objects", () => {
     const { subscriptions } = parsed([]).webhooks;
     const uri = "https://sds.example.com/platform/webhooks";
     expect(new Set(subscriptions.map((each) => each.uri))).toEqual(new Set([uri]));

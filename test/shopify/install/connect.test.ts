@@ -8,7 +8,7 @@ function connection({ test }: ConnectedShop, shopId: number) {
 }
 
 describe("connecting a shop", () => {
-  test("adds a new one with its currency, and stores what was granted", async () => {
+  test("adds a new shop with its currency, and stores the granted scopes", async () => {
     const all = await connected();
     all.platform.addShop(BETA, { currency: "JPY" });
     const result = await all.test.app.platform.connect(BETA, { kind: "client_credentials" });
@@ -18,7 +18,7 @@ describe("connecting a shop", () => {
     expect(await connection(all, result.shop.id)).toMatchObject({ kind: "client_credentials", scopes: granted });
   });
 
-  test("updates the currency and the plan of a known one", async () => {
+  test("updates the currency and the plan of a known shop", async () => {
     const all = await connected();
     all.remote.setCurrency("EUR");
     all.remote.setAppSubscription({ name: "Free", status: "ACTIVE" });

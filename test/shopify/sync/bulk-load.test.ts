@@ -4,14 +4,10 @@ import fc from "fast-check";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
 import { cleanUp } from "../../support/cleanup.ts";
 import { type ConnectedShop, connected, connectedTo } from "../../support/connected.ts";
-import { createContract, HOUR_MS, LINE, operations } from "../../support/connected-shop.ts";
+import { createContract, HOUR_MS, LINE, load, operations } from "../../support/connected-shop.ts";
 import { seemLarge } from "../../support/large-shop.ts";
 import type { PlatformShop } from "../../support/platform/shop.ts";
 import { readRows } from "../../support/rows.ts";
-
-function load({ test, shop }: ConnectedShop, pages = false, onProgress?: (progress: SyncProgress) => void) {
-  return test.app.platform.synchronizer.load(shop.shop, { events: false, pages }, onProgress);
-}
 
 /** The mirror, without the times at which it first saw each customer. */
 async function rowsOf({ shop }: ConnectedShop) {
@@ -33,7 +29,7 @@ async function largeShop() {
 async function expectLoaded(all: ConnectedShop): Promise<void> {
   const { platform, test } = all;
   const other = await connectedTo(platform, {}, test.clock.ms);
-  await load(other, true);
+  await load(other, { pages: true });
   expect(await rowsOf(all)).toEqual(await rowsOf(other));
   const data = join(test.folder, "data");
   const staged = (["order_stages", "staged_orders", "staged_order_lines"] as const).map((table) =>
@@ -112,13 +108,13 @@ describe("a load with bulk operations", () => {
     await expectLoaded(all);
   });
 
-  test("is not used for a small shop, nor if it is not wanted", async () => {
+  test("is not used for a small shop, or if pages are wanted", async () => {
     const small = await connected();
     small.remote.seed({ contracts: 30, renewals: 1 });
     await load(small);
     expect(operations(small)).not.toContain("RunBulkQuery");
     const all = await largeShop();
-    await load(all, true);
+    await load(all, { pages: true });
     expect(operations(all)).not.toContain("RunBulkQuery");
   });
 
@@ -126,7 +122,7 @@ describe("a load with bulk operations", () => {
     const all = await largeShop();
     all.remote.setBulk({ delayMs: 5 });
     const progress: SyncProgress[] = [];
-    await load(all, false, (each) => progress.push(each));
+    await load(all, {}, (each) => progress.push(each));
     const shown = progress.map(({ stage, bulk }) => `${stage} ${bulk?.what} ${bulk?.state}`);
     expect([...new Set(shown)]).toEqual([
       "customers customers preparing",
@@ -190,7 +186,7 @@ test("a load waits for its bulk operations while the platform cannot be reached"
   await expectLoaded(all);
 });
 
-describe("what bulk operations cannot give is read by pages", () => {
+describe("data that bulk operations cannot give is read by pages", () => {
   const cases: [what: string, set: (all: ConnectedShop) => void, parts: number, reason: string][] = [
     ["a refused query", ({ remote }) => remote.setBulk({ refuses: ["Order"] }), 1, "cannot contain Order"],
     ["no operation at all", ({ remote }) => remote.setBulk({ limit: 0 }), 2, "limit reached"],
@@ -318,7 +314,7 @@ describe("a load that is interrupted", () => {
     await expectLoaded(all);
   });
 
-  test("by a lost answer takes the operation that runs already", async () => {
+  test("by a lost answer uses the operation that already runs", async () => {
     const all = await largeShop();
     all.remote.setBulk({ limit: 1, delayMs: 20 });
     // The second one is refused while the first operation runs.
@@ -374,7 +370,7 @@ describe("a load that is interrupted", () => {
       throw new Error("killed");
     };
     await expect(load(all)).rejects.toThrow("killed");
-    await load(all, true);
+    await load(all, { pages: true });
     await expectLoaded(all);
   });
 });

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { SyncProgress } from "../../../src/shopify/sync/progress.ts";
-import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, LINE, operations, queueAllEvents } from "../../support/connected-shop.ts";
+import { connected, DOMAIN } from "../../support/connected.ts";
+import {
+  createContract,
+  HOUR_MS,
+  inboxOf,
+  LINE,
+  load,
+  operations,
+  queueAllEvents,
+} from "../../support/connected-shop.ts";
 import { eventually } from "../../support/eventually.ts";
-
-function load({ test, shop }: ConnectedShop, events = false) {
-  return test.app.platform.synchronizer.load(shop.shop, { events });
-}
 
 describe("a load of a whole shop", () => {
   test("brings customers, contracts and orders into the mirror, and queues nothing", async () => {
@@ -139,7 +143,7 @@ describe("a load of a whole shop", () => {
     all.remote.seed({ contracts: 600, renewals: 0 });
     all.test.clock.ms += HOUR_MS;
     const progress: SyncProgress[] = [];
-    await all.test.app.platform.synchronizer.load(all.shop.shop, { events: false }, (each) => progress.push(each));
+    await load(all, {}, (each) => progress.push(each));
     const doneIn = (stage: string) => progress.filter((each) => each.stage === stage).map(({ done }) => done);
     expect(doneIn("customers")).toEqual([250 / 600, 500 / 600, 1]);
     const contracts = doneIn("subscriptions");
@@ -158,7 +162,7 @@ describe("a load of a whole shop", () => {
     await queueAllEvents(other);
     other.remote.seed({ contracts: 3, renewals: 1 });
     other.test.clock.ms += HOUR_MS;
-    expect((await load(other, true)).events).toBe(3 + 3 + 3);
+    expect((await load(other, { events: true })).events).toBe(3 + 3 + 3);
   });
 
   test("queues events of changes while it runs", async () => {
@@ -267,9 +271,7 @@ describe("data that cannot be mirrored", () => {
     expect(await load(all)).toMatchObject({ subscriptions: 3, skipped: 1 });
     const warnings = all.test.logged.filter((line) => line.includes("cannot be mirrored"));
     expect(warnings.join("")).toContain("intervalCount");
-    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toMatchObject([
-      { topic: "subscription_contracts/update", status: "waiting" },
-    ]);
+    expect(await inboxOf(all)).toMatchObject([{ topic: "subscription_contracts/update", status: "waiting" }]);
     expect(await all.shop.all("subscriptions")).toHaveLength(3);
   });
 
@@ -311,7 +313,7 @@ describe("data that cannot be mirrored", () => {
     all.test.clock.ms += HOUR_MS;
     all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     await expect(load(all)).rejects.toThrow("HTTP 404");
-    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
   test("does not end the sync if it is the only contract", async () => {
@@ -396,11 +398,11 @@ describe("data without access", () => {
   });
 });
 
-describe("a page that the platform cannot mean", () => {
+describe("an impossible page of the platform", () => {
   const page = (nodes: unknown[], endCursor: string | null) =>
     JSON.stringify({ data: { customers: { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } } } });
 
-  test("with a null node is read all the same", async () => {
+  test("with a null node is read", async () => {
     const all = await connected();
     all.platform.fault = ({ operation }) =>
       operation === "AllCustomers" ? { status: 200, body: page([null], null) } : undefined;
@@ -421,7 +423,7 @@ describe("a page that the platform cannot mean", () => {
     await expect(load(all)).rejects.toThrow("the platform's pages go round in a circle");
   });
 
-  test("after a cursor that it does not know any more begins the stage anew", async () => {
+  test("after a cursor that the platform no longer knows starts the stage again", async () => {
     const all = await connected();
     all.remote.seed({ contracts: 3, renewals: 0 });
     const run = { startedAt: 0, events: false, stage: "customers" as const, cursor: "no cursor of the platform" };

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { type ConnectedShop, connected, DOMAIN } from "../../support/connected.ts";
-import { createContract, HOUR_MS, operations, queueAllEvents, queuedTopics } from "../../support/connected-shop.ts";
+import {
+  createContract,
+  HOUR_MS,
+  inboxOf,
+  load,
+  operations,
+  queueAllEvents,
+  queuedTopics,
+} from "../../support/connected-shop.ts";
 
 const NOTHING = { customers: 0, subscriptions: 0, orders: 0, changed: 0, events: 0, skipped: 0 };
-
-function load({ test, shop }: ConnectedShop) {
-  return test.app.platform.synchronizer.load(shop.shop, { events: false });
-}
 
 function reconcile({ test, shop }: ConnectedShop, since?: number) {
   return test.app.platform.synchronizer.reconcile(shop.shop, since);
@@ -131,7 +135,7 @@ describe("reconciling", () => {
     expect(await all.shop.all("subscriptions")).toMatchObject([{ status: "PAUSED" }]);
   });
 
-  test("leaves no gap when the time of a load by a clock that was ahead comes", async () => {
+  test("leaves no gap once the time of a load by a clock that was ahead comes", async () => {
     const all = await loaded();
     all.test.clock.ms += 2 * HOUR_MS;
     await load(all);
@@ -169,7 +173,7 @@ describe("reconciling", () => {
     all.remote.startAttempt(all.contract, 1);
     all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 404 } : undefined);
     expect(await reconcile(all)).toEqual({ ...NOTHING, skipped: 1 });
-    const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+    const [waiting] = await inboxOf(all);
     expect(waiting).toMatchObject({ subject: all.contract, status: "waiting" });
   });
 
@@ -191,11 +195,11 @@ describe("reconciling", () => {
       operation === "Nodes" && (variables["ids"] as string[]).includes(bad) ? { status: 200, body } : undefined;
     expect(await reconcile(all)).toMatchObject({ changed: isContract ? 2 : 0, skipped: 1 });
     all.platform.fault = () => undefined;
-    const [waiting] = await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 });
+    const [waiting] = await inboxOf(all);
     expect(waiting).toMatchObject({ subject: bad, status: "waiting" });
     all.test.app.processor.wake();
     await all.processed();
-    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
   test("reads the pages from the first one on if the platform does not know where the last run stopped", async () => {
@@ -249,7 +253,7 @@ describe("reconciling", () => {
     all.remote.startAttempt(all.contract, 1);
     all.platform.fault = ({ operation }) => (operation === "Nodes" ? { status: 503 } : undefined);
     await expect(reconcile(all)).rejects.toThrow("HTTP 503");
-    expect(await all.test.app.store.inbox.list(all.shop.shop.id, { limit: 10 })).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
     all.platform.fault = () => undefined;
     expect(await reconcile(all)).toMatchObject({ changed: 1, skipped: 0 });
   });

@@ -1,23 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { nextTurn } from "../../src/lib/waits.ts";
-import { type ConnectedShop, connected, DOMAIN } from "../support/connected.ts";
-import { eventually } from "../support/eventually.ts";
+import { nextTurn } from "../../../src/lib/waits.ts";
+import { connected, DOMAIN } from "../../support/connected.ts";
+import { createContract, HOUR_MS, inboxOf, LINE, processedAfter } from "../../support/connected-shop.ts";
+import { eventually } from "../../support/eventually.ts";
 
-const LINE = {
-  title: "House blend",
-  price: "12.50",
-  quantity: 2,
-  variant: "gid://shopify/ProductVariant/11",
-  product: "gid://shopify/Product/12",
-};
-const SAMPLES = join(import.meta.dir, "../support/platform-webhooks");
-const HOUR = 3_600_000;
-
-function entries({ test, shop }: ConnectedShop) {
-  return test.app.store.inbox.list(shop.shop.id, { limit: 100 });
-}
+const SAMPLES = join(import.meta.dir, "../../support/platform-webhooks");
 
 function webhook(topic: string, body: string, id = crypto.randomUUID()) {
   return { shop: DOMAIN, topic, body, id, eventId: id, triggeredAt: "2026-03-01T12:00:00.000000000Z" };
@@ -31,7 +20,7 @@ test("every sample of the platform's webhooks is accepted and processed", async 
     expect([file, response.status]).toEqual([file, 200]);
   }
   await all.processed();
-  expect(await entries(all)).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
   // The samples name contracts that this platform does not have.
   expect(all.platform.invalid.splice(0).filter((each) => !each.includes("does not exist"))).toEqual([]);
 });
@@ -39,7 +28,7 @@ test("every sample of the platform's webhooks is accepted and processed", async 
 test("ids beyond 2^53 stay exact, even if the payload has only the number", async () => {
   const all = await connected();
   const customer = all.remote.createCustomer({ email: "ada@example.com" });
-  const contract = all.remote.createContract({ customer, lines: [LINE] });
+  const contract = createContract(all.remote, { customer });
   all.remote.outgoing.length = 0;
   all.remote.skipCycle(contract, 1);
   all.remote.setConsent(customer, "subscribed");
@@ -82,20 +71,17 @@ test.each([
   ["customers_email_marketing_consent/update", '{"customer_id":{"toString":1}}'],
   ["app_subscriptions/update", '{"app_subscription":{"name":"__proto__","status":"ACTIVE"}}'],
   ["shop/update", '{"currency":"constructor"}'],
-])("a senseless %s is taken and leaves nothing in the inbox", async (topic, body) => {
+])("%s with a senseless payload is accepted and leaves nothing in the inbox", async (topic, body) => {
   const all = await connected();
   expect((await all.send(webhook(topic, body))).status).toBe(200);
   await all.processed();
-  expect(await entries(all)).toEqual([]);
+  expect(await inboxOf(all)).toEqual([]);
 });
 
-test("a date of one shop that is too far away does not fail the records of another shop", async () => {
+test("a date in the far future fails no records of another shop", async () => {
   const all = await connected();
   const other = await all.test.addShop("beta.myshopify.com");
-  const contract = all.remote.createContract({
-    customer: all.remote.createCustomer({ email: "a@example.com" }),
-    lines: [LINE],
-  });
+  const contract = createContract(all.remote);
   all.remote.setNextBillingDate(contract, "+275760-09-13T00:00:00Z");
   await Promise.all(all.remote.outgoing.splice(0).map(all.send));
   const statuses = await Promise.all(
@@ -111,35 +97,31 @@ describe("while the platform is down", () => {
   test("webhooks wait in the inbox, and are processed when it is back", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
-    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    const contract = createContract(all.remote, { customer });
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
     // The webhook brings the customer; the platform must be asked for the contract.
     expect(await all.shop.all("customers")).toHaveLength(1);
     expect(await all.shop.all("subscriptions")).toEqual([]);
-    const waiting = await entries(all);
+    const waiting = await inboxOf(all);
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(["waiting"]));
     expect(waiting.some(({ attempts, error }) => attempts > 0 && error === "the platform answered HTTP 503")).toBe(
       true,
     );
     all.platform.fault = () => undefined;
-    all.test.clock.ms += 20_000;
-    all.test.app.processor.wake();
-    await all.processed();
+    await processedAfter(all, 20_000);
     expect(await all.shop.all("subscriptions")).toMatchObject([{ shopifyId: contract }]);
-    expect(await entries(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
-  test("few of a shop's webhooks are attempted, those that do not need the platform are processed, and all others later", async () => {
+  test("few webhooks of a shop query it; webhooks without a query are processed, all others later", async () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com" });
-    for (let n = 0; n < 12; n += 1) all.remote.createContract({ customer, lines: [LINE] });
+    for (let n = 0; n < 12; n += 1) createContract(all.remote, { customer });
     all.platform.fault = () => ({ status: 503 });
     await all.deliverAll();
     const before = all.platform.requests.length;
-    all.test.clock.ms += 60_000;
-    all.test.app.processor.wake();
-    await all.processed();
+    await processedAfter(all, 60_000);
     // Only one webhook is tried, with two requests.
     expect(all.platform.requests.length - before).toBeLessThanOrEqual(2);
     all.remote.updateCustomer(customer, { firstName: "Countess" });
@@ -147,26 +129,19 @@ describe("while the platform is down", () => {
     expect(await all.shop.all("customers")).toMatchObject([{ firstName: "Countess" }]);
     all.platform.fault = () => undefined;
     for (let n = 0; n < 3; n += 1) {
-      all.test.clock.ms += HOUR;
-      all.test.app.processor.wake();
-      await all.processed();
+      await processedAfter(all, HOUR_MS);
     }
     expect(await all.shop.all("subscriptions")).toHaveLength(12);
-    expect(await entries(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
   });
 
   test("platform webhooks that fail for too long stay as failed, are counted, and can be processed by hand", async () => {
     const all = await connected();
-    const contract = all.remote.createContract({
-      customer: all.remote.createCustomer({ email: "a@example.com" }),
-      lines: [LINE],
-    });
+    const contract = createContract(all.remote);
     all.platform.fault = ({ operation }) => (operation === "token" ? undefined : { status: 404 });
     await all.deliverAll();
     for (let n = 0; n < 12; n += 1) {
-      all.test.clock.ms += 9 * HOUR;
-      all.test.app.processor.wake();
-      await all.processed();
+      await processedAfter(all, 9 * HOUR_MS);
     }
     const { store } = all.test.app;
     const { waiting, failed } = await store.inbox.count(all.shop.shop.id);
@@ -186,9 +161,9 @@ describe("the webhooks of one renewal", () => {
   async function renewal() {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "a@example.com" });
-    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    const contract = createContract(all.remote, { customer });
     await all.deliverAll();
-    all.test.clock.ms += HOUR;
+    all.test.clock.ms += HOUR_MS;
     const from = all.platform.requests.length;
     const readings = () => all.platform.requests.slice(from).filter(({ operation }) => operation === "Nodes").length;
     const wake = async () => {
@@ -198,7 +173,7 @@ describe("the webhooks of one renewal", () => {
     return { ...all, contract, readings, wake };
   }
 
-  test("are one reading whatever their topics, 3 seconds after the first of them", async () => {
+  test("need one reading, 3 seconds after the first, whatever their topics", async () => {
     const { test, shop, remote, contract, send, readings, wake } = await renewal();
     remote.succeedAttempt(remote.startAttempt(contract, 1));
     remote.updateContract(contract, { lines: [LINE] });
@@ -222,7 +197,7 @@ describe("the webhooks of one renewal", () => {
     expect(await shop.all("orders")).toHaveLength(3);
   });
 
-  test("wait for nothing if a payment failed, and take those with them that wait", async () => {
+  test("are processed at once if a payment failed, together with all that wait", async () => {
     const { shop, remote, contract, send, readings, wake } = await renewal();
     remote.updateContract(contract, { lines: [{ ...LINE, quantity: 9 }] });
     for (const webhook of remote.outgoing.splice(0)) await send(webhook);
@@ -252,10 +227,7 @@ describe("the webhooks of one renewal", () => {
 
 test("webhooks about one contract are processed one after another, and those that wait together need one read", async () => {
   const all = await connected();
-  const contract = all.remote.createContract({
-    customer: all.remote.createCustomer({ email: "a@example.com" }),
-    lines: [LINE],
-  });
+  const contract = createContract(all.remote);
   await all.deliverAll();
   let atOnce = 0;
   let most = 0;
@@ -301,7 +273,7 @@ describe("the app and the shop", () => {
     await Promise.all(all.remote.outgoing.splice(0).map(all.send));
     await all.processed();
     expect(await all.test.app.store.connections.find(all.shop.shop.id)).toBeUndefined();
-    expect(await entries(all)).toEqual([]);
+    expect(await inboxOf(all)).toEqual([]);
     expect((await all.test.app.store.shops.find(DOMAIN))?.plan).toBe("free");
   });
 
@@ -350,7 +322,7 @@ describe("privacy", () => {
     all.platform.fault = () => ({ status: 503 });
     all.remote.placeOrder({ customer });
     await all.deliverAll();
-    expect((await entries(all)).length).toBeGreaterThan(0);
+    expect((await inboxOf(all)).length).toBeGreaterThan(0);
     all.test.clock.ms += 60_000;
     all.remote.redactCustomer(customer);
     await all.deliverAll();
@@ -400,7 +372,7 @@ describe("privacy", () => {
       ),
     );
     await all.processed();
-    const [order] = await entries(all);
+    const [order] = await inboxOf(all);
     expect(JSON.stringify(await all.test.app.store.inbox.read(all.shop.shop.id, [order?.number ?? 0]))).toContain(
       "bob@example.com",
     );
@@ -420,7 +392,7 @@ describe("privacy", () => {
     const all = await connected();
     const customer = all.remote.createCustomer({ email: "ada@example.com", firstName: "Ada", lastName: "Lovelace" });
     const other = all.remote.createCustomer({ email: "bob@example.com", firstName: "Bob", lastName: "Other" });
-    const contract = all.remote.createContract({ customer, lines: [LINE] });
+    const contract = createContract(all.remote, { customer });
     all.remote.createContract({ customer: other, lines: [LINE] });
     await all.deliverAll();
     await all.shop.intake({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { SdsError } from "../../src/domain/error.ts";
-import { START } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
+import { SdsError } from "../../../src/domain/error.ts";
+import { START } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
 import { bySubject, countByShop, numbered, processing, SECOND } from "./slow-processing.ts";
 
 describe("shops take turns", () => {
@@ -42,7 +42,7 @@ describe("shops take turns", () => {
   });
 });
 
-describe("the most that runs at once is", () => {
+describe("the limit of what runs at once is", () => {
   test("32 subjects of one shop that need the platform, and 256 of all shops", async () => {
     const { addShop, receive, wake, newCalls } = await processing();
     const shop = await addShop("alone");
@@ -107,7 +107,7 @@ describe("platform webhooks about one subject", () => {
     ]);
   });
 
-  test("are taken together when the first of them is due, those that failed too", async () => {
+  test("are processed together when the first is due, also those that failed", async () => {
     const { addShop, receive, wake, settle, newCalls, clock } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["s"]);
@@ -125,7 +125,7 @@ describe("platform webhooks about one subject", () => {
     expect(newCalls().map(({ items }) => items.map(({ number }) => number))).toEqual([[1, 2, 3]]);
   });
 
-  test("wait after a start as long as before it, but not as long as a clock that was ahead planned", async () => {
+  test("keep their wait over a restart, unless a clock that was ahead planned it", async () => {
     const { addShop, receive, wake, newCalls, clock } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["soon"], true, 30 * SECOND);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { soleMember } from "../../src/cluster/membership.ts";
-import { SdsError } from "../../src/domain/error.ts";
-import { PlatformError } from "../../src/shopify/api/platform-error.ts";
-import { StoreError } from "../../src/store/port/store-error.ts";
-import { eventually } from "../support/eventually.ts";
+import { soleMember } from "../../../src/cluster/membership.ts";
+import { SdsError } from "../../../src/domain/error.ts";
+import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
+import { StoreError } from "../../../src/store/port/store-error.ts";
+import { eventually } from "../../support/eventually.ts";
 import { bySubject, DOWN, MINUTE, numbered, processing, SECOND } from "./slow-processing.ts";
 
 describe("a platform that fails", () => {
@@ -34,7 +34,7 @@ describe("a platform that fails", () => {
     expect(all.newCalls()).toHaveLength(1);
   });
 
-  test("is not queried for twice as long after each failure, up to a minute", async () => {
+  test("rests twice as long after each failure, up to a minute", async () => {
     const { addShop, receive, wake, settle, newCalls, callCount, clock } = await processing();
     const shop = await addShop("a");
     await receive(shop, ["first"]);
@@ -192,7 +192,7 @@ describe("a database that fails", () => {
   });
 });
 
-test("what was received or postponed while the clock was ahead is processed when the clock was set back", async () => {
+test("webhooks that were received or postponed while the clock was ahead are processed after it was set back", async () => {
   const { processor, clock, logged, addShop, receive, wake, newCalls } = await processing();
   const shop = await addShop("a");
   const hour = 60 * MINUTE;
@@ -212,7 +212,7 @@ test("what was received or postponed while the clock was ahead is processed when
   expect(logged.join("")).toContain("planned by a clock that was ahead are due now");
 });
 
-test("what a clock that was ahead left in the inbox is processed after a start", async () => {
+test("a start processes webhooks that a clock that was ahead planned too late", async () => {
   const { clock, addShop, receive, wake, newCalls } = await processing();
   const shop = await addShop("a");
   clock.step(60 * MINUTE);
@@ -222,7 +222,7 @@ test("what a clock that was ahead left in the inbox is processed after a start",
   expect(newCalls()).toHaveLength(1);
 });
 
-test("what fails because another node took the shop over stays in the inbox as it is", async () => {
+test("a webhook that fails because another node took the shop over stays in the inbox unchanged", async () => {
   const membership = { ...soleMember(), mayBegin: () => false };
   const { addShop, receive, wake, settle, newCalls, waits, logged } = await processing(membership);
   const shop = await addShop("a");

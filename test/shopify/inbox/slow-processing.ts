@@ -1,11 +1,11 @@
-import { soleMember } from "../../src/cluster/membership.ts";
-import type { Shop } from "../../src/domain/shop.ts";
-import { createLog } from "../../src/lib/log.ts";
-import { PlatformError } from "../../src/shopify/api/platform-error.ts";
-import { createInboxProcessor } from "../../src/shopify/inbox/processor.ts";
-import type { InboxItem } from "../../src/store/port/inbox.ts";
-import { START, testApp } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
+import { soleMember } from "../../../src/cluster/membership.ts";
+import type { Shop } from "../../../src/domain/shop.ts";
+import { createLog } from "../../../src/lib/log.ts";
+import { PlatformError } from "../../../src/shopify/api/platform-error.ts";
+import { createInboxProcessor } from "../../../src/shopify/inbox/processor.ts";
+import type { InboxItem } from "../../../src/store/port/inbox.ts";
+import { START, testApp } from "../../support/app.ts";
+import { afterTest } from "../../support/cleanup.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60_000;

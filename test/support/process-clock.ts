@@ -1,0 +1,19 @@
+import { afterTest } from "./cleanup.ts";
+
+/** Replaces the clock that only goes forward, until the end of the test. */
+export function setProcessClock(clock: (realMs: () => number) => number): void {
+  const { now } = performance;
+  performance.now = () => clock(() => now.call(performance));
+  afterTest(() => {
+    performance.now = now;
+  });
+}
+
+/** @returns a function that lets the process seem paused for some time */
+export function pausableProcess(): (pauseMs: number) => void {
+  let ahead = 0;
+  setProcessClock((realMs) => realMs() + ahead);
+  return (pauseMs) => {
+    ahead += pauseMs;
+  };
+}
