@@ -2,27 +2,27 @@ import { tell } from "./cli/print.ts";
 import { run } from "./cli/program.ts";
 import { messageOf } from "./domain/error.ts";
 
-/** How long the end waits for a reader of messages that does not read. */
+/** How long the exit waits for a reader of stderr that does not read. */
 const STDERR_TIMEOUT_MS = 5_000;
 
-// Only the user who runs the program may read what it creates: the database, the key file, temporary files.
+// Only the user who runs the program may read its files: the database, the key file, temporary files.
 process.umask(0o077);
 
-// A reader of our output may stop early, as in `sds key list | head -1`. A full disk loses data that was asked for.
+// A reader of stdout may stop early, as in `sds key list | head -1`. On a full disk the output is lost, so that fails.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   tell(`sds: cannot write to stdout: ${messageOf(error)}`);
   process.exit(1);
 });
 
-// Messages that nobody can read end nothing: `serve` goes on when the reader of its log is gone, or its disk is full.
+// Errors of stderr do not end the program: `serve` goes on without a reader of its log, or with a full disk.
 const unreadable = Promise.withResolvers<void>();
 process.stderr.on("error", () => unreadable.resolve());
 
 const status = await run(process.argv.slice(2));
 
-// The process ends now, whatever is still open: a connection to an address that drops packets would keep it for two
-// minutes. First it writes what a slow reader has not taken. A failure to write data ends it in the handler above.
+// The process exits even with open connections: one to an address that drops packets would keep it for two minutes.
+// First it writes all output, also for a slow reader. If that fails, the handler above exits.
 await new Promise<void>((resolve) => {
   process.stdout.end((error?: Error | null) => {
     if (!error) resolve();
@@ -31,6 +31,6 @@ await new Promise<void>((resolve) => {
 const written = new Promise<void>((resolve) => {
   process.stderr.end(() => resolve());
 });
-// On a full disk the end of stderr is never called.
+// On a full disk, the callback of stderr is never called.
 await Promise.race([written, unreadable.promise, Bun.sleep(STDERR_TIMEOUT_MS)]);
 process.exit(status);

@@ -1,8 +1,6 @@
 export interface KeyedMutex {
-  /** Runs `work` after all earlier work of the same key. */
-  run<T>(key: string, work: () => Promise<T>): Promise<T>;
   /** Runs `work` after all earlier work of these keys. Keys are taken in one order, so callers never deadlock. */
-  runAll<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
+  run<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>;
 }
 
 /** Runs work of the same key one after another, and work of different keys at the same time. */
@@ -21,15 +19,15 @@ export function createKeyedMutex(): KeyedMutex {
     };
   }
 
-  async function runAll<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
-    const releases: (() => void)[] = [];
-    for (const key of [...new Set(keys)].toSorted()) releases.push(await take(key));
-    try {
-      return await work();
-    } finally {
-      for (const release of releases) release();
-    }
-  }
-
-  return { run: (key, work) => runAll([key], work), runAll };
+  return {
+    async run(keys, work) {
+      const releases: (() => void)[] = [];
+      for (const key of [...new Set(keys)].toSorted()) releases.push(await take(key));
+      try {
+        return await work();
+      } finally {
+        for (const release of releases) release();
+      }
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { nextTurn, type Sleep } from "./waits.ts";
 
+/** After a failure. */
 const PAUSE_MS = 900;
 
 export interface TurnLoopSettings {
@@ -8,8 +9,6 @@ export interface TurnLoopSettings {
   /** Called with the error of a turn or of tracked work. The loop then makes the next turn by itself. */
   onFailure: (thrown: unknown) => void;
   sleep: Sleep;
-  /** How long after a failure the next turn waits. */
-  pauseMs?: number;
 }
 
 export interface TurnLoop {
@@ -111,11 +110,11 @@ class Loop implements TurnLoop {
   }
 
   private fail(thrown: unknown): void {
-    const { sleep, pauseMs = PAUSE_MS, onFailure } = this.settings;
+    const { sleep, onFailure } = this.settings;
     this.failing = true;
     this.isWanted = true;
     // A failure during a pause does not lengthen it.
-    this.pause ??= sleep(pauseMs, this.end.signal).then(() => {
+    this.pause ??= sleep(PAUSE_MS, this.end.signal).then(() => {
       this.pause = undefined;
     });
     onFailure(thrown);

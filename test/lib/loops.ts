@@ -17,7 +17,7 @@ export function loopWith(turn: () => Promise<void>) {
     pauses.push({ ms, end: resolve });
     return promise;
   };
-  const loop = createTurnLoop({ turn, sleep, onFailure: (thrown) => failures.push(thrown), pauseMs: 50 });
+  const loop = createTurnLoop({ turn, sleep, onFailure: (thrown) => failures.push(thrown) });
   return { loop, pauses, failures };
 }
 

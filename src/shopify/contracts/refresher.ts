@@ -92,14 +92,14 @@ export function createContractRefresher(dependencies: Dependencies): ContractRef
   const keyOf = (shop: Shop, contractGid: string) => `${shop.id} ${contractGid}`;
   return {
     refreshUnlessKnown: (shop, contractGid, hint, inboxNumbers = []) =>
-      mutex.run(keyOf(shop, contractGid), async () =>
+      mutex.run([keyOf(shop, contractGid)], async () =>
         (await alreadyHas(dependencies, shop, contractGid, hint))
           ? submit(dependencies, shop, [], { inboxNumbers })
           : refresh(dependencies, shop, contractGid, hint.orders, inboxNumbers),
       ),
     loadPage(shop, page, eventsOf) {
       const keys = page.nodes.map(({ id }) => keyOf(shop, id));
-      return mutex.runAll(keys, () => loadPage(dependencies, shop, page, eventsOf));
+      return mutex.run(keys, () => loadPage(dependencies, shop, page, eventsOf));
     },
     async contractsOfOrder(shop, orderGid) {
       const known = await mirror.contractsOfOrder(shop, orderGid);
