@@ -8,6 +8,7 @@ import { type App, openApp } from "../../compose/app.ts";
 import { type Config, readConfig } from "../../config.ts";
 import { messageOf, SdsError } from "../../domain/error.ts";
 import { TOPIC_NAMES } from "../../domain/events/event.ts";
+import { MAX_INTAKE_RECORDS } from "../../http/refusals.ts";
 import type { SdsCommand } from "../command.ts";
 import { dependencies, programCommand, randomBytes, resolveName } from "../dependencies.ts";
 import { printLine, tell } from "../print.ts";
@@ -112,10 +113,14 @@ async function intakeClient(app: App, address: string): Promise<(records: unknow
   const found = await app.store.shops.intakeSecret(SHOP);
   const secret = await importSecret(found?.secret ?? "");
   return async (records) => {
-    const body = Uint8Array.from(Buffer.from(JSON.stringify(records)));
-    const headers = { "X-Service-Shop": SHOP, "X-Service-Signature": await signBody(secret, body) };
-    const response = await fetch(`${address}/intake`, { method: "POST", body, headers, proxy: false });
-    if (!response.ok) throw new SdsError("failed", `the intake answered ${response.status}: ${await response.text()}`);
+    for (let at = 0; at < records.length; at += MAX_INTAKE_RECORDS) {
+      const part = records.slice(at, at + MAX_INTAKE_RECORDS);
+      const body = Uint8Array.from(Buffer.from(JSON.stringify(part)));
+      const headers = { "X-Service-Shop": SHOP, "X-Service-Signature": await signBody(secret, body) };
+      const response = await fetch(`${address}/intake`, { method: "POST", body, headers, proxy: false });
+      if (!response.ok)
+        throw new SdsError("failed", `the intake answered ${response.status}: ${await response.text()}`);
+    }
   };
 }
 
