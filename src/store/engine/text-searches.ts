@@ -4,8 +4,8 @@ import type { ShopRef } from "../../domain/shop.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
 /**
- * Calls `use` with searches for everyone whom the submissions redact: those that are given, and new ones for whoever is
- * missing there, which end afterwards. Without a redaction nothing is searched.
+ * Calls `use` with searches for all redacted people: the given ones, and new ones for people without one. The new ones
+ * end afterwards. Without a redaction it searches nothing.
  */
 export async function withSearches<T>(
   submissions: readonly Submission[],

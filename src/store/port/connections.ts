@@ -1,14 +1,14 @@
 import type { ConnectionKind, Tokens } from "../../domain/platform/connection.ts";
 
-/** How a shop is connected to the platform. Times in epoch milliseconds. */
+/** The connection of a shop to the platform. Times in epoch milliseconds. */
 interface Connection {
   kind: ConnectionKind;
   scopes: string[];
   expiresAt: number | null;
   connectedAt: number;
-  /** When the shop was connected first. What happened before queues no events. */
+  /** The first connection of the shop. Changes from before queue no events. */
   eventsSince: number;
-  /** Why the platform refuses the connection, and what to do; null while it accepts it. */
+  /** Why the platform refuses the connection, and the remedy; null while it accepts it. */
   trouble: string | null;
 }
 
@@ -20,21 +20,18 @@ export interface ConnectionStore {
   /** Connects a shop, or connects it again. */
   connect(shopId: number, kind: ConnectionKind, tokens: Tokens, scopes: readonly string[], now: number): Promise<void>;
   /**
-   * Lets one process at a time renew the tokens: a refresh token ends soon after its first use.
-   * @returns whether this process may, until `until`
+   * Reserves the renewal of the tokens for one process: a refresh token ends soon after its first use.
+   * @returns whether this process may renew, until `until`
    */
   beginRenewal(shopId: number, process: string, now: number, until: number): Promise<boolean>;
-  /**
-   * Stores the renewed tokens, a pair in one write, and ends the renewal. The trouble stays until the platform accepts
-   * them.
-   */
+  /** Stores the renewed pair of tokens and ends the renewal. The trouble stays until the platform accepts them. */
   renew(shopId: number, tokens: Tokens): Promise<void>;
-  /** Ends a renewal that brought no tokens. */
+  /** Ends a failed renewal. */
   endRenewal(shopId: number, process: string): Promise<void>;
-  /** Replaces the scopes that the shop grants. */
+  /** Replaces the granted scopes. */
   setScopes(shopId: number, scopes: readonly string[]): Promise<void>;
-  /** Notes why the platform refuses the connection, null where it accepts it. @returns whether this changed */
+  /** Sets `trouble`. @returns whether it changed */
   setTrouble(shopId: number, trouble: string | null): Promise<boolean>;
-  /** Forgets the tokens of a shop that was connected before a time. @returns whether there were any */
+  /** Forgets the tokens of a connection from before a time. @returns whether any existed */
   disconnect(shopId: number, before: number): Promise<boolean>;
 }

@@ -42,14 +42,13 @@ export interface DeliveryDetails extends Delivery {
   history: Attempt[];
 }
 
-/** A delivery that this process, and no other, may attempt until its lease ends. */
+/** A delivery that only this process may attempt until its lease ends. */
 export interface Claim {
   id: string;
   /** Its number in the order of queueing. */
   number: number;
   kind: DeliveryKind;
   shopId: number;
-  /** The shop's. */
   domain: string;
   body: string;
   topic: string;
@@ -163,8 +162,8 @@ export interface DeliveryLog {
 export interface DeliveryStore extends DeliveryQueue, DeliveryLog {}
 
 /**
- * The body that was sent, where a redaction may have changed the stored one meanwhile; else null. The answer to a body
- * that was changed is not kept: it can repeat what was removed.
+ * The sent body, if a redaction may have changed the stored one meanwhile; else null. The answer to a changed body is
+ * not kept, because it may repeat removed data.
  */
 export function changeableBody({ claim }: AttemptResult): string | null {
   return holdsReward(claim) ? claim.body : null;

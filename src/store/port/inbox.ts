@@ -1,18 +1,18 @@
 /** A verified platform webhook, before it is stored in the inbox. Times in epoch milliseconds. */
 export interface Receipt {
   shopId: number;
-  /** The platform's id of the webhook, which shows a repetition; null if it has none. */
+  /** The platform's id, which detects repetitions; null if missing. */
   webhookId: string | null;
   topic: string;
-  /** What the webhook is about. Webhooks about one subject are processed one after another. */
+  /** Webhooks about one subject are processed one after another. */
   subject: string;
-  /** Whether the platform has to be queried to process it. */
+  /** Whether processing queries the platform. */
   needsPlatform: boolean;
   body: string;
   triggeredAt: number;
-  /** How long it waits for others about its subject, milliseconds; 0 (the default) makes it due at once. */
+  /** How long it waits for others about its subject; default 0. */
   waitMs?: number;
-  /** Whether it goes before all that wait in its queue and are not urgent, however long they have waited. */
+  /** Whether it goes before all items of its queue that are not urgent. */
   isUrgent?: boolean;
 }
 

@@ -19,14 +19,14 @@ interface Rows {
 }
 
 export interface RowPage extends Rows {
-  /** Where the next page begins: behind this row. Null if nothing follows. */
+  /** The next page begins after this row; null on the last page. */
   end: Position | null;
 }
 
 export interface ChangePage extends Rows {
-  /** The number of the change up to which the page tells all: that of its last row, or a later one. */
+  /** The change number up to which the page is complete: its last row's, or a later one. */
   reached: number;
-  /** Whether changes follow that were not looked at. */
+  /** Whether unscanned changes follow. */
   hasMore: boolean;
 }
 
@@ -40,14 +40,14 @@ export interface PageStore {
   /**
    * A page of rows, newest first; rows of one sort date by id, descending (docs/api.md, "Pagination").
    * @param limit up to MAX_PAGE_ROWS
-   * @param after the page begins behind this row; null for the first page
-   * @returns undefined if `after` is no row of this shop and resource
+   * @param after the page begins after this row; null for the first page
+   * @returns undefined if this shop and resource have no row `after`
    */
   list(shopId: number, resource: Resource, limit: number, after: Position | null): Awaitable<RowPage | undefined>;
   /**
-   * A page of the rows that a filter lets through, in the order of `list`. It looks at a limited number of rows, so it
-   * can have few rows, or none, although more follow.
-   * @returns undefined as `list`
+   * A page of matching rows, in the order of `list`. It scans a limited number of rows, so even an empty page may have
+   * a next page.
+   * @returns undefined as for `list`
    */
   listFiltered(
     shopId: number,
@@ -57,16 +57,16 @@ export interface PageStore {
     after: Position | null,
   ): Awaitable<RowPage | undefined>;
   /**
-   * The rows that changed after a change, in the order of their last changes (docs/copies.md). It looks at a limited
-   * number of them, as `listFiltered`.
-   * @param after the number of the change
+   * Rows changed after a change, in the order of their last changes (docs/copies.md). It scans a limited number of
+   * them, as `listFiltered` does.
+   * @param after a change number
    */
   changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
-  /** The newest row of that name. undefined if the shop has none */
+  /** The newest row with that id or gid; undefined without one. */
   find(shopId: number, resource: Resource, name: NamedRow): Awaitable<StoredRow | undefined>;
   /**
-   * The number of a change before a time, at most a minute before it, and never after it: everything that a reader
-   * could not see at that time comes later, but for commits that took longer than SPAN_MS.
+   * The number of a change at most a minute before a time, and never after it. What a reader could not see at that time
+   * has a higher number, except commits longer than SPAN_MS.
    * @param at epoch milliseconds
    */
   changeBefore(shopId: number, at: number): Awaitable<number>;

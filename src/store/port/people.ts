@@ -1,19 +1,19 @@
 import type { ShopRef } from "../../domain/shop.ts";
 
-/** Everything that is stored about a person, to answer their request. */
+/** All stored data about a person, for the answer to a data request. */
 export interface PersonExport {
   customer: unknown;
   subscriptions: unknown[];
   orders: unknown[];
   rewards: unknown[];
   cancelFlows: unknown[];
-  /** Bodies that were queued about the person, sent or not, and what receivers answered. */
+  /** Queued bodies about the person, sent or not, and receivers' answers. */
   deliveries: { id: string; kind: string; topic: string; createdAt: string; body: unknown; answers: string[] }[];
   /** Platform webhooks in the inbox that name the person. */
   inbox: { topic: string; receivedAt: string; body: string }[];
 }
 
 export interface PersonStore {
-  /** @returns undefined for a customer that is not in the mirror */
+  /** @returns undefined for an unknown customer */
   export(shop: ShopRef, gid: string): Promise<PersonExport | undefined>;
 }

@@ -1,18 +1,20 @@
 import type { Shop } from "../../domain/shop.ts";
 
-/** Who may open the settings page. Of tokens only the SHA-256 is stored. Times in epoch milliseconds. */
+/**
+ * Sessions and sign-in links of the settings page. Only the SHA-256 of a token is stored. Times in epoch milliseconds.
+ */
 export interface SessionStore {
   addLink(shopId: number, hash: Uint8Array, expiresAt: number): Promise<void>;
-  /** Uses a sign-in link up and begins a session with it. @returns false for a link that is unknown, used or expired */
+  /** Exchanges a sign-in link for a session. @returns false for an unknown, used or expired link */
   begin(link: Uint8Array, session: Uint8Array, now: number, expiresAt: number): Promise<boolean>;
-  /** The shop of a session. Reads the database each time, because any process may end it. */
+  /** The shop of a session. Always reads the database, because any process may end the session. */
   find(session: Uint8Array, now: number): Promise<Shop | undefined>;
   end(session: Uint8Array): Promise<void>;
-  /** Ends all sessions of a shop, and removes its unused links. @returns how many sessions had not expired */
+  /** Ends all sessions and links of a shop. @returns the number of sessions that had not expired */
   endAll(shopId: number, now: number): Promise<number>;
-  /** Where a running `serve` listens, for commands that print its address; undefined if none noted it. */
+  /** The address of a running `serve`, for commands; undefined without one. */
   address(): Promise<string | undefined>;
   noteAddress(address: string): Promise<void>;
-  /** Removes the note, unless another process has written its own. */
+  /** Removes the address, unless another process has stored its own. */
   forgetAddress(address: string): Promise<void>;
 }

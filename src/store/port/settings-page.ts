@@ -1,30 +1,30 @@
 /**
- * What the settings page keeps from one request to the next, so that another node can answer the next one. Times in
- * epoch milliseconds. What belongs to a session goes with it. A session is named by the SHA-256 of its token.
+ * State of the settings page between two requests, because another node may serve the next one. It ends with its
+ * session. A session is named by the SHA-256 of its token. Times in epoch milliseconds.
  */
 export interface SettingsPageStore {
   /**
-   * Notes that a session posted a form.
-   * @returns false if it posted the form before
+   * Marks a form of a session as used.
+   * @returns false if it was used before
    * @throws StoreError `conflict` if the session has ended
    */
   useForm(session: Uint8Array, form: Uint8Array): Promise<boolean>;
   /**
-   * Keeps a text for the next page that a session opens at a path. New keys are among them, so the text is sealed.
+   * Stores a text for the next page of a session at a path, sealed because it may have a new key.
    * @throws StoreError `conflict` if the session has ended
    */
   putNotice(session: Uint8Array, path: string, text: string, expiresAt: number): Promise<void>;
-  /** The texts that wait for a session at a path, the oldest first. Each is given once. */
+  /** Returns and removes the texts for a session at a path, the oldest first. */
   takeNotices(session: Uint8Array, path: string, now: number): Promise<string[]>;
   /**
-   * Counts a sign-in token of a network before anybody knows whether it is wrong, so that tokens that arrive together,
-   * also at several nodes, all count. A right one is taken back.
-   * @param at the same clock for all calls, `takeBackToken` and `removeExpired` too
-   * @returns milliseconds until the network may try again; then nothing was counted. undefined if it was counted
+   * Counts a network's sign-in token before it is checked, so that tokens count even if they arrive together or at
+   * several nodes. `takeBackToken` takes a right one back.
+   * @param at the same clock for all calls, also of `takeBackToken` and `removeExpired`
+   * @returns undefined if it was counted; else milliseconds until the network may try again
    */
   countToken(network: string, at: number): Promise<number | undefined>;
   /** Takes one count back. */
   takeBackToken(network: string, at: number): Promise<void>;
-  /** Removes all that has expired by now, links and sessions too. @param at the time of `countToken` */
+  /** Removes everything expired, also links and sessions. @param at the clock of `countToken` */
   removeExpired(now: number, at: number): Promise<void>;
 }

@@ -10,20 +10,20 @@ export interface NewShop {
 
 type ShopChange = Partial<Pick<Shop, "plan" | "currency"> & ShopSettings>;
 
-/** It is read at once, because every post needs it. */
+/** The data that each post to the intake needs. */
 export interface IntakeSecret {
   shop: Shop;
-  /** What signs the posts of the shop's billing system. */
+  /** Signs the posts of the shop's billing system. */
   secret: string;
 }
 
 /**
- * Removing a shop can take long, so it goes in steps. `beginRemoval` is the first; from then on only `removing` finds
- * the shop, no other operation does, and whoever found it before can add nothing to it: they are refused as if the shop
- * were gone. An interrupted removal goes on with the next `removeSome`, in any process.
+ * The removal of a shop goes in steps, because it may take long. After `beginRemoval` only `removing` finds the shop.
+ * All other operations behave as if it were gone, also for callers that found it before. After an interruption,
+ * `removeSome` continues in any process.
  */
 export interface ShopStore {
-  /** @throws SdsError `conflict` for a domain that exists, or that is being removed */
+  /** @throws SdsError `conflict` for an existing domain, or one in removal */
   add(shop: NewShop, now: number): Promise<Shop>;
   list(): Promise<Shop[]>;
   find(domain: string): Promise<Shop | undefined>;
@@ -32,31 +32,31 @@ export interface ShopStore {
   set(domain: string, change: ShopChange): Promise<Shop>;
   /** @throws SdsError `not_found` */
   settings(shopId: number): Promise<ShopSettings>;
-  /** How many rows the mirror has of each resource. */
+  /** The number of mirrored rows of each resource. */
   rowCounts(shopId: number): Promise<ResourceCounts>;
   /**
-   * Sets the plan that the platform's app subscription gives, unless the operator chose one.
+   * Sets the plan of the platform's app subscription, unless the operator fixed one.
    * @returns whether it changed
    */
   followPlan(shopId: number, plan: Plan): Promise<boolean>;
   /**
-   * Marks a shop as one that is being removed, and removes its keys, sessions, sign-in links, endpoint and tokens. For
-   * a shop that is being removed already it does nothing.
+   * Marks a shop for removal, and removes its keys, sessions, sign-in links, endpoint and tokens. Does nothing for a
+   * shop in removal.
    * @param now epoch milliseconds
-   * @returns the shop, undefined if there is none
+   * @returns the shop; undefined for an unknown one
    */
   beginRemoval(domain: string, now: number): Promise<ShopRef | undefined>;
-  /** The shops that are being removed, the one that began first in front. */
+  /** Shops in removal, in the order of their marks. */
   removing(): Promise<ShopRef[]>;
   /**
-   * Removes some rows of a shop that is being removed, in one short transaction. The last one removes the platform
-   * webhook that asked for the removal, its id and the shop's own row together.
-   * @returns whether something is left
+   * Removes some rows of a shop in removal, in one short transaction. The last one removes the platform webhook that
+   * requested the removal, its id, and the shop's row.
+   * @returns whether rows are left
    */
   removeSome(shopId: number): Promise<boolean>;
-  /** What a post to the intake needs; undefined for an unknown shop. */
+  /** @returns undefined for an unknown shop */
   intakeSecret(domain: string): Promise<IntakeSecret | undefined>;
 }
 
-/** Each engine removes shops in its own way, because it has other tables. */
+/** Each engine has its own removal, because their tables differ. */
 export type ShopRemoval = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;

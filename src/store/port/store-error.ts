@@ -1,14 +1,14 @@
 import { messageOf } from "../../domain/error.ts";
 
 /**
- * Why a database operation failed, whichever engine it is:
- * - `busy`: another process held a lock for longer than we wait. The same call can succeed later.
- * - `lost`: the database cannot be read or written, for instance because the disk is full or the file is damaged.
- * - `conflict`: the write breaks a constraint, for instance because the shop was removed in between.
+ * Why a database operation failed, the same for both engines:
+ * - `busy`: another process held a lock for too long. The call can succeed later.
+ * - `lost`: the database cannot be read or written, for instance because of a full disk or a damaged file.
+ * - `conflict`: the write breaks a constraint, for instance because the shop was removed meanwhile.
  */
 export type StoreErrorReason = "busy" | "lost" | "conflict";
 
-/** A failure of the database. Nothing of the operation was kept. The engine's own error is the `cause`. */
+/** A failure of the database. The operation changed nothing. `cause` is the engine's error. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly reason: StoreErrorReason;
@@ -19,7 +19,7 @@ export class StoreError extends Error {
   }
 }
 
-/** What a log says of a failure. `reason` is there for failures of the database. */
+/** The log fields of a failure. Only failures of the database have `reason`. */
 export function failureFields(thrown: unknown): { error: string; reason?: StoreErrorReason } {
   const error = messageOf(thrown);
   return thrown instanceof StoreError ? { error, reason: thrown.reason } : { error };

@@ -14,13 +14,11 @@ import type { ShopStore } from "./shops.ts";
 import type { SyncStore } from "./syncs.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
-/** The length of an epoch. */
 export const EPOCH_BYTES = 32;
 
 /**
- * The port to the database: what the program asks of it, as whole operations. Nearly all of it is asynchronous, though
- * SQLite is not, and it never hands out a transaction, so that another engine can stand behind it. Every method can
- * throw StoreError, and SdsError where it says so.
+ * The port to the database, as whole operations. It is asynchronous and never hands out a transaction, so that either
+ * engine can implement it. Every method may throw StoreError, and SdsError where documented.
  */
 export interface Store {
   shops: ShopStore;
@@ -37,16 +35,16 @@ export interface Store {
   dataRequests: DataRequestStore;
   sessions: SessionStore;
   settingsPage: SettingsPageStore;
-  /** The nodes that share the database; null for an engine that belongs to one machine. */
+  /** Nodes that share the database; null for an engine of one machine. */
   nodes: NodeStore | null;
   /**
-   * Random bytes that checkpoints are authenticated with. They stay while the numbers of changes only grow, and a
-   * restore replaces them.
+   * Random bytes that authenticate checkpoints. They stay the same while change numbers only grow. A restore replaces
+   * them.
    */
   epoch: Uint8Array;
-  /** Rejects if the database cannot be read and written. */
+  /** Rejects if the database cannot be read or written. */
   check(): Promise<void>;
-  /** Keeps the write-ahead log short, where the engine has one of its own. */
+  /** Truncates the write-ahead log of SQLite; nothing for PostgreSQL. */
   checkpoint(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import type { SyncKind, SyncRun } from "../../domain/platform/sync.ts";
 
-/** The last run of a kind that was completed. Times in epoch milliseconds. */
+/** The last completed run of a kind. Times in epoch milliseconds. */
 interface CompleteSync {
-  /** The mirror has everything up to this time; null if no run of this kind ever read everything. */
+  /** The mirror is complete up to this time; null if no run of this kind was. */
   startedAt: number | null;
   endedAt: number;
   /** Rows that the run changed. */
@@ -10,15 +10,14 @@ interface CompleteSync {
 }
 
 export interface SyncStore {
-  /** A run that began and was not completed. */
+  /** An incomplete run. */
   unfinished(shopId: number, kind: SyncKind): Promise<SyncRun | undefined>;
   lastComplete(shopId: number, kind: SyncKind): Promise<CompleteSync | undefined>;
-  /** Notes how far a run is. Two runs at once are harmless: each notes only what it has applied. */
+  /** Saves the progress of a run. Parallel runs are harmless: each saves only what it applied. */
   save(shopId: number, kind: SyncKind, run: SyncRun): Promise<void>;
   /**
    * Completes a run.
-   * @param startedAt the mirror now has everything up to this time; undefined where the run left a gap, and the former
-   *   time stays
+   * @param startedAt the mirror is complete up to this time; undefined keeps the former time, for a run with a gap
    */
   complete(shopId: number, kind: SyncKind, startedAt: number | undefined, changed: number, now: number): Promise<void>;
 }

@@ -4,10 +4,10 @@ import { type Database, pipeline } from "./database.ts";
 import { claimDeliveries, lockQueues } from "./delivery-claims.ts";
 import { keepPaces, recordResults } from "./delivery-results.ts";
 
-/** Deliveries that one transaction looks at after a clock change, so that nobody waits long for it. */
+/** Rows in one transaction after a clock change, so that nobody waits long for it. */
 const ROWS_PER_STEP = 200;
 
-/** The first planned delivery of each shop: one index seek for each, however many are planned. */
+/** The first planned delivery of each shop, by one index seek for each shop. */
 const FIRST_PLANNED = `WITH RECURSIVE planned AS (
   (
     SELECT shop_id, kind, claimable_at FROM deliveries WHERE shop_id > 0 AND claimable_at IS NOT NULL
@@ -26,7 +26,7 @@ interface DuePosition {
   number: number;
 }
 
-/** What a step of bringing forward looked at; without `at` and `number` there was nothing. */
+/** A step of `bringForward`, with the position of its last delivery. */
 interface Step extends DuePosition {
   planned: number;
   brought: number;
@@ -89,7 +89,7 @@ export function deliveryQueue(db: Database, random: (bytes: number) => Uint8Arra
   };
 }
 
-/** Makes due what of a shop's next planned deliveries is planned too late. */
+/** Makes due the too late ones of a shop's next planned deliveries. */
 function bringSomeForward(
   db: Database,
   shopId: number,
@@ -97,8 +97,8 @@ function bringSomeForward(
   latest: number,
   now: number,
 ): Promise<Step | undefined> {
-  // What is new was queued, or retried by hand, and not claimed since then. The update looks again at what another
-  // process may have changed since the statement began.
+  // New deliveries were queued, or retried by hand, and not claimed since then. The update checks again, because
+  // another process may have changed the delivery since the statement began.
   return db.get<Step>(
     `WITH planned AS (
        SELECT number, claimable_at FROM deliveries

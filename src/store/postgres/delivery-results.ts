@@ -3,8 +3,8 @@ import { type AttemptResult, changeableBody, type EndpointPace } from "../port/d
 import type { Queries } from "./database.ts";
 
 /**
- * Records attempts that ended, where their lease still holds.
- * @returns those that were recorded: of the others another process took over the lease
+ * Records ended attempts whose lease this process still has.
+ * @returns the recorded ones
  */
 export async function recordResults(
   tx: Queries,
@@ -12,9 +12,9 @@ export async function recordResults(
   waits: readonly number[],
 ): Promise<AttemptResult[]> {
   if (results.length === 0) return [];
-  // Rows are mostly locked in this order, as a redaction does. Where they are not, a deadlock is run again.
+  // The lock order of redactions. The server may still choose another: a deadlock is possible then, and retried.
   const ended = results.toSorted((a, b) => a.claim.shopId - b.claim.shopId || a.claim.number - b.claim.number);
-  // Under its lease nothing else changes a delivery, so it is as it was claimed.
+  // The lease keeps the delivery as it was claimed.
   const after = ended.map(({ claim, outcome, startedAt, duration }) => {
     const state = afterAttempt(claim, outcome, startedAt, waits);
     return { ...state, endedAt: state.nextAttemptAt === null ? startedAt + duration : null };
@@ -63,14 +63,14 @@ export async function recordResults(
   return results.filter((result) => kept.has(result));
 }
 
-/** Stores what is known of the endpoints now, while they have the URL that was tried. */
+/** Stores the paces of endpoints that still have the attempted URL. */
 export async function keepPaces(tx: Queries, recorded: readonly AttemptResult[]): Promise<void> {
   const paces = new Map<string, EndpointPace>();
   for (const { claim, pace } of recorded) {
     if (pace === undefined || claim.url === null) continue;
     const { shopId, url } = claim;
     const key = `${shopId} ${url}`;
-    // The last timeout stays, even if a later attempt had none.
+    // An attempt without a timeout keeps the time of the last one.
     paces.set(key, { shopId, url, pace: pace.pace, timedOutAt: pace.timedOutAt ?? paces.get(key)?.timedOutAt ?? null });
   }
   if (paces.size === 0) return;

@@ -2,9 +2,8 @@ import { dueAtOf, type Receipt } from "../port/inbox.ts";
 import type { Database } from "./database.ts";
 
 /**
- * Keeps platform webhooks that were not received before, numbered in their order. It is one statement, so that it costs
- * one round trip. It takes `FOR KEY SHARE` on the shops, so it waits for a removal that begins, and then finds its
- * mark.
+ * Stores new platform webhooks, numbered in their order, by one statement and so one round trip. `FOR KEY SHARE` on the
+ * shops waits for the mark of a removal.
  * @returns for each whether it is new
  */
 export async function receiveWebhooks(db: Database, receipts: readonly Receipt[], now: number): Promise<boolean[]> {
@@ -51,7 +50,7 @@ export async function receiveWebhooks(db: Database, receipts: readonly Receipt[]
   return receipts.map((_, place) => places.has(place));
 }
 
-/** The receipts with their places, without those that repeat one before them. */
+/** The receipts with their indexes, without repetitions. */
 function withoutRepetitions(receipts: readonly Receipt[]): { receipt: Receipt; place: number }[] {
   const seen = new Set<string>();
   return receipts

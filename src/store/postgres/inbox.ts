@@ -5,7 +5,7 @@ import { receiveWebhooks } from "./inbox-receipts.ts";
 /** Items in one transaction of `bringForward`, so that nobody waits long for it. */
 const ITEMS_PER_STEP = 200;
 
-/** The first waiting item of each queue: one index seek for each, however many wait. */
+/** The first waiting item of each queue, by one index seek for each queue. */
 const FIRST_WAITING = `WITH RECURSIVE waiting AS (
   (
     SELECT shop_id, needs_platform, next_attempt_at FROM inbox WHERE shop_id > 0 AND next_attempt_at IS NOT NULL

@@ -7,11 +7,10 @@ type Settings = Omit<StoredState, CountNames>;
 type Counts = Pick<StoredState, CountNames>;
 
 /**
- * Locks shops for a change of their mirrors until the transaction ends: their counters first, then their rows, each by
- * ascending id. So one commit of a shop follows the other, their change numbers are in the order of the commits, and no
- * removal begins. A removal locks the other way round, but a shop that is being removed is not locked here. Everything
- * is sent before this returns.
- * @returns their states; without those that are not there or are being removed
+ * Locks shops for changes of their mirrors until the transaction ends: first their counters, then their rows, each by
+ * ascending id. So commits of a shop are serial, change numbers follow the order of commits, and no removal begins. A
+ * removal locks in the opposite order, but this does not lock shops in removal. All statements are sent at once.
+ * @returns the states of existing shops, without those in removal
  */
 export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Map<number, StoredState>> {
   const [counts, settings] = await pipeline([
@@ -42,10 +41,10 @@ export async function lockShops(tx: Queries, ids: readonly number[]): Promise<Ma
   );
 }
 
-/** Writes the new counters of shops whose rows changed. */
+/** Writes the counters of shops with changed rows. */
 export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   if (changes.length === 0) return;
-  // The rows are there, because they are locked. They are found one by one this way, by their key.
+  // Locked rows exist. This form finds each by its key.
   await tx.run(
     `INSERT INTO shop_changes
        (shop_id, change_count, noted_count, change_span, customer_count, subscription_count, order_count)
@@ -67,7 +66,7 @@ export async function writeCounts(tx: Queries, changes: readonly ShopChanges[]):
 }
 
 /**
- * Notes how many changes there were before each span that is new. After `sds copy` it can be there (copy/tables.ts).
+ * Notes the number of changes before each new span. After `sds copy` the note may exist (copy/tables.ts).
  */
 export async function noteSpans(tx: Queries, changes: readonly ShopChanges[]): Promise<void> {
   const noted = changes.filter(({ countBeforeSpan }) => countBeforeSpan !== null);

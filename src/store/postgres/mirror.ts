@@ -23,20 +23,20 @@ import { loadRows, writeRows } from "./rows.ts";
 import { textSearches } from "./text-search.ts";
 import { removeAnswers, writeTexts } from "./texts.ts";
 
-interface Loaded {
+interface CommitInput {
   shops: Map<number, LoadedShop>;
-  /** What is stored of the contracts that were read, by shop. */
+  /** Stored readings of contracts, by shop. */
   reads: Map<number, Map<string, StoredRead>>;
 }
 
-/** How long a redaction may take between its statements. */
+/** Idle time allowed in a transaction that redacts. */
 const REDACTING_MS = 4_000;
 
 /** @param node the id of this process */
 export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array, node: string): MirrorStore {
   const texts = textSearches(db);
 
-  /** Sent behind the locks of the shops: a node that takes over a lease later commits later too. */
+  /** Sent after the locks of the shops: a node that takes over a lease later also commits later. */
   const checksOf = (tx: Queries, submissions: readonly Submission[], searches: readonly TextSearch[]) => [
     checkLeases(
       tx,
@@ -92,13 +92,12 @@ export function mirrorStore(db: Database, random: (bytes: number) => Uint8Array,
   };
 }
 
-/** What a commit gets beside its submissions. */
 interface CommitOptions {
   now: number;
   random: (bytes: number) => Uint8Array;
-  /** Reads the stored texts about the people whom the submissions redact. */
+  /** Reads the stored texts about redacted people. */
   textsOf?: (keys: CommitKeys) => Promise<StoredText[]>;
-  /** Sends more statements with the first ones, behind the locks of the shops. */
+  /** Sends more statements after the locks of the shops. */
   beside?: () => Promise<unknown>[];
 }
 
@@ -114,20 +113,20 @@ export async function applySubmissions(
   return plan.results;
 }
 
-/** Lets the transaction rest while all texts about people are redacted, which can take seconds. */
+/** Redacting all texts about people can take seconds, without a statement meanwhile. */
 async function allowIdle(tx: Queries): Promise<void> {
   await tx.run("SELECT set_config('idle_in_transaction_session_timeout', $1::text, true)", [String(REDACTING_MS)]);
 }
 
 /**
- * Locks the shops of the submissions and loads what they need. It is all sent at once; only the customers of loaded
- * contracts follow. The result lacks shops that were removed, or whose removal began, since the caller looked them up.
+ * Locks the shops of the submissions and loads their data. All statements are sent at once, except the one for
+ * customers of loaded contracts. The result lacks shops whose removal began since the caller found them.
  */
 async function load(
   tx: Queries,
   submissions: readonly Submission[],
   textsOf: (keys: CommitKeys) => Promise<StoredText[]>,
-): Promise<Loaded> {
+): Promise<CommitInput> {
   const keys = keysOf(submissions);
   const ids = keys.map(({ shop }) => shop.id);
   const [states, rows, texts, reads] = await pipeline([
@@ -152,8 +151,13 @@ function contractsRead(submissions: readonly Submission[], shopId: number): stri
   return [...new Set(reads.map(({ contract }) => contract))];
 }
 
-/** Sends everything at once, shop by shop in one order for all nodes, because it locks deliveries. */
-async function write(tx: Queries, planned: readonly ShopChanges[], reads: Loaded["reads"], now: number): Promise<void> {
+/** Sends everything at once. The order of shops is the same on all nodes, because it locks deliveries. */
+async function write(
+  tx: Queries,
+  planned: readonly ShopChanges[],
+  reads: CommitInput["reads"],
+  now: number,
+): Promise<void> {
   const changes = planned.toSorted((a, b) => a.shop.id - b.shop.id);
   const rows = changes.flatMap(({ shop, rows }) => rows.map((each) => ({ shopId: shop.id, ...each })));
   await pipeline([
@@ -168,7 +172,7 @@ async function write(tx: Queries, planned: readonly ShopChanges[], reads: Loaded
       removeFromInbox(tx, id, change.inboxNumbers),
       noteReads(tx, id, change.reads, reads.get(id) ?? new Map()),
       insertDataRequests(tx, id, change.dataRequests),
-      // First, because it locks the deliveries in order; the texts are those of some of them.
+      // Before the texts, because this locks the deliveries in order.
       removeAnswers(tx, id, change.redactedDeliveries),
       writeTexts(tx, id, change.texts),
     ]),

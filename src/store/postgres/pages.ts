@@ -7,17 +7,17 @@ import type { Database } from "./database.ts";
 import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
-interface Joined {
+interface PageQueryRow {
   rows: Uint8Array<ArrayBuffer> | null;
-  /** How many rows were read, and how many of them were joined. */
+  /** Rows read, and rows joined. */
   n: number;
   joined: number;
   changeCount: number;
 }
 
-/** What was joined of rows that are not all small. */
-interface Fitting extends Omit<Joined, "n"> {
-  /** Of the rows behind the cursor's, how many are a page. */
+/** The joined rows of a page with large rows. */
+interface CutPageRow extends Omit<PageQueryRow, "n"> {
+  /** Rows of the page, after the cursor's row. */
   fitting: number;
 }
 
@@ -27,9 +27,9 @@ const STATEMENTS = Object.fromEntries(RESOURCES.map((each) => [each, statementsO
 >;
 
 /**
- * The server joins a page's rows and gives bytes, so no row becomes a JavaScript object. What is read beside the page
- * is cut off (page-cut.ts). Nearly every page has small rows only, so it is surely within the bound of bytes. If a row
- * is not small, a second statement joins as many rows as fit.
+ * The server joins a page's rows to one text, so no row becomes a JavaScript object. page-cut.ts removes the extra
+ * rows. Nearly all pages have only small rows, and stay within the bound of bytes. For a large row, a second statement
+ * joins as many rows as fit.
  */
 export function pageStore(db: Database): PageStore {
   return {
@@ -38,10 +38,10 @@ export function pageStore(db: Database): PageStore {
       const { at, id } = after ?? BEFORE_ALL;
       const cut = rowsAround(after);
       const wanted = limit + cut;
-      const found = await db.get<Joined>(small, [shopId, at, id, wanted]);
+      const found = await db.get<PageQueryRow>(small, [shopId, at, id, wanted]);
       const { rows: bytes = null, n: count = 0, joined = 0, changeCount = 0 } = found ?? {};
       if (joined === count) return cutPage({ bytes, count, wanted, changeCount }, resource, after);
-      const fits = await db.get<Fitting>(fitting, [shopId, at, id, wanted, cut]);
+      const fits = await db.get<CutPageRow>(fitting, [shopId, at, id, wanted, cut]);
       const fewer = Math.min(wanted, (fits?.fitting ?? 0) + cut);
       return cutPage(
         {
@@ -100,8 +100,8 @@ function statementsOf(resource: Resource) {
   return {
     small: `SELECT ${joining}, count(*)::int4 AS n
       FROM (SELECT CASE WHEN octet_length(json) <= ${SMALL_ROW_BYTES} THEN json END AS json ${range}) AS page`,
-    // The page's first row, which the cursor's row can be in front of, belongs to it whatever its size; the row behind
-    // it shows that more follow. Each other row is read if all of the page's rows in front of it fit.
+    // The page's first row is part of it whatever its size. Each other row is read if all rows before it fit; so the
+    // first row that does not fit is read too, and proves that more follow.
     fitting: `SELECT ${joining}, (count(*) FILTER (
         WHERE place >= $5::int4 AND (place = $5::int4 OR bytes_to <= ${MAX_PAGE_BYTES})
       ))::int4 AS fitting
@@ -114,7 +114,7 @@ function statementsOf(resource: Resource) {
       ) AS sized
       WHERE place <= $5::int4 + 1 OR bytes_to - size <= ${MAX_PAGE_BYTES}`,
     byId: one("id"),
-    // Only orders have one. Several rows can have the same.
+    // Only orders have this column. Several rows may share a gid.
     byGid: one(resource === "orders" ? "gid" : "NULL"),
   };
 }

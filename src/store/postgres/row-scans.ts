@@ -7,11 +7,11 @@ import { MAX_PAGE_BYTES } from "../port/pages.ts";
 import type { Queries } from "./database.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
 
-/** A SELECT of rows in an order: `at`, `id` and `json`, and what it orders by. The shop is $1. */
+/** A SELECT of `at`, `id`, `json` and the columns of its order. The shop is $1. */
 interface ScanText {
   rows: string;
   order: string;
-  /** How many rows are looked at. */
+  /** The most scanned rows. */
   scannedRows: number;
 }
 
@@ -23,7 +23,7 @@ const COLUMNS: Record<ScanPath, string> = {
   customerId: "customer_id",
 };
 
-/** Rows in the order of a list, of those whose column has the value $4. */
+/** Rows with the value $4 in a column, in the order of a list. */
 export function listScan(resource: Resource, path: ScanPath): ScanText {
   const { sort } = PAGE_SORT[resource];
   return {
@@ -50,44 +50,44 @@ export function changeScan(resource: Resource): ScanText {
 
 interface ScanRequest {
   shopId: number;
-  /** The scan begins behind it. */
+  /** The scan begins after this row. */
   behind: Position;
-  /** What rows are found by. */
+  /** The value of the searched column. */
   value: string;
   filter: RowFilter;
   limit: number;
 }
 
-interface Found {
+interface ScanHit {
   rows: ScannedRow[];
   changeCount: number;
 }
 
-/** Without any row, `place` is null. */
-type Row = Position & { json: string | null; place: number | null; changeCount: number };
+/** `place` is null without rows. */
+type ScanQueryRow = Position & { json: string | null; place: number | null; changeCount: number };
 
-/** Reads rows that a filter lets through, and the shop's number of changes in the same snapshot. */
+/** Reads matching rows, and the shop's change count in the same snapshot. */
 export async function scan(
   queries: Queries,
   text: ScanText,
   { shopId, behind, value, filter, limit }: ScanRequest,
-): Promise<Found> {
+): Promise<ScanHit> {
   const parameters = [shopId, behind.at, behind.id, value, ...wantedTexts(filter), limit + 1];
-  const found = await queries.all<Row>(scanText(text), parameters);
+  const found = await queries.all<ScanQueryRow>(scanText(text), parameters);
   const rows = found.filter(({ place }) => place !== null);
   const last = rows.at(-1);
   const isCut = last?.place === text.scannedRows;
   return {
-    // The last row that is looked at can be one that the filter lets through.
+    // The last scanned row may match too.
     rows: isCut && last.json !== null ? [...rows, { ...last, json: null }] : rows,
     changeCount: found[0]?.changeCount ?? 0,
   };
 }
 
 /**
- * Rows are read one after the other, until enough of them have the wanted texts. For this, the limit stands behind the
- * order of the window: behind the order of `place`, which is the same, the server would read all rows first. The first
- * row that does not fit into a page is read too, also behind one that is larger than a page: it shows that more follow.
+ * Reads rows one by one until enough of them match. So the limit follows the window's order: after ORDER BY `place`,
+ * which is the same order, the server would read all rows first. The first row that does not fit is read too, because
+ * it proves that more follow.
  */
 function scanText({ rows, order, scannedRows }: ScanText): string {
   const isWanted = [5, 6, 7, 8].map((place) => `strpos(json, $${place}::text) > 0`).join(" AND ");
@@ -108,7 +108,7 @@ function scanText({ rows, order, scannedRows }: ScanText): string {
     ORDER BY place`;
 }
 
-/** Whether a row is there with this sort date. */
+/** Whether the row exists with this sort date. */
 export async function hasRow(queries: Queries, resource: Resource, shopId: number, at: Position): Promise<boolean> {
   const found = await queries.get(
     `SELECT 1 AS one FROM ${resource} WHERE shop_id = $1::bigint AND id = $2::text

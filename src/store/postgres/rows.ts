@@ -16,14 +16,14 @@ import {
 import { pipeline, type Queries } from "./database.ts";
 import { joinedTexts, splitTexts } from "./text-lists.ts";
 
-/** A row to write, and the number of the write. */
+/** A row to write, with its change number. */
 export interface NumberedRow {
   shopId: number;
   row: Row;
   changeNumber: number;
 }
 
-/** Rows are found one by one, by their keys. With a join the server may read the whole table where it is new to it. */
+/** Finds rows one by one, by their keys: for a join the server may scan a table without statistics. */
 const FOUND = {
   customers: lookUp("customers", "json, profile_as_of::float8, consent_as_of::float8"),
   subscriptions: lookUp(
@@ -51,9 +51,9 @@ const UPSERTS = {
 };
 
 /**
- * Loads all that a commit needs of its shops, except texts, in two steps: the customers of loaded contracts follow. All
- * statements of the first step are sent before this returns.
- * @returns by shop id
+ * Loads the rows of a commit in two steps: the customers of loaded contracts come second. All statements of the first
+ * step are sent before this returns.
+ * @returns rows by shop id
  */
 export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promise<Map<number, LoadedRows>> {
   const loaded = new Map(keys.map(({ shop }) => [shop.id, noRows()]));
@@ -68,7 +68,7 @@ export async function loadRows(tx: Queries, keys: readonly CommitKeys[]): Promis
   return loaded;
 }
 
-/** Inserts rows, or replaces the rows with their ids. */
+/** Inserts rows, or replaces rows of the same id. */
 export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Promise<void> {
   const byTable = new Map<MirrorTable, MirrorValue[][]>();
   for (const { shopId, row, changeNumber } of rows) {
@@ -89,7 +89,7 @@ export async function writeRows(tx: Queries, rows: readonly NumberedRow[]): Prom
   );
 }
 
-/** Loads the rows of a table with these ids. Of those that are not there it notes that. */
+/** Loads the rows with these ids, and notes the missing ones. */
 async function load(
   tx: Queries,
   table: keyof typeof FOUND,
@@ -147,20 +147,20 @@ function lookUp(table: "customers" | "subscriptions" | "orders", columns: string
 }
 
 /**
- * The shop, the number of the change, then the columns of MIRROR_COLUMNS. Orders are found by the platform's gid too.
+ * The shop, the change number, and MIRROR_COLUMNS. Orders also have the platform's gid, to find them by it.
  */
 function columnsOf(table: MirrorTable): string[] {
   const { key, values } = MIRROR_COLUMNS[table];
   return ["shop_id", "change_number", ...key, ...values, ...(table === "orders" ? ["gid"] : [])];
 }
 
-/** Takes an array for each column. */
+/** An INSERT with an array for each column. */
 function upsert(table: MirrorTable): string {
   const columns = columnsOf(table);
   const arrays = columns.map((column, index) =>
     column === "json" ? splitTexts(index + 1) : `$${index + 1}::${typeOf(column)}[]`,
   );
-  // The sort date is not part of the key here, and never changes.
+  // The sort date is not part of this key, and never changes.
   const unique = table === "occurrences" ? ["shop_id", "type", "id"] : ["shop_id", "id"];
   const changed = ["change_number", ...MIRROR_COLUMNS[table].values, ...(table === "orders" ? ["gid"] : [])];
   return `INSERT INTO ${table} (${columns}) SELECT * FROM unnest(${arrays})

@@ -3,7 +3,7 @@ import { BYTES_PER_STEP, EMPTIED_AT_ONCE, type LargeTable, NO_ROWS, ROWS_PER_STE
 import type { ShopRemoval } from "../port/shops.ts";
 import type { Database, Queries } from "./database.ts";
 
-/** Tables that can hold millions of rows of a shop. */
+/** Tables with up to millions of rows of a shop. */
 const LARGE_TABLES: LargeTable[] = [
   { name: "attempts", key: "delivery, number", text: "coalesce(answer, '')" },
   { name: "deliveries", key: "number", text: "body" },
@@ -20,19 +20,19 @@ const LARGE_TABLES: LargeTable[] = [
     name: "platform_webhooks",
     key: "id",
     text: "id",
-    // The ids have no topic. One is stored in the same transaction as its item of the inbox, with the same time.
+    // Ids have no topic. An id and its inbox item are stored in one transaction, with the same time.
     keptRows: `received_at IN (
       SELECT received_at FROM inbox WHERE shop_id = $1::bigint AND topic = '${REMOVAL_TOPIC}'
     )`,
   },
 ];
 
-/** Removes shops: the mark first, then the large tables in steps, and the shop's row last. */
+/** Removes shops: first the mark, then large tables in steps, then the shop's row. */
 export function shopRemoval(db: Database): ShopRemoval {
   return {
     async beginRemoval(domain, now) {
       return db.transaction(async (tx) => {
-        // It waits for whoever has locked the shop to add something, and makes later ones wait for the mark.
+        // Waits for transactions that add rows to the shop. Later ones wait for the mark.
         const shop = await tx.get<ShopRef & { isRemoving: boolean }>(
           `SELECT id::float8 AS id, domain, removal_started_at IS NOT NULL AS "isRemoving" FROM shops
            WHERE domain = $1::text FOR UPDATE`,
@@ -63,7 +63,7 @@ export function shopRemoval(db: Database): ShopRemoval {
         );
         if (isMarked === undefined) return false;
         for (const table of LARGE_TABLES) if ((await removeStep(tx, table, shopId)) > 0) return true;
-        // The request for the removal and its id. The foreign keys remove the rest.
+        // The removal's request and its id. Foreign keys remove the rest.
         await tx.run("DELETE FROM platform_webhooks WHERE shop_id = $1::bigint", [shopId]);
         await tx.run("DELETE FROM inbox WHERE shop_id = $1::bigint", [shopId]);
         await tx.run("DELETE FROM shops WHERE id = $1::bigint", [shopId]);
@@ -73,7 +73,7 @@ export function shopRemoval(db: Database): ShopRemoval {
   };
 }
 
-/** Removes some of a shop's rows. @returns how many, 0 if none is left */
+/** Removes some rows of a shop. @returns their number; 0 at the end */
 function removeStep(tx: Queries, { name, key, text, keptRows = NO_ROWS }: LargeTable, shopId: number): Promise<number> {
   return tx.run(
     `DELETE FROM ${name} WHERE shop_id = $1::bigint AND (${key}) IN (

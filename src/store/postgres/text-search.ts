@@ -6,28 +6,28 @@ import type { TextSearch } from "../port/mirror.ts";
 import { type Database, pipeline, type Queries } from "./database.ts";
 import { endOfSlice, type TextKey, textsInRange, textsOf } from "./texts.ts";
 
-/** What a search has to leave for the transaction: what was stored after it began. */
-interface Seen {
-  /** The highest numbers. A text that is stored later has a higher one. */
+/** Rows stored after the search began; the transaction searches those. */
+interface SearchSnapshot {
+  /** The highest numbers: later texts have higher ones. */
   delivery: number;
   inbox: number;
-  /** The id of a later reward can be anywhere, but the number of its change is higher. */
+  /** A later reward may have any id, but it has a higher change number. */
   changes: number;
 }
 
-interface Found extends Seen {
+interface TextHits extends SearchSnapshot {
   keys: Record<TextPlace, Set<TextKey>>;
 }
 
-/** The texts of one statement at most. A platform webhook can have megabytes. */
+/** The most texts of a statement. A platform webhook may have megabytes. */
 const TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 5_000, reward: 5_000, inbox: 100 };
 
 /**
- * Searches for the texts that may be about people, before the transaction that redacts them. It reads every text of the
- * shop once, because this is rarely needed; inside the transaction, others of the shop would wait for it.
+ * Searches texts about people before the transaction that redacts them: inside it, other commits of the shop would
+ * wait. Redactions are rare, so this reads every text of the shop and needs no index.
  */
 export function textSearches(db: Database) {
-  const founds = new WeakMap<TextSearch, Found>();
+  const founds = new WeakMap<TextSearch, TextHits>();
 
   return {
     async search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch> {
@@ -38,8 +38,8 @@ export function textSearches(db: Database) {
     },
 
     /**
-     * What the searches of a shop found, as it is now, and what was stored since. In the caller's transaction. All
-     * statements are sent before this returns.
+     * Current texts of the searches, and matching texts stored since, in the caller's transaction. All statements are
+     * sent before this returns.
      */
     async read(
       tx: Queries,
@@ -63,9 +63,9 @@ export function textSearches(db: Database) {
   };
 }
 
-async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<string>): Promise<Found> {
-  const keys: Found["keys"] = { delivery: new Set(), reward: new Set(), inbox: new Set() };
-  const seen = await lookAtShop(db, shop);
+async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<string>): Promise<TextHits> {
+  const keys: TextHits["keys"] = { delivery: new Set(), reward: new Set(), inbox: new Set() };
+  const seen = await snapshotOf(db, shop);
   const mentions = createTextSearch(shop.domain, people);
   for (const place of TEXT_PLACES) {
     let above: TextKey | undefined = place === "reward" ? "" : 0;
@@ -80,14 +80,14 @@ async function searchShop(db: Database, shop: ShopRef, people: ReadonlySet<strin
 }
 
 /**
- * Waits for whoever is adding texts. Then all that has these numbers or lower ones can be seen, and what is added later
- * gets higher ones: whoever adds a text locks the shop before it gets its number.
+ * Waits for transactions that add texts. Afterwards all texts up to these numbers are visible, and later texts get
+ * higher numbers: a transaction locks the shop before its text gets a number.
  */
-function lookAtShop(db: Database, { id }: ShopRef): Promise<Seen> {
+function snapshotOf(db: Database, { id }: ShopRef): Promise<SearchSnapshot> {
   return db.transaction(async (tx) => {
     const [, seen] = await pipeline([
       tx.run("SELECT 1 FROM shops WHERE id = $1::bigint FOR UPDATE", [id]),
-      tx.get<Seen>(
+      tx.get<SearchSnapshot>(
         `SELECT
            coalesce((SELECT max(number) FROM deliveries WHERE shop_id = $1::bigint), 0)::float8 AS delivery,
            coalesce((SELECT max(number) FROM inbox WHERE shop_id = $1::bigint), 0)::float8 AS inbox,
@@ -99,15 +99,15 @@ function lookAtShop(db: Database, { id }: ShopRef): Promise<Seen> {
   });
 }
 
-function unseen(place: TextPlace, found: readonly Found[]) {
+function unseen(place: TextPlace, found: readonly TextHits[]) {
   const least = (numbers: number[]) => Math.min(...numbers);
   return place === "reward"
     ? { above: "", changedAfter: least(found.map(({ changes }) => changes)) }
     : { above: least(found.map((each) => each[place])) };
 }
 
-/** The keys that the texts can have now: another redaction may have given a reward another one. */
-function keysNow(place: TextPlace, found: readonly Found[]): TextKey[] {
+/** Possible current keys: another redaction may have renamed a reward. */
+function keysNow(place: TextPlace, found: readonly TextHits[]): TextKey[] {
   const keys = [...new Set(found.flatMap((each) => [...each.keys[place]]))];
   return place === "reward" ? keys.flatMap((key) => [key, redactedId(String(key))]) : keys;
 }

@@ -10,11 +10,11 @@ interface TextColumns {
   key: string;
   keyType: "text" | "bigint";
   text: string;
-  /** What the index by the key has in front of it, beside the shop. */
+  /** Condition on the index columns between the shop and the key. */
   where: string;
 }
 
-/** Where the stored texts are that can hold a person's data. */
+/** Columns with texts that may contain personal data. */
 const PLACES: Record<TextPlace, TextColumns> = {
   delivery: {
     table: "deliveries",
@@ -33,17 +33,15 @@ const STATEMENTS = {
   inbox: statementsOf(PLACES.inbox),
 } satisfies Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/**
- * The texts to look at: those with higher keys, up to one of them, if there is one, and of later changes of the shop.
- */
+/** A range of keys, without `above`, up to and with `upTo`, and of changes after `changedAfter`. */
 interface TextRange {
   above: TextKey;
   upTo?: TextKey | undefined;
-  /** Only rewards have the number of a change. */
+  /** Only rewards have a change number. */
   changedAfter?: number;
 }
 
-/** The last key of a slice of some texts; undefined if fewer are left. */
+/** The last key of a slice of `size` texts; undefined if fewer are left. */
 export async function endOfSlice(
   queries: Queries,
   shopId: number,
@@ -54,7 +52,7 @@ export async function endOfSlice(
   return (await queries.get<{ key: TextKey }>(STATEMENTS[place].end, [shopId, above, size]))?.key;
 }
 
-/** The texts of a range that contain a name of one of the people. The name can be part of a longer one. */
+/** Texts of a range that contain a name of these people, or a longer name with it inside. */
 export async function textsInRange(
   queries: Queries,
   shop: ShopRef,
@@ -71,7 +69,7 @@ export async function textsInRange(
   return found.map((each) => ({ place, ...each }));
 }
 
-/** Those of the texts that are there, as they are now. */
+/** The current texts of the existing keys. */
 export async function textsOf(
   queries: Queries,
   shopId: number,
@@ -97,8 +95,8 @@ export async function writeTexts(tx: Queries, shopId: number, changes: readonly 
 }
 
 /**
- * Removes what receivers answered to these deliveries, in the caller's transaction. Their rows are locked first: an
- * attempt that is being recorded is waited for, and its answer is removed too.
+ * Removes receivers' answers to these deliveries, in the caller's transaction. Locks the deliveries first: this waits
+ * for attempts that are being recorded, and removes their answers too.
  */
 export async function removeAnswers(tx: Queries, shopId: number, deliveries: readonly number[]): Promise<void> {
   if (deliveries.length === 0) return;
@@ -120,14 +118,13 @@ function statementsOf({ table, key, keyType, text, where }: TextColumns) {
   const read = `${keyType === "text" ? key : `${key}::float8`} AS key`;
   const range = `FROM ${table} WHERE shop_id = $1::bigint AND ${where} AND ${key} > $2::${keyType}`;
   const [changed, upTo] = keyType === "text" ? [" AND change_number > $4::bigint", "$5"] : ["", "$4"];
-  // A search that runs may have been past the key that a reward gets. It looks again at what has a higher number than
-  // the shop's last change had when it began.
+  // A running search may be past the reward's new key. The new change number makes the search read the reward again.
   const renumbered =
     keyType === "bigint"
       ? ""
       : `, change_number = CASE WHEN changed.before = changed.after THEN ${table}.change_number
            ELSE (SELECT change_count + 1 FROM shop_changes WHERE shop_id = $1::bigint) END`;
-  // A long text is read once, however many names are looked for: OFFSET keeps the server from reading it for each.
+  // OFFSET 0 makes the server read a long text once, and not for each name.
   const search = (bound: string) =>
     `SELECT key, text FROM (
        SELECT ${read}, ${text} || '' AS text ${range}${changed}${bound} OFFSET 0

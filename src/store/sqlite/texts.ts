@@ -5,30 +5,27 @@ import type { ShopRef } from "../../domain/shop.ts";
 import { nextTurn } from "../../lib/waits.ts";
 import type { TextSearch } from "../port/mirror.ts";
 
-/** The stored texts that can hold a person's data. */
+/** Stored texts that may contain personal data. */
 export interface MentioningTexts {
   /**
-   * Finds the texts that may be about one of these people. It reads every text of the shop once, however many people
-   * they are: this is rarely needed, so there are no indexes for it. It reads in slices and lets others work in
-   * between.
+   * Finds texts about these people. Redactions are rare, so this reads every text of the shop and needs no index. It
+   * works in slices, with other work in between.
    */
   search(shop: ShopRef, people: ReadonlySet<string>): Promise<TextSearch>;
-  /**
-   * What searches of one shop found: the texts as they are now, and those stored since. In the caller's transaction.
-   */
+  /** Current texts of a shop's searches, and matching texts stored since, in the caller's transaction. */
   read(searches: readonly TextSearch[]): StoredText[];
   /** Inside the caller's transaction. */
   write(shopId: number, change: TextChange): void;
   /**
-   * Removes what receivers answered to a delivery. Inside the caller's transaction.
-   * @param number the delivery's
+   * Removes receivers' answers to a delivery, in the caller's transaction.
+   * @param number of the delivery
    */
   removeAnswers(shopId: number, number: number): void;
-  /** Notes what this process committed, for the searches that are under way. */
+  /** Tells running searches what this process committed. */
   noteCommit(changes: ShopChanges): void;
 }
 
-/** A search that has not ended. */
+/** A search before its `end`. */
 interface OpenSearch {
   shop: ShopRef;
   /** Inside the caller's transaction. */
@@ -36,23 +33,23 @@ interface OpenSearch {
   noteCommit(changes: ShopChanges): void;
 }
 
-/** The texts of a slice at most: about a millisecond, if they are short. A platform webhook can have megabytes. */
+/** The most texts of a slice: about a millisecond if they are short. A platform webhook may have megabytes. */
 const MAX_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 500, reward: 500, inbox: 10 };
 const FIRST_TEXTS_PER_SLICE: Record<TextPlace, number> = { delivery: 50, reward: 50, inbox: 10 };
-/** After a longer slice the next one has half of the texts, because the texts are long; else twice as many. */
+/** A slice longer than this halves the size of the next one; a shorter one doubles it. */
 const TARGET_MS = 2;
 /**
- * A search looks again for what was stored meanwhile, so that little is left for the transaction. With a limit: another
- * process may store rewards all the time.
+ * Rounds of a search: each reads texts stored during the last one, so that few are left for the transaction. Another
+ * process may store rewards all the time, so the number is limited.
  */
 const ROUNDS = 3;
 const FIRST_KEY: Record<TextPlace, string | number> = { delivery: 0, reward: "", inbox: 0 };
 
-type Row = { key: string | number; text: string };
+type TextRow = { key: string | number; text: string };
 
 export function mentioningTexts(db: Database): MentioningTexts {
   const statements = {
-    // The index has the deliveries of a shop by kind.
+    // The index has the kind before the number.
     delivery: statementsOf(db, {
       table: "deliveries",
       key: "number",
@@ -118,7 +115,7 @@ export function mentioningTexts(db: Database): MentioningTexts {
 
 type Statements = Record<TextPlace, ReturnType<typeof statementsOf>>;
 
-/** @param changeCount how many times a row of the shop was written, by any process */
+/** @param changeCount the shop's count of changes by all processes */
 function createSearch(
   statements: Statements,
   shop: ShopRef,
@@ -133,7 +130,7 @@ function createSearch(
   };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
-  /** The ids of rewards that this process stored meanwhile. They can be anywhere among those that were searched. */
+  /** Ids of rewards stored meanwhile by this process. An id may be anywhere among the searched ones. */
   const newRewards = new Set<string | number>();
   let knownChanges = changeCount();
 
@@ -150,8 +147,8 @@ function createSearch(
   }
 
   /**
-   * New deliveries and inbox items have higher numbers. The id of a reward that another process stored
-   * can be anywhere, so all rewards are searched again.
+   * New deliveries and inbox items have higher numbers. A reward of another process may have any id, so all rewards are
+   * searched again.
    */
   function noteOthers(): void {
     const changes = changeCount();
@@ -186,7 +183,7 @@ function createSearch(
       for (const { row } of rows) {
         if (row.kind === "occurrence" && row.record.type === "reward") newRewards.add(row.record.id);
       }
-      // A redaction can give a reward another id.
+      // A redaction may rename a reward.
       for (const { after } of texts) if (after.place === "reward") newRewards.add(after.key);
     },
   };
@@ -201,7 +198,7 @@ interface TextColumns {
 
 function statementsOf(db: Database, { table, key, text, where }: TextColumns) {
   return {
-    slice: db.prepare<Row, [number, string | number, number]>(
+    slice: db.prepare<TextRow, [number, string | number, number]>(
       `SELECT ${key} AS key, ${text} AS text FROM ${table}
        WHERE shop_id = +? AND ${where} AND ${key} > +? ORDER BY ${key} LIMIT +?`,
     ),
