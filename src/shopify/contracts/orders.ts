@@ -35,6 +35,8 @@ interface OrderRequest {
 }
 
 export interface ContractOrders {
+  /** Gids of the orders that were read. */
+  read: string[];
   /** undefined if there is no checkout, or it did not change. */
   checkout: ReadOrder | undefined;
   /** What an order costs; undefined for an order that cannot be read. */
@@ -65,6 +67,7 @@ export async function readOrders(
   };
   await Promise.all(unknown.map(read));
   return {
+    read: [...orders.keys()],
     checkout: checkout === undefined ? undefined : orders.get(checkout),
     moneyOf: (gid) => orders.get(gid)?.money ?? known.get(gid),
   };

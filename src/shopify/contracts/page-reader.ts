@@ -1,4 +1,3 @@
-import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
 import type { GraphqlClient } from "../api/graphql-client.ts";
 import type { AttemptNode } from "../api/operations/attempts.ts";
@@ -7,7 +6,7 @@ import { type CycleAddress, type CycleState, cycleLookup, MAX_CYCLES_PER_LOOKUP 
 import { isPlatformError } from "../api/platform-error.ts";
 import { hasNextBilling, intervalMs, settledTime } from "./cycles.ts";
 import type { History } from "./history.ts";
-import { type ContractSource, readContractFrom, readContractWith } from "./reader.ts";
+import { type ContractRecords, type ContractSource, readContractFrom, readContractWith } from "./reader.ts";
 import { requireShape } from "./shapes.ts";
 import { dateFrom } from "./values.ts";
 
@@ -29,7 +28,7 @@ export async function readContractPage(
   source: ContractSource,
   shop: Shop,
   nodes: readonly ContractWithAttempts[],
-): Promise<PromiseSettledResult<MirrorRecord[]>[]> {
+): Promise<PromiseSettledResult<ContractRecords>[]> {
   const { client, settingsOf, now } = source;
   const settledBefore = settledTime((await settingsOf(shop.id)).retryDays, now());
   const checked = await Promise.allSettled(nodes.map(async (node) => checkedContract(node)));

@@ -27,6 +27,12 @@ export interface ContractSource extends CycleSource {
   reportRounding: RoundingReport;
 }
 
+/** The records of a contract, and the gids of the orders that were read for them. */
+export interface ContractRecords {
+  records: MirrorRecord[];
+  orders: string[];
+}
+
 /** What is known before a contract is read, and where its orders come from. */
 interface ContractReading extends HistoryReading {
   contract: MirroredContract | undefined;
@@ -44,13 +50,13 @@ export async function readContract(
   shop: Shop,
   contractGid: string,
   changedOrders: readonly string[],
-): Promise<MirrorRecord[]> {
+): Promise<ContractRecords> {
   const reading = await begin(source, shop, contractGid, changedOrders);
   const open = await readOpen(source, reading);
   // The orders are needed later. Asked for now, they share a query with the contract.
   const ahead = newOrders(reading, open ?? []).map(reading.readOrder);
   const [node] = await Promise.all([source.loader.contract(shop, contractGid), ...ahead]);
-  return node === undefined ? [] : readRest(source, shop, node, reading, open);
+  return node === undefined ? { records: [], orders: [] } : readRest(source, shop, node, reading, open);
 }
 
 /**
@@ -62,7 +68,7 @@ export async function readContractFrom(
   shop: Shop,
   node: ContractNode,
   attemptCount: number | undefined,
-): Promise<MirrorRecord[]> {
+): Promise<ContractRecords> {
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
@@ -72,7 +78,7 @@ export async function readContractWith(
   shop: Shop,
   node: ContractNode,
   history: History,
-): Promise<MirrorRecord[]> {
+): Promise<ContractRecords> {
   return readRecords(source, shop, node, await begin(source, shop, node.id), history);
 }
 
@@ -139,7 +145,7 @@ async function readRest(
   node: ContractNode,
   reading: ContractReading,
   open?: readonly CycleNode[],
-): Promise<MirrorRecord[]> {
+): Promise<ContractRecords> {
   const first = open ?? (await readFirstCycles(source, node, reading));
   return readRecords(source, shop, node, reading, await readHistory(source, node, reading, first));
 }
@@ -151,7 +157,7 @@ async function readRecords(
   node: ContractNode,
   { contract, mirrored, settings, changedOrders, readOrder }: ContractReading,
   { cycles, next }: History,
-): Promise<MirrorRecord[]> {
+): Promise<ContractRecords> {
   const { creditTitle, retryDays: retryPlan } = settings;
   const noteRounding: NoteRounding = (money) => reportRounding(shop, money);
   const customer = node.customer?.id ?? contract?.customerGid;
@@ -163,7 +169,7 @@ async function readRecords(
   const expected = expectedMoney(lines, noteRounding);
   const known = { node, cycles, mirrored, expected, noteRounding };
   const orders = await readOrders(client, readOrder, { ...known, shop, changedOrders, creditTitle });
-  return contractRecords({
+  const records = contractRecords({
     ...known,
     lines,
     customer,
@@ -173,4 +179,5 @@ async function readRecords(
     retryPlan,
     now: now(),
   });
+  return { records, orders: orders.read };
 }

@@ -1,5 +1,4 @@
 import type { ContractRead } from "../../domain/decide/commit.ts";
-import { isCharged } from "../../domain/decide/order.ts";
 import { SdsError } from "../../domain/error.ts";
 import type { MirrorRecord } from "../../domain/records/platform-records.ts";
 import type { Shop } from "../../domain/shop.ts";
@@ -80,7 +79,7 @@ interface Dependencies {
   mutex: KeyedMutex;
   recordWriter: Pick<RecordWriter, "submit">;
   connections: Pick<ConnectionStore, "find">;
-  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder" | "ordersOf">;
+  mirror: Pick<MirrorStore, "contractReads" | "contractsOfOrder">;
   platformClock: Pick<PlatformClock, "now" | "mark">;
 }
 
@@ -117,10 +116,9 @@ async function refresh(
   inboxNumbers: readonly number[],
 ): Promise<ChangeCounts> {
   const beganAt = dependencies.platformClock.mark();
-  const records = await readContract(dependencies.source, shop, contractGid, changedOrders);
+  const { records, orders } = await readContract(dependencies.source, shop, contractGid, changedOrders);
   if (records.length === 0) return submit(dependencies, shop, records, { inboxNumbers });
-  const orders = [...changedOrders, ...(await newOrders(dependencies, shop, contractGid, records))];
-  const reads = [{ contract: contractGid, beganAt: beganAt(), orders }];
+  const reads = [{ contract: contractGid, beganAt: beganAt(), orders: [...new Set([...changedOrders, ...orders])] }];
   return submit(dependencies, shop, records, { inboxNumbers, reads });
 }
 
@@ -148,27 +146,13 @@ async function loadPage(
     nodes.map(async (node, index) => {
       const result = results[index];
       if (result?.status !== "fulfilled") throw result?.reason;
-      const orders = result.value.filter(({ type }) => type === "billing_cycle").length;
+      const { records } = result.value;
+      const orders = records.filter(({ type }) => type === "billing_cycle").length;
       // Its orders are not noted: they may come from the stage, where they are older.
       const reads = [{ contract: node.id, beganAt: requestedAt, orders: [] }];
-      return { orders, ...(await submit(dependencies, shop, result.value, { events: eventsOf(node), reads })) };
+      return { orders, ...(await submit(dependencies, shop, records, { events: eventsOf(node), reads })) };
     }),
   );
-}
-
-/** The orders that a reading gave: the mirror did not have them as charged, or they were asked for. */
-async function newOrders(
-  { mirror }: Dependencies,
-  shop: Shop,
-  contractGid: string,
-  records: readonly MirrorRecord[],
-): Promise<string[]> {
-  const mirrored = await mirror.ordersOf(shop, contractGid);
-  const known = new Set([...mirrored.values()].map(({ shopifyId, status }) => (isCharged(status) ? shopifyId : null)));
-  return records
-    .flatMap((record) => (record.type === "billing_cycle" ? record.attempts : []))
-    .flatMap(({ outcome }) => (outcome.kind === "charged" ? [outcome.order.shopifyId ?? ""] : []))
-    .filter((gid) => gid !== "" && !known.has(gid));
 }
 
 async function submit(
