@@ -1,14 +1,12 @@
 import { join } from "node:path";
-import { SQL } from "bun";
 import type { Store } from "../../src/store/port/store.ts";
-import { parseServerAddress } from "../../src/store/postgres/address.ts";
-import { openPostgresStore } from "../../src/store/postgres/postgres-store.ts";
 import { randomBytes, temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { layEmptyDatabase } from "../support/empty-database.ts";
 import { openStoreIn } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
-import { hasPostgres, postgresServer, type TestServer } from "../support/postgres-server.ts";
+import { hasPostgres } from "../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../support/postgres-store.ts";
 import { readRows } from "../support/rows.ts";
 import type { Row, Table } from "../support/tables.ts";
 
@@ -60,40 +58,9 @@ async function openSqlite({ random = randomBytes }: OpenOptions = {}): Promise<T
   };
 }
 
-/** An empty database with all tables, which each test copies: that takes a fifth of making them. */
-let template: Promise<string> | undefined;
-
 async function openPostgres({ random = randomBytes }: OpenOptions = {}): Promise<TestStore> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  template ??= createTemplate(server);
-  const url = await server.createDatabase(await template);
-  afterTest(() => server.dropDatabase(url));
+  const url = await databaseWithTables();
   const masterKeyFile = join(temporaryFolder(), "master.key");
-  async function open(): Promise<Store> {
-    const store = await openPostgresStore({
-      address: parseServerAddress(url, null),
-      masterKeyFile,
-      random,
-      now: Date.now,
-      sleep: Bun.sleep,
-    });
-    afterTest(() => store.close());
-    return store;
-  }
+  const open = () => openStoreAt(url, { masterKeyFile, random });
   return { store: await open(), reopen: open, rows: (table) => readPostgresRows(url, table) };
-}
-
-async function createTemplate(server: TestServer): Promise<string> {
-  const url = await server.createDatabase();
-  const masterKeyFile = join(temporaryFolder(), "master.key");
-  const address = parseServerAddress(url, null);
-  await (
-    await openPostgresStore({ address, masterKeyFile, random: randomBytes, now: Date.now, sleep: Bun.sleep })
-  ).close();
-  // Each test has a master key of its own.
-  const sql = new SQL(url, { max: 1 });
-  await sql.unsafe("DELETE FROM meta WHERE name = 'master_key'");
-  await sql.close();
-  return url;
 }

@@ -5,7 +5,7 @@ import { SQL } from "bun";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
-import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 import { Program } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { customer } from "../support/records.ts";
@@ -25,12 +25,9 @@ interface Sides {
 }
 
 async function sides(): Promise<Sides> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
   const data = join(temporaryFolder(), "data");
   const answers = await unpack(storedVersions().at(-1) ?? 0, data);
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
+  const url = await emptyDatabase();
   return { answers, url, local: new Program(data, ENV), remote: new Program(data, { ...ENV, SDS_DATABASE_URL: url }) };
 }
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type TestApp, temporaryFolder, testApp } from "../support/app.ts";
-import { afterTest } from "../support/cleanup.ts";
-import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 import { signInPath, visit } from "../support/visitor.ts";
 
 const KEY = /cad_pk_[0-9a-f]{48}/;
@@ -15,11 +14,7 @@ const ENGINES: [name: string, env: () => Promise<Record<string, string>>][] = [
 ];
 
 async function postgresSettings(): Promise<Record<string, string>> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
-  return { SDS_DATABASE_URL: url, SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key") };
+  return { SDS_DATABASE_URL: await emptyDatabase(), SDS_MASTER_KEY_FILE: join(temporaryFolder(), "master.key") };
 }
 
 describe.each(ENGINES.filter(([name]) => name === "sqlite" || hasPostgres()))(

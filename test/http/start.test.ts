@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { NodeStore } from "../../src/store/port/nodes.ts";
 import { temporaryFolder, testApp } from "../support/app.ts";
-import { emptyDatabase } from "../support/postgres-connections.ts";
-import { hasPostgres } from "../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 
 describe.skipIf(!hasPostgres())("the start of a node", () => {
   async function setUp() {

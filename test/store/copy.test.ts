@@ -17,7 +17,7 @@ import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
 import { openStoreIn, UPGRADE } from "../support/open-store.ts";
 import { readPostgresRows } from "../support/postgres-rows.ts";
-import { hasPostgres, postgresServer } from "../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 import { expectStoredAnswers, openOnPostgres } from "../support/stored-answers.ts";
@@ -33,15 +33,6 @@ async function storedFolder() {
   const answers = await unpack(storedVersions().at(-1) ?? 0, data);
   await (await openStoreIn(data)).close();
   return { data, answers };
-}
-
-/** The address of an empty database, which the test's end removes. */
-async function emptyDatabase(): Promise<string> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
-  return url;
 }
 
 type Place = Parameters<typeof copyStore>[0]["to"];

@@ -1,22 +1,6 @@
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { type Database, type DatabaseOptions, openConnections } from "../../src/store/postgres/database.ts";
 import { afterTest } from "./cleanup.ts";
-import { postgresServer, type TestServer } from "./postgres-server.ts";
-
-/** The server of the tests. Call it only where there is one. */
-export async function testServer(): Promise<TestServer> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  return server;
-}
-
-/** An empty database, which is removed after the test. @returns its address */
-export async function emptyDatabase(): Promise<string> {
-  const server = await testServer();
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
-  return url;
-}
 
 /** The same address with another port, such as a proxy's. */
 export function withPort(url: string, port: number): string {

@@ -1,4 +1,5 @@
 import { SQL } from "bun";
+import { afterTest } from "./cleanup.ts";
 import { binaryFolder, startPostgres } from "./postgres-process.ts";
 
 /** A PostgreSQL server for tests, and a way to make databases on it. */
@@ -10,13 +11,13 @@ export interface TestServer {
   dropDatabase(url: string): Promise<void>;
 }
 
-let server: Promise<TestServer | undefined> | undefined;
+let server: Promise<TestServer> | undefined;
 
 /**
  * The server that SDS_TEST_POSTGRES names, or one of this test run: started at the first call and stopped with the
- * process. undefined where there is no PostgreSQL for this machine.
+ * process. Call it only where there is PostgreSQL for this machine.
  */
-export function postgresServer(): Promise<TestServer | undefined> {
+export function postgresServer(): Promise<TestServer> {
   server ??= findServer();
   return server;
 }
@@ -31,9 +32,9 @@ export function hasPostgres(): boolean {
   return isInNpm || process.env["SDS_TEST_POSTGRES"] !== undefined || binaryFolder() !== undefined;
 }
 
-async function findServer(): Promise<TestServer | undefined> {
+async function findServer(): Promise<TestServer> {
   const named = process.env["SDS_TEST_POSTGRES"];
-  if (named === undefined) return hasPostgres() ? ownServer((await startPostgres()).url) : undefined;
+  if (named === undefined) return ownServer((await startPostgres()).url);
   const found = serverAt(named);
   await found.removeOld();
   return found;
@@ -50,6 +51,14 @@ function ownServer(url: string): TestServer {
       own.dropDatabase(address).catch(() => undefined);
     },
   };
+}
+
+/** An empty database, or a copy of one, which is removed after the test. @returns its address */
+export async function emptyDatabase(copyOf?: string): Promise<string> {
+  const { createDatabase, dropDatabase } = await postgresServer();
+  const url = await createDatabase(copyOf);
+  afterTest(() => dropDatabase(url));
+  return url;
 }
 
 const PREFIX = "sds_test_";

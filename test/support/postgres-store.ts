@@ -1,20 +1,44 @@
 import { join } from "node:path";
+import { SQL } from "bun";
 import type { Store } from "../../src/store/port/store.ts";
 import { parseServerAddress } from "../../src/store/postgres/address.ts";
 import { openPostgresStore, type PostgresOptions } from "../../src/store/postgres/postgres-store.ts";
 import { randomBytes, temporaryFolder } from "./app.ts";
 import { afterTest } from "./cleanup.ts";
+import { emptyDatabase, postgresServer } from "./postgres-server.ts";
+
+/** A database with all tables and no rows: to copy it takes a fifth of making the tables. */
+let template: Promise<string> | undefined;
+
+/** A database with all tables and no rows, which is removed after the test. @returns its address */
+export async function databaseWithTables(): Promise<string> {
+  template ??= createTemplate();
+  return emptyDatabase(await template);
+}
+
+async function createTemplate(): Promise<string> {
+  const url = await (await postgresServer()).createDatabase();
+  await (await openPostgresStore(optionsFor(url))).close();
+  // Each test has a master key of its own.
+  const sql = new SQL(url, { max: 1 });
+  await sql.unsafe("DELETE FROM meta WHERE name = 'master_key'");
+  await sql.close();
+  return url;
+}
 
 /** Opens the store of a database, with a master key of its own. It is closed after the test. */
 export async function openStoreAt(url: string, options: Partial<PostgresOptions> = {}): Promise<Store> {
-  const store = await openPostgresStore({
+  const store = await openPostgresStore({ ...optionsFor(url), ...options });
+  afterTest(() => store.close());
+  return store;
+}
+
+function optionsFor(url: string): PostgresOptions {
+  return {
     address: parseServerAddress(url, null),
     masterKeyFile: join(temporaryFolder(), "master.key"),
     random: randomBytes,
     now: Date.now,
     sleep: Bun.sleep,
-    ...options,
-  });
-  afterTest(() => store.close());
-  return store;
+  };
 }

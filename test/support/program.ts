@@ -8,7 +8,7 @@ import { afterTest } from "./cleanup.ts";
 import { checkAnswersOf } from "./described-fetch.ts";
 import { UPGRADE } from "./open-store.ts";
 import { countPostgresRows, readPostgresRows } from "./postgres-rows.ts";
-import { postgresServer } from "./postgres-server.ts";
+import { emptyDatabase } from "./postgres-server.ts";
 import { fileHas } from "./removed-shop.ts";
 import { countRows, readRows } from "./rows.ts";
 import { type Row, TABLE_NAMES, type Table } from "./tables.ts";
@@ -33,14 +33,8 @@ function databaseOf(data: string): Promise<string> {
 }
 
 async function createDatabase(data: string): Promise<string> {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no PostgreSQL server");
-  const url = await server.createDatabase();
-  afterTest(async () => {
-    databases.delete(data);
-    await server.dropDatabase(url);
-  });
-  return url;
+  afterTest(() => databases.delete(data));
+  return emptyDatabase();
 }
 
 export interface Result {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { failures } from "../../conformance/fixtures.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { emptyDatabase, withPort } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { withPort } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 test.skipIf(!hasPostgres())("a check fails in two seconds while no server can be reached", async () => {

@@ -3,8 +3,8 @@ import { nextTurn } from "../../../src/lib/waits.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { eventually, LIMIT_MS } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { countRunning, openDatabase, testServer, withPort } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { countRunning, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
 
 const DEADLINE_MS = 400;
 const lost = { name: "StoreError", reason: "lost", message: "the database did not answer within 0.4 s" };
@@ -19,7 +19,7 @@ afterAll(() => {
 });
 
 async function behindProxy(options = {}) {
-  const { url } = await testServer();
+  const { url } = await postgresServer();
   const proxy = await startFaultyProxy(Number(new URL(url).port));
   return { url, proxy, db: openDatabase(withPort(url, proxy.port), { deadlineMs: DEADLINE_MS, ...options }) };
 }
@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
   });
 
   test("sets limits of the server, and the server ends connections to a node that is gone", async () => {
-    const { url } = await testServer();
+    const { url } = await postgresServer();
     const db = openDatabase(url, { deadlineMs: 10_000 });
     const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
     const settings = await Promise.all(

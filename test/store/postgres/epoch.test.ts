@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
-import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 /** A database as pg_restore leaves it: made by a server that had another number. */

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { openStore } from "../../../src/store/open-store.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { UPGRADE } from "../../support/open-store.ts";
-import { emptyDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 async function start(folder: string, masterKeyFile: string, url?: string): Promise<void> {
   const server = { url: url ?? (await emptyDatabase()), passwordFile: null, sleep: Bun.sleep };

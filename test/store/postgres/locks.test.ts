@@ -1,29 +1,17 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { SQL } from "bun";
-import { parseServerAddress } from "../../../src/store/postgres/address.ts";
-import { openPostgresStore } from "../../../src/store/postgres/postgres-store.ts";
 import { receipt } from "../../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../../support/app.ts";
+import { START } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
-import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid } from "../../support/records.ts";
 
 /** A store with a shop, and a connection to its database that can hold locks. */
 async function openShop() {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
-  const store = await openPostgresStore({
-    address: parseServerAddress(url, null),
-    masterKeyFile: join(temporaryFolder(), "master.key"),
-    random: randomBytes,
-    now: Date.now,
-    sleep: Bun.sleep,
-  });
-  afterTest(() => store.close());
+  const url = await databaseWithTables();
+  const store = await openStoreAt(url);
   const sql = new SQL(url, { max: 2 });
   afterTest(() => sql.close());
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);

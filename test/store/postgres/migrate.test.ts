@@ -6,8 +6,8 @@ import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
-import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const SOURCE = join(import.meta.dir, "../../../src/store/postgres");

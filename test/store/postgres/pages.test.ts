@@ -1,34 +1,20 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { SQL } from "bun";
 import type { Position } from "../../../src/domain/pages/cursor.ts";
 import { MAX_PAGE_BYTES } from "../../../src/store/port/pages.ts";
-import { parseServerAddress } from "../../../src/store/postgres/address.ts";
-import { openPostgresStore } from "../../../src/store/postgres/postgres-store.ts";
 import { parsePage } from "../../conformance/fixtures.ts";
-import { randomBytes, START, temporaryFolder } from "../../support/app.ts";
+import { START } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
-import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
 import { subscription } from "../../support/records.ts";
 
 const KIB = 1_024;
 
 /** A shop with a subscription for each size. Rows that were copied from an older version have any size. */
 async function shopWithRows(sizes: readonly number[]) {
-  const server = await postgresServer();
-  if (server === undefined) throw new Error("there is no server");
-  const url = await server.createDatabase();
-  afterTest(() => server.dropDatabase(url));
-  const address = parseServerAddress(url, null);
-  const masterKeyFile = join(temporaryFolder(), "master.key");
-  const store = await openPostgresStore({
-    address,
-    masterKeyFile,
-    random: randomBytes,
-    now: Date.now,
-    sleep: Bun.sleep,
-  });
-  afterTest(() => store.close());
+  const url = await databaseWithTables();
+  const store = await openStoreAt(url);
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);
   await store.mirror.applyRecords([{ shop, records: sizes.map((_, n) => subscription(n)) }], START);
   const sql = new SQL(url, { max: 1 });

@@ -2,14 +2,12 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { START } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
-import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
-import { openStoreAt } from "../../support/postgres-store.ts";
+import { hasPostgres } from "../../support/postgres-server.ts";
+import { databaseWithTables, openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid } from "../../support/records.ts";
 
 test.skipIf(!hasPostgres())("the data of a person may take longer than any other operation", async () => {
-  const server = await postgresServer();
-  const url = (await server?.createDatabase()) ?? "";
-  afterTest(() => server?.dropDatabase(url));
+  const url = await databaseWithTables();
   const store = await openStoreAt(url, { deadlineMs: 400 });
   const shop = await store.shops.add({ domain: "alpha.myshopify.com", plan: "pro", currency: "USD" }, START);
   await store.mirror.applyRecords([{ shop, records: [customer(1)] }], START);

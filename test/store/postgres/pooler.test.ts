@@ -7,8 +7,8 @@ import { checkServer } from "../../../src/store/postgres/server-check.ts";
 import { addShop, failures, removeShop } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
-import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const canRun = hasPostgres() && hasPgBouncer();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { failures } from "../../conformance/fixtures.ts";
-import { openDatabase, testServer } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
 
 const TEXTS = [
   "",
@@ -25,7 +25,7 @@ const NUMBERS = [0, 1, -1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, Number.MAX_SAFE
 for (const isPooled of [false, true]) {
   describe.skipIf(!hasPostgres())(`parameters of PostgreSQL${isPooled ? ", as behind a pooler" : ""}`, () => {
     async function open() {
-      return openDatabase((await testServer()).url, { isPooled, connections: 1 });
+      return openDatabase((await postgresServer()).url, { isPooled, connections: 1 });
     }
 
     test("arrive as they are, alone and in arrays", async () => {
@@ -68,7 +68,7 @@ for (const isPooled of [false, true]) {
 
 describe.skipIf(!hasPostgres())("a statement of PostgreSQL", () => {
   test("is prepared once on each connection, whatever its values and without any", async () => {
-    const db = openDatabase((await testServer()).url, { connections: 1 });
+    const db = openDatabase((await postgresServer()).url, { connections: 1 });
     for (const value of [...NUMBERS, null]) await db.get("SELECT $1::bigint AS once", [value]);
     for (const value of [1, 2.5, null]) await db.get("SELECT $1::float8 AS twice", [value]);
     for (const values of [[], [1], [null]]) await db.get("SELECT $1::bigint[] AS array_once", [values]);

@@ -7,7 +7,8 @@ import { engines } from "../../conformance/engines.ts";
 import { addShop, chooseAllEvents, claim, commit, failed, URL, WAITS } from "../../conformance/fixtures.ts";
 import { randomBytes, START } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
-import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { emptyDatabase } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { customer, gid, subscription } from "../../support/records.ts";
 

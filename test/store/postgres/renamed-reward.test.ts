@@ -4,8 +4,8 @@ import type { Database } from "../../../src/store/postgres/database.ts";
 import { textSearches } from "../../../src/store/postgres/text-search.ts";
 import { addShop, commit } from "../../conformance/fixtures.ts";
 import { ADA, ada, redaction } from "../../conformance/redactions.ts";
-import { emptyDatabase, openDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 import { gid, reward } from "../../support/records.ts";
 

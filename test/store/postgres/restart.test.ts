@@ -4,9 +4,9 @@ import { failures } from "../../conformance/fixtures.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { countRunning, emptyDatabase, hasSession, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { countRunning, hasSession, openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const lost = { name: "StoreError", reason: "lost" };
 

@@ -7,9 +7,9 @@ import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { makeBlackhole } from "../../support/blackhole.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { openDatabase, withPort } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, startPostgres } from "../../support/postgres-process.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
 const PASSWORD = "hidden-p4ssw0rd";

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { temporaryFolder } from "../../support/app.ts";
-import { emptyDatabase } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { expectStoredAnswers, openOnPostgres } from "../../support/stored-answers.ts";
 import { dumpPostgres, storedPostgresVersions, unpackPostgres } from "../../support/stored-postgres.ts";
 

@@ -6,9 +6,8 @@ import { parseServerAddress } from "../../../src/store/postgres/address.ts";
 import { openConnections } from "../../../src/store/postgres/database.ts";
 import { startError } from "../../../src/store/postgres/start-errors.ts";
 import { eventually } from "../../support/eventually.ts";
-import { testServer } from "../../support/postgres-connections.ts";
 import { type PostgresProcess, runAsServer, startPostgres } from "../../support/postgres-process.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { hasPostgres, postgresServer } from "../../support/postgres-server.ts";
 
 const KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 /** An authority of its own, and a certificate of it for the name localhost alone. */
@@ -83,7 +82,7 @@ describe.skipIf(!canRun)("TLS to PostgreSQL", () => {
   });
 
   test("refuses a server that has none", async () => {
-    const { port } = new URL((await testServer()).url);
+    const { port } = new URL((await postgresServer()).url);
     await expect(
       isEncrypted("localhost", { sslmode: "verify-full", sslrootcert: authority }, { port }),
     ).rejects.toMatchObject({

@@ -3,8 +3,8 @@ import { SdsError } from "../../../src/domain/error.ts";
 import { type Database, pipeline, type Queries } from "../../../src/store/postgres/database.ts";
 import { failures } from "../../conformance/fixtures.ts";
 import { startFaultyProxy } from "../../support/faulty-proxy.ts";
-import { emptyDatabase, openDatabase, withPort } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase, withPort } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 async function openTable(options = {}): Promise<Database & { url: string }> {
   const url = await emptyDatabase();

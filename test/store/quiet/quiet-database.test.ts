@@ -9,8 +9,8 @@ import { failures } from "../../conformance/fixtures.ts";
 import { temporaryFolder } from "../../support/app.ts";
 import { afterTest } from "../../support/cleanup.ts";
 import { UPGRADE } from "../../support/open-store.ts";
-import { emptyDatabase, openDatabase as openPostgres } from "../../support/postgres-connections.ts";
-import { hasPostgres } from "../../support/postgres-server.ts";
+import { openDatabase as openPostgres } from "../../support/postgres-connections.ts";
+import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 
 const COLUMNS = "(number bigint PRIMARY KEY, text text, bytes ";
 
