@@ -18,7 +18,7 @@ export type PageInfo = Static<typeof PageInfo>;
 export const ROW_SCHEMAS = { subscriptions: Subscription, customers: Customer, orders: Order } as const;
 
 /** An error in JSON (docs/api.md, "Errors"). */
-export const ApiError = Type.Object(
+export const ErrorBody = Type.Object(
   {
     error: Type.Object({
       code: oneOf(API_ERROR_CODES, "For programs. Codes can be added."),
@@ -27,7 +27,7 @@ export const ApiError = Type.Object(
   },
   { title: "ApiError", description: "An error has a code and a message, and nothing else." },
 );
-export type ApiError = Static<typeof ApiError>;
+export type ErrorBody = Static<typeof ErrorBody>;
 
 /** The answer of the intake after the commit. */
 export const IntakeResult = Type.Object(

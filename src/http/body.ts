@@ -31,7 +31,7 @@ export interface BodyLimit {
   tooLarge?: (maxBytes: number) => SdsError;
 }
 
-interface ReadOptions extends BodyLimit {
+interface BodyReadOptions extends BodyLimit {
   /** Whose bodies are counted together, such as a network. */
   sender: string;
 }
@@ -44,7 +44,7 @@ export interface BodyReader {
    * more bytes; every other body is refused.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
-  read(request: Request, options: ReadOptions): Promise<Body>;
+  read(request: Request, options: BodyReadOptions): Promise<Body>;
 }
 
 /** @param options for tests; `clock` in milliseconds */

@@ -2,7 +2,7 @@ import { type ApiErrorCode, type ErrorCode, messageOf, SdsError } from "../domai
 import type { Log } from "../lib/log.ts";
 import { sentence } from "../lib/text.ts";
 import { StoreError } from "../store/port/store-error.ts";
-import type { ApiError } from "./answers.ts";
+import type { ErrorBody } from "./answers.ts";
 import { DATABASE_BUSY, refusals } from "./refusals.ts";
 
 /** The one table from error code to HTTP status. */
@@ -76,7 +76,7 @@ export function respondAgain(
 }
 
 /** Every error has the same form (docs/api.md, "Errors"). The message gets a capital letter and a full stop. */
-export function apiError({ code, message }: SdsError): ApiError {
+export function apiError({ code, message }: SdsError): ErrorBody {
   return { error: { code: code as ApiErrorCode, message: sentence(message) } };
 }
 

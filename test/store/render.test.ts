@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Customer, Order, RESOURCES, Subscription } from "../../src/domain/resources.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
-import { MIGRATIONS, type Migration, type StoredRow } from "../../src/store/sqlite/migrations.ts";
+import { MIGRATIONS, type Migration, type SqliteRow } from "../../src/store/sqlite/migrations.ts";
 import { addShop, allRows, commit } from "../conformance/fixtures.ts";
 import { temporaryFolder } from "../support/app.ts";
 import { afterTest } from "../support/cleanup.ts";
@@ -95,7 +95,7 @@ function everything(db: Database): unknown {
 }
 
 /** Adds a field after the status. A row without a status does not get it. */
-function withPhase({ id, shopifyId, customerId, status, ...rest }: StoredRow): StoredRow {
+function withPhase({ id, shopifyId, customerId, status, ...rest }: SqliteRow): SqliteRow {
   return { id, shopifyId, customerId, status, phase: status === "ACTIVE" ? "RUNNING" : null, ...rest };
 }
 
@@ -118,7 +118,7 @@ describe("a migration that renders the stored rows again", () => {
     const before = mirrored(db);
     const countsBefore = changeCounts(db);
     const isChanged = ({ table, json }: Mirrored) => table !== "orders" && JSON.parse(json).subscriptionCount !== 0;
-    const marked = (row: StoredRow) => (row["subscriptionCount"] === 0 ? row : { ...row, mark: true });
+    const marked = (row: SqliteRow) => (row["subscriptionCount"] === 0 ? row : { ...row, mark: true });
     migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: marked, customers: marked } }]);
 
     const after = mirrored(db);
@@ -151,7 +151,7 @@ describe("a migration that renders the stored rows again", () => {
     const { db } = await filled(1);
     const spy = spyOn(Database.prototype, "prepare");
     afterTest(() => spy.mockRestore());
-    const same = (row: StoredRow) => row;
+    const same = (row: SqliteRow) => row;
     migrate(db, UPGRADE, [...MIGRATIONS, { sql: "", render: { subscriptions: same, customers: same, orders: same } }]);
     const reads = spy.mock.calls.map(([sql]) => sql).filter((sql) => sql.startsWith("SELECT"));
     spy.mockRestore();
@@ -163,7 +163,7 @@ describe("a migration that renders the stored rows again", () => {
   test("runs once", async () => {
     const { db } = await filled(2);
     let calls = 0;
-    const counting = (row: StoredRow) => {
+    const counting = (row: SqliteRow) => {
       calls += 1;
       return { ...row, mark: calls };
     };
@@ -179,7 +179,7 @@ describe("a migration that renders the stored rows again", () => {
     const { db } = await filled(2);
     const before = everything(db);
     let calls = 0;
-    const failing = (row: StoredRow) => {
+    const failing = (row: SqliteRow) => {
       calls += 1;
       if (calls === 3) throw new Error("a row that cannot be rendered");
       return { ...row, mark: calls };

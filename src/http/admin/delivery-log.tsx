@@ -18,7 +18,7 @@ export const STATUS_NAMES: Record<DeliveryStatus, string> = {
   dead: "Dead",
 };
 
-interface DeliveryLog {
+interface ShownLog {
   kind: DeliveryKind;
   section: AdminSection;
   last: Delivery[];
@@ -32,7 +32,7 @@ export async function readLog(
   shopId: number,
   kind: DeliveryKind,
   section: AdminSection,
-): Promise<DeliveryLog> {
+): Promise<ShownLog> {
   const [last, dead, deadCount] = await Promise.all([
     store.deliveries.list(shopId, { limit: LAST_LISTED, kind }),
     store.deliveries.list(shopId, { limit: DEAD_LISTED, kind, status: "dead" }),
@@ -42,7 +42,7 @@ export async function readLog(
 }
 
 /** The live part of a log page. */
-export function liveLog(request: AdminRequest, log: DeliveryLog, empty: VNode): VNode {
+export function liveLog(request: AdminRequest, log: ShownLog, empty: VNode): VNode {
   const name = log.kind === "webhook" ? "deliveries" : "workflow starts";
   return (
     <Live poll announce={announcement(log)}>
@@ -117,12 +117,12 @@ export function RetryForm({
   );
 }
 
-function announcement({ last, deadCount }: DeliveryLog): string {
+function announcement({ last, deadCount }: ShownLog): string {
   const [newest] = last;
   return newest === undefined ? "" : `Newest: ${newest.topic}, ${STATUS_NAMES[newest.status]}. Dead: ${deadCount}.`;
 }
 
-function DeadList({ request, log, name }: { request: AdminRequest; log: DeliveryLog; name: string }) {
+function DeadList({ request, log, name }: { request: AdminRequest; log: ShownLog; name: string }) {
   const hidden = log.deadCount - log.dead.length;
   return (
     <>
@@ -152,7 +152,7 @@ function LogTable({
   id: string;
   name: string;
   request: AdminRequest;
-  log: DeliveryLog;
+  log: ShownLog;
   deliveries: readonly Delivery[];
 }) {
   const topic = log.kind === "webhook" ? "Topic" : "Trigger";

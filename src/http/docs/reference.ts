@@ -1,4 +1,4 @@
-import type { ApiError } from "../answers.ts";
+import type { ErrorBody } from "../answers.ts";
 import {
   headerOf,
   type JsonSchema,
@@ -98,7 +98,7 @@ function casesOf({ description, content }: ResponseObject): string[][] {
   const { examples = {} } = content?.["application/json"] ?? {};
   const cases = Object.values(examples).map(({ summary = "", value }) => {
     // Names of examples are not codes: a code with two cases gets a number.
-    const { error } = value as ApiError;
+    const { error } = value as ErrorBody;
     return [`\`${error.code}\``, summary];
   });
   return cases.length === 0 ? [["", description]] : cases;

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json";
 import { RECORD_SCHEMAS } from "../../domain/records/record-schemas.ts";
-import { ApiError, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
+import { ErrorBody, Health, IntakeResult, PageInfo, ROW_SCHEMAS } from "../answers.ts";
 import { apiError } from "../respond.ts";
 import { ERROR_CASES, refusalRefs, sharedRefusals } from "./errors.ts";
 import { COMMON, HEADERS, headerParameter, headerRefs } from "./headers.ts";
@@ -84,7 +84,7 @@ function schemas(): Record<string, JsonSchema> {
     Subscription.properties.lines.items,
     ...pageSchemas(),
     PageInfo,
-    { ...ApiError, examples: Object.values(ERROR_CASES).map(({ error }) => apiError(error)) },
+    { ...ErrorBody, examples: Object.values(ERROR_CASES).map(({ error }) => apiError(error)) },
     ...recordSchemas(),
     RECORD_SCHEMAS.order.properties.lines.items,
     IntakeResult,

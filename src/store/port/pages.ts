@@ -30,7 +30,7 @@ export interface ChangePage extends Rows {
   hasMore: boolean;
 }
 
-export interface StoredRow {
+export interface PageRow {
   json: string;
   changeCount: number;
 }
@@ -63,7 +63,7 @@ export interface PageStore {
    */
   changes(shopId: number, resource: Resource, filter: RowFilter, limit: number, after: number): Awaitable<ChangePage>;
   /** The newest row with that id or gid; undefined without one. */
-  find(shopId: number, resource: Resource, name: NamedRow): Awaitable<StoredRow | undefined>;
+  find(shopId: number, resource: Resource, name: NamedRow): Awaitable<PageRow | undefined>;
   /**
    * The number of a change at most a minute before a time, and never after it. What a reader could not see at that time
    * has a higher number, except commits longer than SPAN_MS.

@@ -3,7 +3,7 @@ import { afterRead } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
 import type { Queries } from "./database.ts";
 
-interface StoredRow {
+interface ContractReadRow {
   contract: string;
   beganAt: number;
   orders: string;
@@ -16,7 +16,7 @@ export async function contractReads(
   contractGids: readonly string[],
 ): Promise<Map<string, StoredRead>> {
   if (contractGids.length === 0) return new Map();
-  const rows = await queries.all<StoredRow>(
+  const rows = await queries.all<ContractReadRow>(
     `SELECT contract, began_at::float8 AS "beganAt", orders FROM contract_reads
      WHERE shop_id = $1::bigint AND contract = ANY($2::text[])`,
     [shopId, contractGids],

@@ -11,7 +11,7 @@ import { DEADLINE_MS, noData, UPGRADE_DEADLINE_MS } from "./postgres-store.ts";
 import { checkServer } from "./server-check.ts";
 import { startError } from "./start-errors.ts";
 
-export interface CopyOptions {
+export interface CopySourceOptions {
   address: ServerAddress;
   /** Epoch milliseconds. The server's clock must be near. */
   now: () => number;
@@ -23,7 +23,7 @@ export interface CopyOptions {
  * Opens a database for a copy. Locks out writers until `close`.
  * @throws SdsError `not_found` without data, `failed` if it is in use
  */
-export async function openPostgresSource(options: CopyOptions): Promise<CopySide> {
+export async function openPostgresSource(options: CopySourceOptions): Promise<CopySide> {
   const { address } = options;
   const name = nameOf(address);
   await prepare(options, false);
@@ -42,7 +42,7 @@ export async function openPostgresSource(options: CopyOptions): Promise<CopySide
  * @throws SdsError `not_found` for a source without data, `failed` for a source that is an unfinished copy or has a
  *   newer schema
  */
-export async function prepare(options: CopyOptions, isTarget: boolean): Promise<void> {
+export async function prepare(options: CopySourceOptions, isTarget: boolean): Promise<void> {
   try {
     await prepareUsable(options, isTarget);
   } catch (thrown) {
@@ -50,7 +50,7 @@ export async function prepare(options: CopyOptions, isTarget: boolean): Promise<
   }
 }
 
-async function prepareUsable({ address, now, random, sleep }: CopyOptions, isTarget: boolean): Promise<void> {
+async function prepareUsable({ address, now, random, sleep }: CopySourceOptions, isTarget: boolean): Promise<void> {
   const name = nameOf(address);
   const { isPooled } = await checkServer(address, DEADLINE_MS, now);
   const db = openConnections({

@@ -11,14 +11,14 @@ import {
 import type { CopiedRow } from "../copy/tally.ts";
 import { nameOf } from "./address.ts";
 import { LOCKED, lockWriters, postgresSide, TYPES } from "./copy-side.ts";
-import { type CopyOptions, prepare } from "./copy-source.ts";
+import { type CopySourceOptions, prepare } from "./copy-source.ts";
 import { beginLong, type LongTransaction } from "./long-transaction.ts";
 
 /**
  * Begins a copy. A mark of an unfinished copy is committed first; then one transaction copies all and removes the mark.
  * @throws SdsError `conflict` for a database with rows, `failed` if it is in use or has another schema
  */
-export async function openPostgresTarget(options: CopyOptions): Promise<CopyTarget> {
+export async function openPostgresTarget(options: CopySourceOptions): Promise<CopyTarget> {
   const { address } = options;
   const name = nameOf(address);
   await prepare(options, true);

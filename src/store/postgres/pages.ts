@@ -2,7 +2,7 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
 import type { Database } from "./database.ts";
 import { changeScan, hasRow, listScan, scan } from "./row-scans.ts";
 import { CHANGE_COUNT } from "./shop-counts.ts";
@@ -72,7 +72,7 @@ export function pageStore(db: Database): PageStore {
 
     async find(shopId, resource, { id, orderGid }) {
       const { byId, byGid } = STATEMENTS[resource];
-      return db.get<StoredRow>(id === undefined ? byGid : byId, [shopId, id ?? orderGid ?? ""]);
+      return db.get<PageRow>(id === undefined ? byGid : byId, [shopId, id ?? orderGid ?? ""]);
     },
 
     async changeBefore(shopId, at) {

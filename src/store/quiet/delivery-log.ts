@@ -20,7 +20,7 @@ const STATUSES = { pending: sql`'pending'`, retrying: sql`'retrying'`, delivered
 const ATTEMPT = sql`'number', number, 'startedAt', started_at, 'duration', duration, 'statusCode', status_code,
   'error', error, 'url', url, 'answer', answer`;
 
-interface StoredState extends DeliveryState {
+interface StoredDelivery extends DeliveryState {
   number: number;
   lease: string | null;
   claimableAt: number | null;
@@ -126,7 +126,7 @@ async function showDelivery(db: QuietDatabase, shopId: number, id: string): Prom
 }
 
 function* retryByHand(db: QuietDatabase, shopId: number, id: string, now: number): TransactionWork<void> {
-  const before = yield* tx.get<StoredState>(
+  const before = yield* tx.get<StoredDelivery>(
     sql`SELECT number, status, attempts, round, next_attempt_at AS "nextAttemptAt", lease,
         claimable_at AS "claimableAt"
       FROM deliveries WHERE shop_id = ${shopId} AND id = ${id} ${lockFor(db, "UPDATE")}`,

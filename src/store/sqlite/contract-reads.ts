@@ -3,14 +3,14 @@ import type { ContractRead } from "../../domain/decide/commit.ts";
 import { afterRead } from "../engine/contract-reads.ts";
 import type { StoredRead } from "../port/mirror.ts";
 
-interface StoredRow {
+interface ContractReadRow {
   contract: string;
   beganAt: number;
   orders: string;
 }
 
 export function contractReads(db: Database) {
-  const find = db.prepare<StoredRow, [number, string]>(
+  const find = db.prepare<ContractReadRow, [number, string]>(
     `SELECT contract, began_at AS beganAt, orders FROM contract_reads
      WHERE shop_id = +? AND contract IN (SELECT value FROM json_each(+?))`,
   );

@@ -24,7 +24,7 @@ interface Remedies {
 export function withStoreErrors<T extends object>(part: T, remedies: Remedies): T {
   const wrapped = Object.entries(part).map(([name, method]) => [
     name,
-    typeof method === "function" ? translated(method as Method, remedies) : method,
+    typeof method === "function" ? translated(method as StoreMethod, remedies) : method,
   ]);
   return Object.fromEntries(wrapped) as T;
 }
@@ -35,10 +35,10 @@ export function withStoreErrorsInParts<T extends Record<string, object>>(parts: 
   return Object.fromEntries(wrapped) as T;
 }
 
-type Method = (...args: unknown[]) => Awaitable<unknown>;
+type StoreMethod = (...args: unknown[]) => Awaitable<unknown>;
 
 /** A success returns at once, without a promise. A failure returns a promise, because it is retried later. */
-function translated(method: Method, { lockWait, truncateLog }: Remedies): Method {
+function translated(method: StoreMethod, { lockWait, truncateLog }: Remedies): StoreMethod {
   async function repeat(thrown: unknown, args: unknown[]): Promise<unknown> {
     try {
       if (isBusy(thrown)) return await lockWait.repeat(async () => method(...args), thrown);

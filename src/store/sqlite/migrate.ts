@@ -3,7 +3,7 @@ import { SdsError } from "../../domain/error.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { PAGE_SORT } from "../engine/page-cut.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
-import { MIGRATIONS, type Migration, type StoredRow } from "./migrations.ts";
+import { MIGRATIONS, type Migration, type SqliteRow } from "./migrations.ts";
 
 /** "sds1" in PRAGMA application_id marks the databases of this program. */
 const APPLICATION_ID = 0x73647331;
@@ -74,7 +74,7 @@ interface RowText {
  * Renders all rows of a table again. A row with new JSON gets its shop's next change number, so that readers of changes
  * see it.
  */
-function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) => StoredRow): void {
+function renderRows(db: Database, table: Resource, renderRow: (row: SqliteRow) => SqliteRow): void {
   const { sort } = PAGE_SORT[table];
   // In the order of the primary key, because each batch would sort the whole table for another order.
   const next = db.prepare<RowText, [number, number, string]>(
@@ -92,7 +92,7 @@ function renderRows(db: Database, table: Resource, renderRow: (row: StoredRow) =
     rows = next.all(last.shopId, last.at, last.id)
   ) {
     for (const { shopId, at, id, json } of rows) {
-      const rendered = JSON.stringify(renderRow(JSON.parse(json) as StoredRow));
+      const rendered = JSON.stringify(renderRow(JSON.parse(json) as SqliteRow));
       if (rendered !== json) write.run(rendered, nextNumber.get(shopId)?.number ?? 0, shopId, id);
       last = { shopId, at, id };
     }

@@ -12,7 +12,7 @@ import settingsPage from "./migrations/0008_settings_page.sql" with { type: "tex
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
 
 /** The parsed JSON of a served row. */
-export type StoredRow = Record<string, unknown>;
+export type SqliteRow = Record<string, unknown>;
 
 export interface Migration {
   /** Empty for a migration that only renders rows. */
@@ -21,7 +21,7 @@ export interface Migration {
    * Renders the stored rows of a resource again, after the SQL. A new field of a resource needs it: rows are stored as
    * they are served, so older rows would lack the field. Return the fields in the order of the resource's schema.
    */
-  render?: Partial<Record<Resource, (row: StoredRow) => StoredRow>>;
+  render?: Partial<Record<Resource, (row: SqliteRow) => SqliteRow>>;
   /** Runs behind all migrations, in their transaction: it may use statements of today's schema. */
   finish?: (db: Database, options: UpgradeOptions) => void;
 }

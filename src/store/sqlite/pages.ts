@@ -3,7 +3,7 @@ import type { Position } from "../../domain/pages/cursor.ts";
 import { RESOURCES, type Resource } from "../../domain/resources.ts";
 import { BEFORE_ALL, cutPage, PAGE_SORT, rowsAround, SMALL_ROW_BYTES } from "../engine/page-cut.ts";
 import { changePageOf, firstSpan, pageOf, scanOf, wantedTexts } from "../engine/row-scan.ts";
-import { MAX_PAGE_BYTES, type PageStore, type StoredRow } from "../port/pages.ts";
+import { MAX_PAGE_BYTES, type PageRow, type PageStore } from "../port/pages.ts";
 import { rowScans } from "./row-scans.ts";
 
 interface Joined {
@@ -58,13 +58,13 @@ function ownRows(db: Database, resource: Resource) {
   const has = db.prepare<{ 1: number }, [number, number, string]>(
     `SELECT 1 FROM ${resource} WHERE shop_id = ? AND ${PAGE_SORT[resource].sort} = ? AND id = ?`,
   );
-  const byId = db.prepare<StoredRow, [number, string]>(
+  const byId = db.prepare<PageRow, [number, string]>(
     `SELECT json, (${CHANGE_COUNT}) AS changeCount FROM ${resource} INDEXED BY ${resource}_by_id
      WHERE id = ?2 AND shop_id = +?1`,
   );
   return {
     has: (shopId: number, { at, id }: Position): boolean => has.get(shopId, at, id) !== null,
-    byId: (shopId: number, id: string): StoredRow | undefined => byId.get(shopId, id) ?? undefined,
+    byId: (shopId: number, id: string): PageRow | undefined => byId.get(shopId, id) ?? undefined,
   };
 }
 
