@@ -2,10 +2,10 @@ import { type EgressAllow, type Endpoint, parseEndpoint, refusedAddress } from "
 import { codeOf, SdsError } from "../domain/error.ts";
 import { isShortage } from "../lib/descriptor-reserve.ts";
 
-/** Looks up all addresses of a name. Rejects if there are none. */
+/** Looks up all addresses of a name. Rejects for a name without an address. */
 export type Resolve = (host: string) => Promise<string[]>;
 
-/** The endpoint and the addresses that requests may go to, or why none may: `unresolved` if its name has no address. */
+/** The endpoint and its allowed addresses, or why it is refused. `unresolved`: its name has no address. */
 export type CheckedEndpoint =
   | { endpoint: Endpoint; addresses: string[] }
   | { refused: string }

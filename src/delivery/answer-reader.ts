@@ -42,7 +42,7 @@ const FRAMING = /^(content-length|transfer-encoding):(.*)$/i;
 const FOLDED_LINE = /^[\t ][\t\x20-\x7e\x80-\xff]*$/;
 const CHUNK_SIZE = /^([\dA-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
-/** What the next bytes are. The first three are parts of the head. */
+/** The part of the answer that comes next. The first three belong to the head. */
 type AnswerPart =
   | "status line"
   | "interim headers"
@@ -123,7 +123,7 @@ function end({ part, line }: AnswerState): void {
   throw isNotHttp ? malformed() : new AnswerError("ConnectionClosed");
 }
 
-/** Takes bytes of one part, none after `to`. @returns how many */
+/** Takes bytes of one part, up to `to`. @returns how many */
 function takeSome(answer: AnswerState, bytes: Buffer, from: number, to: number): number {
   const { part } = answer;
   if (part === "body until the end") {

@@ -23,13 +23,13 @@ export interface AttemptSettings {
 
 interface WebhookRequest {
   url: string;
-  /** Without those that the connection needs. */
+  /** Without the connection's own headers. */
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
 }
 
 export interface AttemptOutcome extends Outcome {
-  /** An endpoint that hangs gets fewer slots than one that fails. */
+  /** A hanging endpoint gets fewer slots than a failing one. */
   timedOut: boolean;
 }
 

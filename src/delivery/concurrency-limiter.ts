@@ -11,7 +11,7 @@ export interface ConcurrencyLimiter {
   /** Whether the last share left shops for the next one: many attempts that begin together would delay others. */
   readonly heldBack: boolean;
   /**
-   * Divides the free slots among shops that have deliveries due. It takes none of them.
+   * Divides the free slots among shops that have deliveries due, without taking them.
    * @param due by ascending id
    * @returns the number of slots by shop; a shop without a slot is missing
    */

@@ -7,7 +7,7 @@ import { AnswerError, type AnswerReader, createAnswerReader } from "./answer-rea
 export interface Target {
   address: string;
   port: number;
-  /** What the TLS certificate must be for; undefined for plain http. */
+  /** The name or address in the TLS certificate; undefined for plain http. */
   tlsHost?: string;
   /** The host is an address. TLS has no server name for it (RFC 6066, 3). */
   isAddress: boolean;
@@ -99,7 +99,7 @@ interface ConnectionState {
   mayWrite: boolean;
   hasWritten: boolean;
   isOver(): boolean;
-  /** What is still to be written. */
+  /** The bytes that are not written yet. */
   unwritten?: Uint8Array;
   resolve(answer: HttpAnswer): void;
   reject(thrown: unknown): void;

@@ -20,7 +20,7 @@ interface Dependencies {
   now: () => number;
 }
 
-/** What one version of a secret signs with. */
+/** The keys of one version of a secret. */
 interface Keys {
   /** For X-Service-Signature. */
   own: CryptoKey;

@@ -48,7 +48,7 @@ const LEASE_MARGIN_MS = 5_000;
 const SHARED_LEASE_MARGIN_MS = 10_000;
 /** Deliveries are not attempted after a longer claim: another node's clock could end the lease too early. */
 const LONGEST_CLAIM_MS = 2_000;
-/** The clocks of two nodes differ by no more: each may differ from the database's by half of it. */
+/** The largest difference between two nodes' clocks: each may differ from the database's clock by half of this. */
 const CLOCK_SLACK_MS = 4_000;
 /** A turn waits until it has this many results, but not for more rounds of the event loop than this. */
 const GATHERED_RESULTS = 200;
@@ -66,7 +66,7 @@ interface SenderState extends Dependencies {
   leaseMs: number;
   /** The deliveries that are being attempted, by id. */
   claims: Map<string, Claim>;
-  /** What is not recorded yet. */
+  /** Results that are not recorded yet. */
   results: AttemptResult[];
   /** Whether the stored paces were read. */
   isRestored: boolean;

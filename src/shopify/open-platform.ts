@@ -36,7 +36,7 @@ export interface Platform {
   /** Connects a shop, and adds it if it is new. @throws PlatformError; SdsError `failed` */
   connect(domain: string, credentials: Credentials): Promise<ConnectionResult>;
   /**
-   * Whether the platform shows any subscription contract to the app. It shows an app only those that it made.
+   * Whether the platform shows any subscription contract to the app. An app sees only contracts that it made.
    * @throws PlatformError
    */
   hasContracts(shop: ShopAddress): Promise<boolean>;
@@ -109,7 +109,7 @@ export function openPlatform(
 
 type Api = ReturnType<typeof openApi>;
 
-/** What sends requests to the platform. */
+/** The clients that send requests to the platform. */
 function openApi(
   { platformUrl: baseUrl, platformClientId: clientId, platformSecretFile }: PlatformSettings,
   { connections }: Store,
@@ -124,7 +124,7 @@ function openApi(
   return { platformClock, endpoint, tokens, client };
 }
 
-/** What several parts share. */
+/** Services that several parts of the adapter share. */
 interface PlatformServices extends Dependencies {
   api: Api;
   store: Store;

@@ -3,7 +3,7 @@ import type { Shop } from "../../domain/shop.ts";
 /** The version of the platform's API that all requests use. The platform supports each version for a year. */
 export const API_VERSION = "2026-07";
 
-/** What a request needs to know of a shop. */
+/** The part of a shop that a request needs. */
 export type ShopAddress = Pick<Shop, "id" | "domain">;
 
 /** The addresses of a shop's API. @param baseUrl contains `{shop}` in the place of the domain */

@@ -71,7 +71,7 @@ export function createRateLimits(clock: () => number, sleep: (waitMs: number) =>
   };
 }
 
-/** What queries cost in points, as far as responses have told. */
+/** The costs of queries in points, learned from responses. */
 function createQueryCosts() {
   /** By operation, then by size. */
   const known = new Map<string, Map<number, number>>();

@@ -74,7 +74,7 @@ export function createAccessTokens(dependencies: Dependencies): AccessTokens {
 function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   /** Names this process in the database among others that renew. */
   const processId = crypto.randomUUID();
-  /** New tokens that could not be stored yet, with those that they replace. */
+  /** New tokens that could not be stored yet, with the tokens that they replace. */
   const unsaved = new Map<number, { old: Tokens; tokens: Tokens }>();
 
   async function saveUnsaved(shopId: number): Promise<void> {

@@ -70,14 +70,14 @@ const SCOPES: Partial<Record<TopicUse, string>> = {
 /** Topics that the app subscribes to together. */
 interface TopicSubscription {
   topics: string[];
-  /** The fields of the payload that the platform sends; all of them if it is left out. */
+  /** The only fields of the payload that the platform sends; without it, the platform sends all fields. */
   fields?: readonly string[];
 }
 
 /** `payload.ts` reads only these fields of an order. The others are large, and name people and their addresses. */
 const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
 
-/** What an app with these scopes may subscribe to. */
+/** The topics that an app with these scopes may subscribe to. */
 export function topicSubscriptions(scopes: readonly string[]): TopicSubscription[] {
   const allowed = Object.entries(WEBHOOK_TOPICS).filter(([, use]) => {
     const scope = SCOPES[use];

@@ -13,7 +13,7 @@ import {
 import { isPlatformError, PlatformError } from "../api/platform-error.ts";
 import { BulkFailure } from "./file-bytes.ts";
 
-/** What bulk operations are run with: queries that the platform runs in the background, with a file as their result. */
+/** What runs bulk operations: queries that the platform runs in the background, with a file as their result. */
 export interface BulkServices {
   client: GraphqlClient;
   sleep: Sleep;

@@ -24,14 +24,14 @@ const MAX_CYCLES = 4_000;
 /** Nobody skips cycles in a row for longer. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
-/** What cycles are read with. */
+/** What the cycles are read from. */
 export interface CycleSource {
   client: GraphqlClient;
   /** The platform's time. */
   now: () => number;
 }
 
-/** What is known of a contract before its cycles are read. */
+/** The facts that are known of a contract before its cycles are read. */
 export interface CycleReading {
   shop: ShopAddress;
   contractGid: string;

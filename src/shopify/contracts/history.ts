@@ -22,7 +22,7 @@ export interface History {
   next: CycleState | undefined;
 }
 
-/** What is known before the cycles are read, and which orders they should show. */
+/** The facts that are known before the cycles are read, and the orders that they should show. */
 export interface HistoryReading extends CycleReading {
   /** Gids of orders to read again even if the mirror has them as charged. */
   changedOrders: readonly string[];

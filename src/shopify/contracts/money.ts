@@ -48,7 +48,7 @@ function productLines(lines: readonly LineParts[]): LineItem[] {
   return items.slice(0, MAX_LINES);
 }
 
-/** What the next order of a contract should cost. @throws SdsError `bad_record` */
+/** The expected cost of a contract's next order. @throws SdsError `bad_record` */
 export function expectedMoney(
   lines: readonly ContractLineNode[],
   noteRounding: NoteRounding = noteNothing,
@@ -61,7 +61,7 @@ export function expectedMoney(
 }
 
 /**
- * What an order costs, in the shop's currency: the lines before discounts, and what each discount takes off them. These
+ * The cost of an order in the shop's currency: the lines before discounts, and the amount of each discount. These
  * parts give exact sums.
  * @param creditTitle a discount with this title is store credit
  * @throws SdsError `bad_record`

@@ -29,7 +29,7 @@ interface OrderRequest {
   changedOrders: readonly string[];
   /** A discount with this title is store credit. */
   creditTitle: string;
-  /** What the contract costs, for orders that do not show their products. */
+  /** The cost of the contract, for orders that do not show their products. */
   expected: OrderMoney;
   noteRounding: NoteRounding;
 }
@@ -37,9 +37,9 @@ interface OrderRequest {
 export interface ContractOrders {
   /** Gids of the orders that were read. */
   read: string[];
-  /** undefined if there is no checkout, or it did not change. */
+  /** undefined without a checkout, or for one that did not change. */
   checkout: ReadOrder | undefined;
-  /** What an order costs; undefined for an order that cannot be read. */
+  /** The cost of an order; undefined for an order that cannot be read. */
   moneyOf(gid: string): OrderMoney | undefined;
 }
 

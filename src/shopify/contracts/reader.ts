@@ -17,8 +17,8 @@ import { requireShape } from "./shapes.ts";
 import { platformRecordError } from "./values.ts";
 
 /**
- * What contracts are read with. Reading one makes its records: the customer, the contract, its checkout and its billing
- * cycles. Cycles that the mirror has as charged are left out, because they are over.
+ * What contracts are read from. Reading a contract makes its records: the customer, the contract, its checkout and its
+ * billing cycles. Cycles that the mirror has as charged are left out, because they are over.
  */
 export interface ContractSource extends CycleSource {
   loader: NodeLoader;
@@ -33,7 +33,7 @@ export interface ContractRecords {
   orders: string[];
 }
 
-/** What is known before a contract is read, and where its orders come from. */
+/** The facts that are known before a contract is read, and the source of its orders. */
 interface ContractReading extends HistoryReading {
   contract: MirroredContract | undefined;
   settings: ShopSettings;
@@ -60,7 +60,7 @@ export async function readContract(
 }
 
 /**
- * The same for a contract that is read already.
+ * Reads the rest of a contract that a page has brought.
  * @param attemptCount how many attempts it has; undefined if that is not known
  */
 export async function readContractFrom(
@@ -72,7 +72,7 @@ export async function readContractFrom(
   return readRest(source, shop, node, { ...(await begin(source, shop, node.id)), attemptCount });
 }
 
-/** The same for a contract whose cycles are known too. */
+/** Reads the rest of a contract whose cycles are known too. */
 export async function readContractWith(
   source: ContractSource,
   shop: Shop,
@@ -106,7 +106,7 @@ async function begin(
   };
 }
 
-/** @returns undefined for a contract that the mirror does not have, or that the platform does not have any more */
+/** @returns undefined for a contract that the mirror does not have, or that the platform no longer has */
 async function readOpen(source: ContractSource, reading: ContractReading): Promise<CycleNode[] | undefined> {
   const { before, shop, contractGid } = reading;
   if (before === undefined) return undefined;

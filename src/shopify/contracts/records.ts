@@ -29,7 +29,7 @@ export interface ContractParts {
   /** The cycle that is billed next; undefined if it is not known. */
   next: CycleState | undefined;
   orders: ContractOrders;
-  /** What the next order should cost. */
+  /** The expected cost of the next order. */
   expected: OrderMoney;
   retryPlan: RetryPlan;
   noteRounding: NoteRounding;

@@ -28,7 +28,7 @@ interface SubmitOptions {
   reads?: readonly ContractRead[];
 }
 
-/** What platform webhooks about one subject tell: that something changed, until a time. */
+/** A hint from platform webhooks about one subject: something changed, at `triggeredAt` at the latest. */
 export interface ChangeHint {
   /** Whether the contract changed, or one of its orders. */
   of: "contract" | "order";

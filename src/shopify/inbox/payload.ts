@@ -15,10 +15,10 @@ export interface PlatformWebhook {
   triggeredAt: number;
 }
 
-/** What a platform webhook asks for. Ids are gids. */
+/** The work that a platform webhook asks for. Ids are gids. */
 export type Intent =
   | { do: "apply"; record: MirrorRecord }
-  /** `orders` are those that the webhook names, to be read with the contract. */
+  /** The webhook names `orders`. They are read with the contract. */
   | { do: "read_contract"; contract: string; orders: string[] }
   | { do: "read_order"; order: string }
   /** Two customers became one. Some payloads do not say which one is gone. */

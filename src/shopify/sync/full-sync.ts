@@ -19,7 +19,7 @@ import { type Loader, loadContracts, loadCustomers, logSkippedCustomers } from "
 import { type ReadPage, readPages, workOnTwo } from "./pages.ts";
 import { type ActiveRun, addCounts, forgetCustomers, type OnProgress } from "./progress.ts";
 
-/** What a load works with. */
+/** The services that a load uses. */
 export interface LoadServices extends Loader, BulkServices, FileServices {
   syncs: SyncStore;
   orderStages: OrderStageStore;

@@ -12,7 +12,7 @@ import { customerRecord } from "../contracts/translate.ts";
 import { changeWebhook } from "../inbox/payload.ts";
 import { addCounts } from "./progress.ts";
 
-/** What writes the pages of a sync to the mirror. Data that cannot be mirrored is skipped. The sync goes on. */
+/** Writes pages of a sync to the mirror. Data that cannot be mirrored is skipped, and the sync goes on. */
 export interface Loader {
   contracts: ContractRefresher;
   inbox: Pick<InboxStore, "receive">;

@@ -7,7 +7,7 @@ export interface SyncProgress {
   stage: SyncRun["stage"];
   /** The done part of the stage, 0 to 1; undefined if it is not known. */
   done: number | undefined;
-  /** What comes from a bulk operation now. */
+  /** The bulk operation that is read now. */
   bulk?: BulkProgress;
 }
 

@@ -158,7 +158,7 @@ async function refreshOrders(
   return addCounts(counts, await refreshAll(services, shop, changes));
 }
 
-/** Waits for all readings, also if one fails: none may write to the mirror after its run has ended. */
+/** Waits for all readings, also if one fails: a reading must not write to the mirror after its run has ended. */
 async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(readings);
   return Promise.all(readings);

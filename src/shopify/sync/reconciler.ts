@@ -12,7 +12,7 @@ export interface Reconciler {
   begin(): Promise<void>;
   /** Starts the runs that are due and waits for all that are under way. */
   runOnce(): Promise<void>;
-  /** Starts no more runs and waits for those under way. May be called twice. */
+  /** Waits for the runs under way, and starts no others. May be called twice. */
   stop(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import { type LoadOptions, type LoadServices, runFullSync } from "./full-sync.ts
 import type { OnProgress } from "./progress.ts";
 import { reconcile } from "./reconcile.ts";
 
-/** Loads all data of a shop, or reconciles the part of it that changed. */
+/** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
    * Loads everything that the platform has of a shop. A run that was interrupted continues where it stopped. Without
@@ -43,7 +43,7 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Platform webhooks about the app can be lost too. Plans whose prices the platform keeps have none.
+      // Platform webhooks about the app can be lost too. The platform sends none about plans whose prices it keeps.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
     },

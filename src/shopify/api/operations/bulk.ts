@@ -9,7 +9,7 @@ export interface BulkOperationNode {
   /** The objects at the root of the query so far, as a string: so are all sizes and counts of bulk operations. */
   rootObjectCount: string;
   fileSize: string | null;
-  /** Without objects there is no file. */
+  /** null before the file is ready, and for a result without objects. */
   url: string | null;
 }
 
@@ -53,7 +53,11 @@ export function customersBulkQuery(name: string): string {
   return oneLine(`query ${name} { customers { edges { node { ${CUSTOMER_FIELDS} } } } }`);
 }
 
-/** The same for orders with their lines. @param filter in the platform's search syntax, without double quotes */
+/**
+ * The query of a bulk operation for orders with their lines.
+ * @param name see `customersBulkQuery`
+ * @param filter in the platform's search syntax, without double quotes
+ */
 export function ordersBulkQuery(name: string, filter: string): string {
   return oneLine(`query ${name} { orders(query: "${filter}") { edges { node { ${ORDER_BULK_FIELDS} } } } }`);
 }

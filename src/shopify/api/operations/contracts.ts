@@ -86,7 +86,7 @@ export const CONTRACT_LINES = operation<
     subscriptionContract(id: $id) { lines(first: 100, after: $after) { ${pageOf(LINE_FIELDS)} } } }`,
 );
 
-/** The platform takes no more ids in one query. */
+/** The most ids that the platform takes in one query. */
 export const MAX_NODES_PER_QUERY = 250;
 
 type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);

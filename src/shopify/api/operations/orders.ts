@@ -37,7 +37,7 @@ const OWN_FIELDS = "id createdAt processedAt displayFinancialStatus";
 
 export const ORDER_FIELDS = `${OWN_FIELDS} lineItems(first: 10) { ${pageOf(LINE_FIELDS)} }`;
 
-/** The same in the form of a bulk query, whose lines need an id. */
+/** The fields of an order in a bulk query, whose lines need an id. */
 export const ORDER_BULK_FIELDS = `${OWN_FIELDS} lineItems { edges { node { id ${LINE_FIELDS} } } }`;
 
 /** @param query a filter in the platform's search syntax */
