@@ -1,10 +1,13 @@
 import { SdsError } from "../domain/error.ts";
+import { untilAborted } from "../lib/waits.ts";
 import { refusals } from "./refusals.ts";
 
 /** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /** A body that announces no more is read at once, and counted when it is complete. A stream takes 15 µs more. */
 const SMALL_BYTES = 16 * 1024;
+/** The part of the room that bodies may take while they arrive in pieces. Small bodies always find the rest. */
+const STREAM_SHARE = 3 / 4;
 /** What a body takes beside its bytes. */
 const OVERHEAD_BYTES = 1024;
 /** A body makes progress with each further piece of this size. A sender of single bytes makes none. */
@@ -57,14 +60,16 @@ export function createBodyReader({
   return {
     async read(request, { sender, ...limit }) {
       const announced = announcedBytes(request, limit);
-      const { promise: givenUp, reject } = Promise.withResolvers<never>();
-      const giveUp = (reason: string) => reject(unavailable(reason));
+      const stop = new AbortController();
+      const giveUp = (reason: string) => stop.abort(unavailable(reason));
       const arrival = budget.begin(sender, giveUp);
       const timer = setTimeout(giveUp, timeoutMs, "The body took too long to arrive.");
       try {
         const isSmall = announced !== undefined && announced <= SMALL_BYTES;
-        const whole = isSmall ? request.bytes() : readStream(request, limit, (n) => budget.add(arrival, n));
-        return budget.finish(arrival, await Promise.race([whole, givenUp]));
+        const whole = isSmall
+          ? untilAborted(request.bytes(), stop.signal)
+          : readPieces(request, limit, stop.signal, (bytes) => budget.add(arrival, bytes));
+        return budget.finish(arrival, await whole);
       } finally {
         clearTimeout(timer);
         budget.leave(arrival);
@@ -73,22 +78,33 @@ export function createBodyReader({
   };
 }
 
-/** @param count is called for each piece. @returns false to stop reading */
-async function readStream(
+/** Reads until the signal aborts, and frees the pieces then. @param count is called for each piece */
+async function readPieces(
   { body }: Request,
   limit: BodyLimit,
-  count: (bytes: number) => boolean,
+  signal: AbortSignal,
+  count: (bytes: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = body?.getReader();
+  if (reader === undefined) return NO_BYTES;
   const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for await (const piece of body ?? []) {
-    size += piece.length;
-    if (size > limit.maxBytes) throw tooLarge(limit);
-    if (!count(piece.length)) break;
-    pieces.push(piece);
+  const cancel = () => void reader.cancel().catch(() => undefined);
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    let size = 0;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      size += next.value.length;
+      if (size > limit.maxBytes) throw tooLarge(limit);
+      count(next.value.length);
+      pieces.push(next.value);
+    }
+    signal.throwIfAborted();
+    const [only = NO_BYTES, ...more] = pieces;
+    return more.length === 0 ? only : Buffer.concat(pieces);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
-  const [only = NO_BYTES, ...more] = pieces;
-  return more.length === 0 ? only : Buffer.concat(pieces);
 }
 
 /** A body that is not complete. */
@@ -118,22 +134,21 @@ class BodyBudget {
   /** @throws SdsError `unavailable` */
   begin(sender: string, giveUp: Arrival["giveUp"]): Arrival {
     const arrival = { sender, bytes: 0, progressAt: this.clock(), progressBytes: 0, giveUp };
-    this.makeRoom(arrival, OVERHEAD_BYTES);
+    this.makeRoom(arrival, OVERHEAD_BYTES, this.maxBytes);
     this.arrivals.add(arrival);
     return arrival;
   }
 
-  /** Counts more bytes of an arrival. @returns false if it was given up. @throws SdsError `unavailable` */
-  add(arrival: Arrival, bytes: number): boolean {
-    if (!this.arrivals.has(arrival)) return false;
+  /** Counts more bytes of an arrival that was not given up. @throws SdsError `unavailable` */
+  add(arrival: Arrival, bytes: number): void {
+    if (!this.arrivals.has(arrival)) return;
     if (arrival.bytes + bytes >= arrival.progressBytes + PROGRESS_BYTES) {
       arrival.progressAt = this.clock();
       arrival.progressBytes = arrival.bytes + bytes;
       this.arrivals.delete(arrival);
       this.arrivals.add(arrival);
     }
-    this.makeRoom(arrival, bytes);
-    return true;
+    this.makeRoom(arrival, bytes, this.maxBytes * STREAM_SHARE);
   }
 
   /** The body is complete: it is worked on, and cannot be given up. */
@@ -161,8 +176,8 @@ class BodyBudget {
     arrival.bytes = 0;
   }
 
-  private makeRoom(arrival: Arrival, bytes: number): void {
-    while (this.total + bytes > this.maxBytes) {
+  private makeRoom(arrival: Arrival, bytes: number, maxTotal: number): void {
+    while (this.total + bytes > maxTotal) {
       const other = this.longestStalled() ?? this.rivalOf(arrival, bytes);
       if (other === undefined || other === arrival) throw unavailable(TOO_MANY);
       this.leave(other);

@@ -66,7 +66,7 @@ describe("the bytes of all bodies are limited", () => {
   });
 
   test("and of those that are stalled the one that made no progress for the longest is given up", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
     await send(first, 50_000);
     time += 600;
@@ -83,7 +83,7 @@ describe("the bytes of all bodies are limited", () => {
   });
 
   test("and if none is stalled, one that makes progress takes the room of a sender with more bytes", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "a", 90_000)];
     await send(first, 60_000);
     await send(second, 60_000);
@@ -95,7 +95,7 @@ describe("the bytes of all bodies are limited", () => {
   });
 
   test("and if none is stalled, one with little progress or with more bytes is refused itself", async () => {
-    const reader = createBodyReader({ maxTotalBytes: 150_000, clock });
+    const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
     const [first, second] = [begin(reader, undefined, "a", 90_000), begin(reader, undefined, "b", 90_000)];
     await send(first, 70_000);
     await send(second, 70_000);
@@ -106,6 +106,16 @@ describe("the bytes of all bodies are limited", () => {
     expect(await second.result).toBe(GIVEN_UP);
     first.send();
     expect(await bytesOf(first)).toBe(70_000);
+  });
+
+  test("and a small body finds room beside large ones that make progress", async () => {
+    const reader = createBodyReader({ maxTotalBytes: 200_000, clock });
+    const uploads = ["a", "b"].map((sender) => begin(reader, undefined, sender, 90_000));
+    for (const upload of uploads) await send(upload, 70_000);
+    const small = begin(reader, 5_000, "c");
+    small.send(5_000);
+    for (const each of [...uploads, small]) each.send();
+    expect(await Promise.all([...uploads, small].map(bytesOf))).toEqual([70_000, 70_000, 5_000]);
   });
 
   test("and complete bodies count until they are disposed, but are not given up", async () => {
