@@ -8,11 +8,6 @@ export interface RouteContext {
   client: () => string;
   /** Whether the client's connection is https, also behind such proxies. */
   isSecure: () => boolean;
-  /**
-   * Keeps the connection open for an answer that takes longer than a silent connection may last, until it is disposed:
-   * before the answer is sent. undefined for a request that this process makes itself.
-   */
-  keepOpen: () => Disposable | undefined;
 }
 
 export type RouteHandler = (request: Request, context: RouteContext) => Awaitable<Response>;

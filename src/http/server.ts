@@ -91,12 +91,5 @@ function contextOf(
     id: parameters["id"] ?? parameters["row"] ?? "",
     client: () => clients.networkOf(request, peer()),
     isSecure: () => clients.isSecure(request, peer()),
-    keepOpen: () => (server === undefined ? undefined : keepOpen(server, request)),
   };
-}
-
-/** Bun keeps the time for the connection, so the requests that follow on it would have none either. */
-function keepOpen(server: Server<unknown>, request: Request): Disposable {
-  server.timeout(request, 0);
-  return { [Symbol.dispose]: () => server.timeout(request, IDLE_TIMEOUT_S) };
 }

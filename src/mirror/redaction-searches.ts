@@ -3,7 +3,7 @@ import { createGroupCommit, type GroupCommit } from "../lib/group-commit.ts";
 import { createSlots } from "../lib/slots.ts";
 import type { MirrorStore, TextSearch } from "../store/port/mirror.ts";
 
-/** Shops that are searched at once. Each takes about a millisecond of a turn of the event loop. */
+/** Shops that are searched at once. Each search takes about a millisecond of a turn of the event loop. */
 const MAX_SEARCHES = 4;
 /** As many people as one commit redacts. */
 const PEOPLE_PER_SEARCH = 10;
@@ -11,13 +11,13 @@ const PEOPLE_PER_SEARCH = 10;
 /** Searches for the stored texts about people before their redactions are committed, so that nobody else waits. */
 export interface RedactionSearches {
   /**
-   * Searches, and then calls `use` with what was found. Redactions of a shop that wait at the same time share a search:
-   * it takes as long for many people as for one. Redactions of a shop keep their order.
+   * Searches, and then calls `use` with the result. Waiting redactions of a shop share a search, because it takes as
+   * long for many people as for one. Redactions of a shop keep their order.
    */
   withSearch<T>(shop: ShopRef, people: ReadonlySet<string>, use: (search: TextSearch) => Promise<T>): Promise<T>;
 }
 
-/** A search for several redactions. The last one that has used it ends it. */
+/** A search for several redactions. The last redaction ends it. */
 interface SharedSearch {
   search: TextSearch;
   users: number;

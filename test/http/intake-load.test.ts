@@ -6,7 +6,7 @@ import { createPlatformWebhookHandler } from "../../src/http/shopify-webhooks.ts
 import { createLog } from "../../src/lib/log.ts";
 import { testApp } from "../support/app.ts";
 
-const CONTEXT = { id: "", isSecure: () => false, client: () => "", keepOpen: () => undefined };
+const CONTEXT = { id: "", isSecure: () => false, client: () => "" };
 
 /** A load gauge that notes for how many posts readers made room, and a reader of one body at a time. */
 async function setUp() {

@@ -1,11 +1,10 @@
-import { expect, spyOn, test } from "bun:test";
-import type { BunRequest, Server } from "bun";
+import { expect, test } from "bun:test";
+import type { BunRequest } from "bun";
 import { createClients } from "../../src/http/client-network.ts";
 import { respond } from "../../src/http/respond.ts";
 import type { RouteHandler } from "../../src/http/route.ts";
 import { createHttpApp } from "../../src/http/server.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { afterTest } from "../support/cleanup.ts";
 
 const log = createLog("error", { write: () => undefined }, () => 0);
 
@@ -31,16 +30,4 @@ test.each<[string, RouteHandler]>([
 ])("an error that is %s is answered with 500", async (_, handler) => {
   const { status } = await appOf("/", handler).handle(new Request("http://sds.test/"));
   expect(status).toBe(500);
-});
-
-test("a connection that was kept open for a long answer may not stay silent for ever after it", async () => {
-  const app = appOf("/long", (_request, { keepOpen }) => {
-    using _open = keepOpen();
-    return new Response("done");
-  }).listen({ port: 0, hostname: "::1" });
-  afterTest(() => app.stop(true));
-  const server = app.server as Server<unknown>;
-  const timeout = spyOn(server, "timeout");
-  expect(await (await fetch(new URL("/long", server.url))).text()).toBe("done");
-  expect(timeout.mock.calls.map(([, seconds]) => seconds)).toEqual([0, 30]);
 });

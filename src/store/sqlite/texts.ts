@@ -123,15 +123,12 @@ function createSearch(
   changeCount: () => number,
 ): OpenSearch & { run(): Promise<void> } {
   const mentions = createTextSearch(shop.domain, people);
-  const found: Record<TextPlace, Set<string | number>> = {
-    delivery: new Set(),
-    reward: new Set(),
-    inbox: new Set(),
-  };
+  const keys = () => new Set<string | number>();
+  const found: Record<TextPlace, Set<string | number>> = { delivery: keys(), reward: keys(), inbox: keys() };
   const lastKeys = { ...FIRST_KEY };
   const sliceSizes = { ...FIRST_TEXTS_PER_SLICE };
   /** Ids of rewards stored meanwhile by this process. An id may be anywhere among the searched ones. */
-  const newRewards = new Set<string | number>();
+  const newRewards = keys();
   let knownChanges = changeCount();
 
   /** @returns whether more follow */

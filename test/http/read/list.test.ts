@@ -90,7 +90,7 @@ test("a request that waits for its turn while the removal of its shop begins get
   });
   const list = createListHandler("customers", app.store.pages, createCheckpoints(app.store.epoch, clock.now), readApi);
   const request = new Request("http://sds.test/api/v1/customers", { headers: { Authorization: `Bearer ${key}` } });
-  const context = { id: "", isSecure: () => false, client: () => "", keepOpen: () => undefined };
+  const context = { id: "", isSecure: () => false, client: () => "" };
   const answered = (async () => list(request, context))();
   expect(await answered.catch((thrown: unknown) => thrown)).toMatchObject({ code: "unauthorized" });
 });
