@@ -170,7 +170,8 @@ test("a body of any announced size is refused in JSON", async () => {
     url,
     "POST /intake HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000000\r\n\r\n{}",
   );
-  expect(await answerOf(parse(text))).toEqual(refusal(413, "too_large", "The body may have 5242880 bytes at most."));
+  const message = "The body may have 1048576 bytes at most. Send more in several bodies, or with `sds import`.";
+  expect(await answerOf(parse(text))).toEqual(refusal(413, "too_large", message));
 });
 
 test("the host of an absolute target is ignored", async () => {
