@@ -23,7 +23,7 @@ const FLOORS: Record<string, number> = {
   compose: 7,
   cli: 8,
 };
-/** Files beside the folders, each as if it were a folder of its own. */
+/** The floor of each file that lies directly in `src/`. */
 const FILES: Record<string, number> = {
   "config.ts": 2,
   "main.ts": 9,

@@ -59,7 +59,9 @@ async function inTurn<Name extends string>(
   return costs;
 }
 
-/** Both engines with the same shop. Its endpoint never answers, so that sending takes no part. */
+/**
+ * Fills both engines with the same shop. Its endpoint never answers, so that sending does not count in the measurement.
+ */
 async function prepareShop(postgres: BenchServer, endpoint: string) {
   const filled = await shops.filledShop(ROWS);
   const folder = shops.copyFolder(filled.folder, "dist/bench/scale");

@@ -5,7 +5,7 @@ import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
  * library of the schemas.
  */
 
-/** Schemas that have a type of their own, by what their types are called. */
+/** The type name of each schema that is exported as a type of its own. */
 export type Names = ReadonlyMap<TSchema, string>;
 
 const WIDTH = 120;

@@ -16,7 +16,7 @@ interface ReceiverSettings {
   /** All signing secrets of the shop, newest first: an older one signs deliveries queued before a rotation. */
   secrets: () => Promise<string[]>;
   onReceived: (received: ReceivedWebhook) => void;
-  /** URL that also gets genuine webhooks, and makes the answer. */
+  /** URL to which genuine webhooks are forwarded. Its answer becomes the receiver's answer. */
   forwardTo?: string | undefined;
 }
 

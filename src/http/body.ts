@@ -4,13 +4,16 @@ import { refusals } from "./refusals.ts";
 
 /** Bytes of all bodies that arrive or are worked on: senders are not known before their bodies are complete. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/** A body that announces no more is read at once, and counted when it is complete. A stream takes 15 µs more. */
+/**
+ * A body with a Content-Length up to this is read in one call, and counted when it is complete. Reading it as a stream
+ * would take 15 µs more.
+ */
 const SMALL_BYTES = 16 * 1024;
 /** The part of the room that bodies may take while they arrive in pieces. Small bodies always find the rest. */
 const STREAM_SHARE = 3 / 4;
-/** What a body takes beside its bytes. */
+/** Memory that a body takes beside its bytes. */
 const OVERHEAD_BYTES = 1024;
-/** A body makes progress with each further piece of this size. A sender of single bytes makes none. */
+/** A body makes progress each time that this many more bytes have arrived. So single bytes are not progress. */
 const PROGRESS_BYTES = 16 * 1024;
 /** A body without progress for this long is stalled. */
 const STALLED_MS = 1_000;
@@ -110,7 +113,7 @@ async function readPieces(
 /** A body that is not complete. */
 interface Arrival {
   sender: string;
-  /** What is counted for it. */
+  /** Bytes that the budget counts for this body. */
   bytes: number;
   /** When it last made progress, and how many bytes it had then. */
   progressAt: number;

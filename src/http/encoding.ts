@@ -19,19 +19,19 @@ export const compressLater: Record<Encoding, (bytes: Bytes) => Promise<Bytes>> =
   gzip: async (bytes) => new Uint8Array(await promisify(gzipLater)(bytes, LEVEL)),
 };
 
-/** What an answer of this size varies with: what a client accepts matters for those that can be compressed. */
+/** The Vary header of an answer of this size. Only answers that can be compressed depend on Accept-Encoding. */
 export function varyOf(bytes: Bytes): string {
   return bytes.length < SMALLEST_COMPRESSED_BYTES ? "Authorization" : "Authorization, Accept-Encoding";
 }
 
-/** How a body is sent: compressed if it is not small and the client accepts that. */
+/** The encoding of a body; undefined if the body is small or the client accepts no compression. */
 export function encodingFor(request: Request, bytes: Bytes): Encoding | undefined {
   return bytes.length < SMALLEST_COMPRESSED_BYTES
     ? undefined
     : acceptedEncoding(request.headers.get("accept-encoding"));
 }
 
-/** The better one of those that a client accepts (RFC 9110, section 12.5.3). undefined for none */
+/** The best encoding that a client accepts (RFC 9110, section 12.5.3); undefined if it accepts neither. */
 export function acceptedEncoding(header: string | null): Encoding | undefined {
   if (header === null) return undefined;
   const weights = new Map(header.split(",").map(readWeight));

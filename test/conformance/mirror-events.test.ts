@@ -7,7 +7,7 @@ import { cancelFlow, customer, order, reward, subscription } from "../support/re
 import { engines } from "./engines.ts";
 import { addShop, chooseAllEvents, commit, receipt, TOKENS, URL } from "./fixtures.ts";
 
-/** What a shop can lack, and the topics that are queued for a new subscription if it does. */
+/** What a shop can lack, and the topics that a new subscription then queues. */
 const CHOICES: [string, (store: Store, domain: string, id: number) => Promise<unknown>, string[]][] = [
   ["nothing", async () => {}, ["subscription.created", "subscription-created"]],
   ["a plan with access", (store, domain) => store.shops.set(domain, { plan: "free" }), []],
@@ -73,7 +73,7 @@ for (const engine of engines()) {
       }
     });
 
-    test.each(CHOICES)("of a shop that lacks %s are queued for the rest", async (_, take, expected) => {
+    test.each(CHOICES)("of a shop that lacks %s are queued for the other topics only", async (_, take, expected) => {
       const { store, rows } = await engine.open();
       const [shop, other] = [await addShop(store), await addShop(store, "other")];
       await chooseAllEvents(store, shop);

@@ -117,7 +117,7 @@ for (const engine of engines()) {
     });
 
     test("that fails while it writes keeps nothing", async () => {
-      // Two deliveries get the same id, and ids are unique.
+      // Constant random bytes give two deliveries the same id, which the unique index refuses.
       const { store, rows } = await engine.open({ random: (bytes) => new Uint8Array(bytes) });
       const shop = await addShop(store);
       await chooseAllEvents(store, shop);

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Ending } from "../../src/delivery/paces.ts";
 import { limiterOf, OK, range, TIMEOUT, URL, webhooks } from "./limiters.ts";
 
-/** Endpoints of a simulation: whether an attempt that begins at a time is answered (in 20 ms) or hangs (10 s). */
+/**
+ * A simulated endpoint: true if it answers an attempt that begins at this time (after 20 ms), false if it hangs (10 s).
+ */
 type Answers = (atMs: number) => boolean;
 
 /**

@@ -30,7 +30,8 @@ test("an acknowledged shop/redact is completed, although the program is killed a
   let left = rows;
   for (let kill = 0; kill <= KILLS; kill += 1) {
     const server = await program.serve();
-    // The platform sends its request again after the first kill: it is known, and changes nothing.
+    // After the first kill, the platform repeats its request. The program knows the request, so the repetition changes
+    // nothing.
     if (kill < 2) expect((await postRemoval(server.url, ALPHA, "asked")).status).toBe(200);
     if (kill === KILLS) break;
     const aim = left - 150;

@@ -23,7 +23,7 @@ test("serve ends after a stop although a connection waits for an address that dr
   expect(server.output).toContain("stopping on SIGTERM");
 });
 
-/** Whether a process wrote as much as a pipe holds, and sleeps now. */
+/** Whether a process has filled its pipe and is blocked. */
 function hasFilledPipe(pid: number): boolean {
   const bytes = Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
   return bytes >= 65_536 && readFileSync(`/proc/${pid}/stat`, "utf8").includes(") S ");

@@ -106,7 +106,7 @@ test("no link of a guide is lost, and no text of one", async () => {
         .replaceAll(/<[^>]*>/g, " ")
         .replaceAll(/&\w+;|&#\w+;/g, " "),
     );
-    // The name of a file as the text of a link becomes the title of the page.
+    // The page replaces a link text that is a file name by the title of the linked page.
     const titled = text.replaceAll(/\[([\w-]+\.md)\]\(\1[^)]*\)/g, " ");
     const written = wordsIn(titled.replaceAll(/^(?:```\w*$| *\d+\. )/gm, " ").replaceAll(/\]\([^)]*\)/g, " "));
     expect([topic, written.filter((word) => !shown.has(word)).slice(0, 5)]).toEqual([topic, []]);

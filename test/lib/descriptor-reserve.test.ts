@@ -59,7 +59,8 @@ test("lent descriptors are free for the caller, and the reserve is full again so
 });
 
 /**
- * Answers the first request at once, as nothing else is open then, and each later one when another one is open too.
+ * Holds requests until two are open, and then answers both. The first request is answered at once, because it is the
+ * only one.
  * @param last the number of the last request, which is answered at once
  */
 function answerTwoAtOnce(last: number): () => Promise<Response> {

@@ -40,7 +40,7 @@ test("nodes by id count once, whatever the number of ids, as the most expensive 
   const query = `query Some($ids: [ID!]!) { nodes(ids: $ids) { id ... on Customer { defaultEmailAddress { emailAddress } }
     ... on Order { customer { id } lineItems(first: 10) { nodes { id contract { id } } } } } }`;
   const ids = Array.from({ length: 250 }, (_, n) => `gid://shopify/Order/${n}`);
-  // The node 1, the customer 1, the connection 2 + 4 × 2.
+  // 12 points: 1 for the node, 1 for the customer, 2 + 4 × 2 for the connection.
   expect(costs(query, { ids: ids.slice(0, 1) }).requested).toBe(12);
   expect(costs(query, { ids }).requested).toBe(12);
   const order = (lines: number) => ({

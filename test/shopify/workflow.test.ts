@@ -63,7 +63,7 @@ function urlOf({ platform }: ConnectedShop): string {
   return apiUrls(platform.url, DOMAIN).graphql;
 }
 
-/** What an attempt to start a workflow gives. */
+/** Makes one attempt to start a workflow, and returns its result. */
 async function attempt(
   all: ConnectedShop,
   { timeoutMs = 10_000, shopId = all.shop.shop.id, shops = all.test.app.store.shops } = {},

@@ -39,8 +39,8 @@ export interface ConnectedShop {
   /** Posts all platform webhooks that wait at the stand-in, and waits until they are processed. */
   deliverAll(): Promise<void>;
   /**
-   * Waits until everything that can be processed now is processed. Platform webhooks that wait for others about their
-   * subject are processed too: the clock moves to the end of their wait, at most 8 seconds. Those that failed stay.
+   * Waits until the inbox has no due platform webhook. Moves the clock by up to 8 seconds, so that webhooks that wait
+   * for others about their subject are due too. Failed webhooks stay in the inbox.
    */
   processed(): Promise<void>;
 }

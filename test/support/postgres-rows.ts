@@ -28,7 +28,7 @@ function connectionTo(url: string): SQL {
   return sql;
 }
 
-/** How many rows a table of a PostgreSQL database has of a shop. */
+/** Counts a shop's rows in a table of a PostgreSQL database. */
 export async function countPostgresRows(url: string, table: Table, shopId: number): Promise<number> {
   const rows = await connectionTo(url).unsafe(`SELECT 1 FROM ${table} WHERE shop_id = $1::bigint`, [shopId]);
   return rows.length;

@@ -90,13 +90,16 @@ export class Program {
     return url === undefined ? readRows(this.data, table) : readPostgresRows(url, table);
   }
 
-  /** How many rows a table has of a shop; for those who ask again and again. */
+  /** Counts a shop's rows in a table. Cheap enough to poll. */
   async count(table: Table, shopId: number): Promise<number> {
     const url = await this.databaseUrl();
     return url === undefined ? countRows(this.data, table, shopId) : countPostgresRows(url, table, shopId);
   }
 
-  /** Whether a text is anywhere in the database; with SQLite also in what was deleted from its file, and serve must have stopped. */
+  /**
+   * Whether a text is anywhere in the database. With SQLite it also searches deleted bytes of the file, and serve must
+   * have stopped.
+   */
   async holds(text: string): Promise<boolean> {
     if ((await this.databaseUrl()) === undefined) return fileHas(this.data, text);
     for (const table of TABLE_NAMES)

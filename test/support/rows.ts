@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Row, sorted, type Table } from "./tables.ts";
 
-/** How many rows a table of the SQLite database in a data folder has of a shop. */
+/** Counts a shop's rows in a table of the SQLite database in a data folder. */
 export function countRows(folder: string, table: Table, shopId: number): number {
   const db = new Database(join(folder, "sds.db"), { readonly: true });
   try {

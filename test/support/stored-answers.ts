@@ -41,7 +41,7 @@ function withoutCheckpoint(body: string): string {
   return body.replace(/"nextCursor":"[^"]+~chg_[^"]+"/, '"nextCursor":"a checkpoint"');
 }
 
-/** The same, and it opens the stored secrets. */
+/** Like `expectStoredPages`; also checks that the app can open the stored secrets. */
 export async function expectStoredAnswers(app: App, answers: Answers): Promise<void> {
   await expectStoredPages(app, answers);
   for (const { domain, intakeSecret } of answers.shops)

@@ -70,8 +70,8 @@ function subscriptionAfter(
 }
 
 /**
- * The cancellation date without one of the source: now, if the status becomes CANCELLED; null, if the contract was
- * cancelled before the mirror first saw it, or is no longer cancelled.
+ * The cancellation date if the source gives no date. It is now if the status becomes CANCELLED, and null if the
+ * contract is reactivated. It is also null for a contract that was already cancelled when the mirror first saw it.
  */
 function impliedCancellation(
   stored: Subscription | undefined,

@@ -220,8 +220,8 @@ export const RECORD_TYPES = Object.keys(RECORD_SCHEMAS) as RecordType[];
 export type SubscriptionFields = Static<typeof Subscription>;
 
 /**
- * Only the platform's adapter gives `asOf` and, where the consent has its own time, `consentAsOf` (epoch milliseconds):
- * the platform's data about a customer can arrive in any order.
+ * Only the platform's adapter sets the two times (epoch milliseconds), because the platform's data can arrive in any
+ * order. `asOf` is the time of the data. `consentAsOf` is the time of the consent; by default it is `asOf`.
  */
 export type CustomerRecord = Static<typeof Customer> & { asOf?: number; consentAsOf?: number };
 /** The interval is never YEAR once parsed. */

@@ -6,27 +6,30 @@ const MAX_ANSWERS = 2_048;
 /** Characters. Answers to longer questions are not kept. */
 const LONGEST_QUESTION = 1_024;
 
-/** What was answered to a request of a shop. */
+/** A remembered answer to a request of a shop. */
 export interface CachedAnswer {
   /** The number of the shop's last change. */
   changeCount: number;
   tag: string;
   headers: Record<string, string>;
-  /** `headers` as they are sent, made when the answer is sent again. */
+  /** `headers` in the form that Bun sends. Made when the answer is first sent again. */
   sentHeaders?: Headers;
-  /** undefined if it is not kept: then only a client that has it gets an answer without a read (304). */
+  /**
+   * undefined for a large body, which is not kept. Then only a client that has the body already is answered without a
+   * read (304).
+   */
   body: Bytes | undefined;
 }
 
 /**
- * Remembers answers. One stays the same as long as nothing of the shop changes, so it is sent again without a read: to
- * a client that has it already, as 304, and where it is small, to every client. Most readers of changes ask for the
- * same small answer again and again, until something changes.
+ * Remembers answers. An answer stays the same until something of the shop changes, so it can be sent again without a
+ * read. A client that has the answer already gets 304; other clients get the kept body, if it is small. Most readers of
+ * changes ask for the same small answer again and again.
  */
 export interface AnswerCache {
   /**
    * @param shop as it is now
-   * @param question what the answer depends on beside the shop: path and query, for instance
+   * @param question all that the answer depends on except the shop, such as path and query
    * @returns undefined if the answer is not kept, or the shop has changed since
    */
   find(shop: Pick<KeyOwner, "shopId" | "changeCount">, question: string): CachedAnswer | undefined;

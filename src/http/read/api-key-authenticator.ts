@@ -8,7 +8,7 @@ import type { WrongKeyLog } from "./wrong-key-log.ts";
 
 /** The last use of a key is written at most this often, because a read must not cost a write. */
 const WRITE_INTERVAL_MS = 60_000;
-/** A first use is written at once only if nothing was written for so long. Otherwise a job writes it. */
+/** A first use is written at once only if no write was tried for this long. Otherwise a job writes it. */
 const ATTEMPT_INTERVAL_MS = 1_000;
 
 interface Dependencies {
@@ -99,7 +99,7 @@ export function createApiKeyAuthenticator(dependencies: Dependencies): ApiKeyAut
       });
     },
     async writeUses(options) {
-      // At the stop, the store closes next.
+      // Waits for a write under way, because after a stop the store closes next.
       await soon;
       await writeUses(options);
     },

@@ -37,7 +37,7 @@ export function createListHandler(
     });
   }
 
-  /** @param after the number of a change */
+  /** @param after number of the last change that the client knows */
   function readChanges(
     url: string,
     { shopId }: KeyOwner,

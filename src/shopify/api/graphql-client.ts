@@ -18,7 +18,7 @@ export interface GraphqlClient {
 interface QueryOptions {
   /** How often a request is repeated after a failure that may pass. A wait for points does not count. */
   maxRetries?: number;
-  /** Who gets points first. The default is the most urgent one: an attempt. */
+  /** Requests of a more urgent priority get points first. The default is `attempt`, the most urgent. */
   priority?: Priority;
   signal?: AbortSignal;
   /** Checked before the request is sent; true cancels the request. */
@@ -59,7 +59,7 @@ interface Dependencies {
 }
 
 const MAX_RETRIES = 4;
-/** The wait before the first retry if the platform names none. Each further wait is twice as long. */
+/** Wait before the first retry, unless the platform names a wait. Each further wait is twice as long. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 

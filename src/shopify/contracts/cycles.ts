@@ -5,7 +5,7 @@ import type { ContractNode } from "../api/operations/contracts.ts";
 import type { CycleNode, CycleState } from "../api/operations/cycles.ts";
 
 const DAY_MS = 86_400_000;
-/** A cycle without a change for this long is settled, once its retries are over too. */
+/** A cycle is settled if it has not changed for this long after its last possible retry. */
 const SETTLED_AFTER_DAYS = 30;
 /** The fewest and the most days that each interval can have. */
 const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
@@ -43,10 +43,10 @@ export function intervalMs({ interval, intervalCount }: ContractNode["billingPol
 }
 
 /**
- * The cycle that is billed next: the first one after the last billed cycle that is not billed, skipped or settled.
+ * The cycle that is billed next. It comes after the last billed cycle; skipped and settled cycles are passed over.
  * @param cycles in their order
  * @param settledBefore see `settledTime`
- * @returns undefined if it is not among them
+ * @returns undefined if `cycles` do not include that cycle
  */
 export function nextCycle<T extends CycleState>(
   cycles: readonly T[],
@@ -63,8 +63,8 @@ export function nextCycle<T extends CycleState>(
 }
 
 /**
- * When a contract is billed next. An app may write a date of its own into the contract. This date counts only if it
- * lies within the next cycle or after it: then the app bills earlier or later than the cycle says.
+ * The time of a contract's next billing. An app may write its own date into the contract, to bill earlier or later than
+ * the cycle says. This date counts only if it lies within the next cycle or after it.
  */
 export function nextBillingDate(
   { nextBillingDate: written }: Pick<ContractNode, "nextBillingDate">,
@@ -80,7 +80,7 @@ export function hasNextBilling({ status }: Pick<ContractNode, "status">): boolea
   return status !== "CANCELLED" && status !== "EXPIRED";
 }
 
-/** Whether nothing happened in a cycle. */
+/** Whether a cycle has neither a charge, a skip nor an attempt. */
 export function isUntouched({ status, skipped, billingAttempts }: CycleNode): boolean {
   return status === "UNBILLED" && !skipped && billingAttempts.nodes.length === 0;
 }

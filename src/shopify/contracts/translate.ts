@@ -84,8 +84,8 @@ export function checkoutAttempt(order: Omit<OrderNode, "lineItems">, money: Orde
 const ORDER_TIMEOUT_MS = 3_600_000;
 
 /**
- * @param moneyOf what an order costs, by its gid; undefined for an order that cannot be read
- * @param expected what the contract costs, for a charge whose order cannot be read
+ * @param moneyOf gives the amounts of an order by its gid; undefined for an unreadable order
+ * @param expected the contract's amounts, used for a charge with an unreadable order
  * @throws SdsError `bad_record`
  */
 export function billingAttempt(

@@ -146,7 +146,8 @@ async function isInstalled(dependencies: Dependencies, shop: Shop): Promise<bool
     if (!(thrown instanceof PlatformError)) throw thrown;
     // The token is accepted, and only the query is refused.
     if (thrown.status === 200) return true;
-    // A frozen shop says nothing about its apps. A closed shop is not found.
+    // For a frozen shop the platform answers 402, which does not tell whether the app is installed. For a closed shop
+    // it answers 404.
     const isRefusal = thrown.needsMerchant && thrown.status !== PAYMENT_REQUIRED;
     if (isRefusal || thrown.status === NOT_FOUND) return false;
     throw thrown;
@@ -194,7 +195,7 @@ async function carryOut(services: HandlerServices, shop: Shop, intent: OpenInten
         fields,
       );
     case "note_data_request": {
-      // Somebody has to answer the request, so this is a warning.
+      // A warning, because the operator must answer the customer's request.
       const message =
         "a customer's data was requested: send it with `sds customer export`, then run `sds customer answered`";
       const { customer, dueAt } = dataRequest(intent.request, intent.customer, intent.triggeredAt);

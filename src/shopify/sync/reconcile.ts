@@ -69,7 +69,7 @@ export async function reconcile(
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
   if (load?.startedAt == null || load.startedAt <= now || startedAt > now) return;
-  // It gets a new start when it is complete.
+  // A load under way gets a new start when it is complete.
   if ((await syncs.unfinished(shop.id, "full")) !== undefined) return;
   await syncs.complete(shop.id, "full", startedAt, load.changed, Math.min(load.endedAt, now));
 }
@@ -164,7 +164,7 @@ async function allDone<T>(readings: readonly Promise<T>[]): Promise<T[]> {
   return Promise.all(readings);
 }
 
-/** The last end of an attempt of each contract. The attempt that began last may not be the last to end. */
+/** For each contract the time at which its latest attempt ended. Attempts may end in another order than they began. */
 function lastEnds(nodes: readonly ContractAttempt[]): Map<string, ChangeHint> {
   const changes = new Map<string, ChangeHint>();
   for (const { subscriptionContract, createdAt, completedAt } of nodes) {

@@ -71,7 +71,7 @@ function textsAbout(db: QuietDatabase, shopId: number, gid: string, id: string) 
     SELECT * FROM texts WHERE EXISTS (SELECT 1 FROM texts AS known WHERE known.part = 'customer')`;
 }
 
-/** @param texts also about others; rows in the order of their ids, bodies in the order in which they came */
+/** @param texts may include texts about other people. Rows are ordered by id, bodies by arrival */
 function personExport(gid: string, texts: readonly PersonText[]): PersonExport | undefined {
   const textsOf = (part: PersonTextPart) => texts.filter((each) => each.part === part);
   const rowsOf = (part: PersonTextPart) => textsOf(part).map(({ text }) => JSON.parse(text) as Record<string, string>);

@@ -6,7 +6,10 @@ export function removingShopIds(db: Database): () => Set<number> {
   return () => new Set(removing.all().map(({ id }) => id));
 }
 
-/** A function that tells whether a shop exists and is not being removed. Its caller may have found it before that. */
+/**
+ * A function that tells whether a shop exists and is not being removed. A removal may begin after the caller found the
+ * shop.
+ */
 export function shopCheck(db: Database): (shopId: number) => boolean {
   const find = db.prepare<unknown, [number]>("SELECT 1 FROM shops WHERE id = ? AND removal_started_at IS NULL");
   return (shopId) => find.get(shopId) !== null;

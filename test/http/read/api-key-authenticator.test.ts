@@ -7,7 +7,7 @@ import { START, testApp } from "../../support/app.ts";
 
 const client = () => "192.0.2.1";
 
-/** Uses a key, and lets what follows the answer happen. */
+/** Uses a key, and waits for the write that follows the answer. */
 async function use(authenticator: ApiKeyAuthenticator, header: string): Promise<void> {
   await authenticator.authenticate(header, client);
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();

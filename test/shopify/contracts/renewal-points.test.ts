@@ -7,7 +7,7 @@ import { createContract, HOUR_MS, LINE, operations } from "../../support/connect
 /** The longest time between two webhooks of one renewal, in these tests. */
 const MAX_GAP_MS = 5_000;
 
-/** An order of the six webhooks of a renewal, and how long each comes after the one before. */
+/** A sequence of the six webhooks of a renewal, and the gap before each webhook. */
 const arrival = fc.record({
   ranks: fc.array(fc.double({ noNaN: true }), { minLength: 6, maxLength: 6 }),
   gapsMs: fc.array(fc.nat(MAX_GAP_MS), { minLength: 6, maxLength: 6 }),

@@ -7,7 +7,9 @@ import { setProcessClock } from "../../support/process-clock.ts";
 
 const CYCLES = "BillingCycles";
 
-/** A shop with mirrored contracts, and its points come back slowly. The times that the program measures are the test's. */
+/**
+ * A shop with mirrored contracts, whose points come back slowly. The program measures durations with the test's clock.
+ */
 async function shopWithContracts() {
   const all = await connected({}, { restoreRate: 1 });
   setProcessClock(() => all.test.clock.ms);
@@ -24,7 +26,10 @@ async function change({ test, remote, send }: ConnectedShop, contracts: readonly
   test.app.processor.wake();
 }
 
-/** Holds the answers back for good. @returns how many requests wait for one */
+/**
+ * Holds back the answers about billing cycles until the test ends.
+ * @returns a function that counts the requests without an answer
+ */
 function holdAnswers({ platform }: ConnectedShop): () => number {
   let count = 0;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -73,7 +73,8 @@ describe("a load of a whole shop", () => {
     expect(mirrored?.["lines"]).toHaveLength(120);
     const checkout = orders.find(({ contractId }) => contractId === mirrored?.["id"]);
     expect(checkout).toMatchObject({ subtotalCents: 120 * 2500 });
-    // The retry plan allows four attempts. Only with all of its attempts is the order past them.
+    // The retry plan allows four attempts. The order is UNCOLLECTIBLE only if the load read more than the first page of
+    // its attempts.
     const declined = subscriptions.find(({ shopifyId }) => shopifyId === manyAttempts);
     expect(orders.find(({ contractId }) => contractId === declined?.["id"])).toMatchObject({ status: "UNCOLLECTIBLE" });
     expect(all.platform.throttled).toBe(0);

@@ -123,7 +123,7 @@ describe.skipIf(!hasPostgres())("the deadline of an operation", () => {
 
   test("does not count the time in which this process stood still", async () => {
     const { db } = await behindProxy();
-    // It has few milliseconds to read the answers, which other programs can take.
+    // Repeated, because the pool has only a few milliseconds to read the answers, and a busy machine can take longer.
     await eventually(async () => {
       await db.get("SELECT 1 AS one");
       const answers = [db.get("SELECT 1 AS one"), db.transaction((tx) => tx.get("SELECT 1 AS one"))];

@@ -6,7 +6,7 @@ import { openDatabase } from "../../support/postgres-connections.ts";
 import { emptyDatabase, hasPostgres } from "../../support/postgres-server.ts";
 import { openStoreAt } from "../../support/postgres-store.ts";
 
-/** A database as pg_restore leaves it: made by a server that had another number. */
+/** Makes the database look restored by pg_restore: its epoch names the system identifier of another server. */
 const RESTORED = "UPDATE meta SET value = '7000000000000000000 16384' WHERE name = 'epoch_database'";
 
 describe.skipIf(!hasPostgres())("the epoch of a PostgreSQL database", () => {

@@ -27,7 +27,7 @@ const MAX_CONNECTIONS = 5;
 /** Of connections below the one at the root. */
 const MAX_DEPTH = 2;
 const PAGE_SIZE = 250;
-/** The alias under which the stand-in reads whether a connection goes on. */
+/** Alias under which the stand-in reads `pageInfo`, to know whether a connection has a next page. */
 const PAGE = "bulkPage";
 
 /** Says why the platform does not run a bulk query, or undefined if it does. */

@@ -110,7 +110,7 @@ export interface ContractRow {
   edits: Map<number, CycleEdit> | null;
 }
 
-/** What is different in one cycle; null for what is as in the contract. */
+/** Edits of one cycle. null means that the contract's value counts. */
 interface CycleEdit {
   readonly lines: readonly LineRow[] | null;
   readonly expectedAt: number | null;
