@@ -109,7 +109,7 @@ export function filledShop(count: number): Promise<Shop> {
     db.run("BEGIN IMMEDIATE");
     for (const row of subscriptionRows(count)) {
       changes += 1;
-      rows.write(shopId, row, changes);
+      rows.write(shopId, [{ row, isNew: true, changeNumber: changes }]);
       if (changes % ROWS_PER_COMMIT === 0) db.run("COMMIT; BEGIN IMMEDIATE");
     }
     db.run("COMMIT");

@@ -50,6 +50,12 @@ function change(data: string, ...statements: string[]): void {
   db.close(true);
 }
 
+/** The rows of any table, in the order of its primary key. */
+function allRows(data: string, table: string): unknown[] {
+  using db = new Database(join(data, "sds.db"), { readonly: true });
+  return db.query(`SELECT * FROM ${table}`).all();
+}
+
 async function ask<T>(url: string, text: string): Promise<T[]> {
   const sql = new SQL(url, { max: 1 });
   try {
@@ -142,6 +148,9 @@ describe.skipIf(!hasPostgres())("a copy", () => {
       expect(there.filter(({ name }) => table !== "meta" || !own.includes(String(name)))).toEqual(original);
     }
     expect(filled).toBeGreaterThan(22);
+    const kept = (folder: string) => KEPT_BY_TRIGGERS.map((table) => allRows(folder, table));
+    expect(kept(data).map((found) => found.length > 0)).toEqual(KEPT_BY_TRIGGERS.map(() => true));
+    expect(kept(back)).toEqual(kept(data));
     const numbers = (folder: string) => {
       const db = new Database(join(folder, "sds.db"), { readonly: true });
       const all = db

@@ -229,5 +229,6 @@ test("migrations that a database in the field may have run are not changed: add 
     "0007_reads_and_data_requests.sql c4f793f9ab954192",
     "0008_settings_page.sql 69d0ea18ed5dc1ee",
     "0009_changes_and_overlap.sql 26780616fd262362",
+    "0011_new_rows_without_triggers.sql ad7b6a7cfe78a6f0",
   ]);
 });

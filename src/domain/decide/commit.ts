@@ -79,7 +79,7 @@ export interface LoadedShop {
 /** What a commit writes for one shop. */
 export interface ShopChanges {
   shop: ShopRef;
-  rows: { row: Row; changeNumber: number }[];
+  rows: { row: Row; isNew: boolean; changeNumber: number }[];
   /** New totals of the shop. */
   changeCount: number;
   spanNumber: number;
@@ -222,7 +222,8 @@ class ShopDraft {
     const redactedRewards = new Map(this.rewards.map((row, index) => [row, this.redactedReward(row, index)]));
     const rows = this.snapshot.changedRows().map(({ row, isNew }, index) => {
       if (isNew && row.kind !== "occurrence") newCounts[RESOURCE_OF[row.kind]] += 1;
-      return { row: isReward(row) ? (redactedRewards.get(row) ?? row) : row, changeNumber: changeCount + index + 1 };
+      const written = isReward(row) ? (redactedRewards.get(row) ?? row) : row;
+      return { row: written, isNew, changeNumber: changeCount + index + 1 };
     });
     // After the clock was set back, changes stay in the last noted span.
     const span = Math.floor(this.now / SPAN_MS);

@@ -18,6 +18,7 @@ import { openDatabase } from "./database.ts";
 import type { UpgradeOptions } from "./left-over-bodies.ts";
 import { checkVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { LISTING_TRIGGERS } from "./row-lists.ts";
 
 const BUSY_TIMEOUT_MS = 30_000;
 /** Indexes are filled in another order than the tables, so they should stay in memory. */
@@ -89,6 +90,7 @@ function openDraft(path: string, options: UpgradeOptions): Database {
   db.run("PRAGMA synchronous = OFF");
   db.run("PRAGMA locking_mode = EXCLUSIVE");
   db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run(LISTING_TRIGGERS);
   return db;
 }
 

@@ -10,6 +10,7 @@ import removalBodiesAndPace from "./migrations/0006_removal_bodies_and_pace.sql"
 import readsAndDataRequests from "./migrations/0007_reads_and_data_requests.sql" with { type: "text" };
 import settingsPage from "./migrations/0008_settings_page.sql" with { type: "text" };
 import changesAndOverlap from "./migrations/0009_changes_and_overlap.sql" with { type: "text" };
+import newRowsWithoutTriggers from "./migrations/0011_new_rows_without_triggers.sql" with { type: "text" };
 
 /** The parsed JSON of a served row. */
 export type SqliteRow = Record<string, unknown>;
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: changesAndOverlap },
   // A body of the intake is one commit from here on. This also drops the tables of larger ones.
   { sql: "", finish: applyLeftOverBodies },
+  { sql: newRowsWithoutTriggers },
 ];

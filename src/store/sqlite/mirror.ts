@@ -107,7 +107,7 @@ export function createCommitWriter(
     { shop, rows: changedRows, changeCount, spanNumber, counts, deliveries, inboxNumbers, ...more }: ShopChanges,
     now: number,
   ): void {
-    for (const { row, changeNumber } of changedRows) rows.write(shop.id, row, changeNumber);
+    rows.write(shop.id, changedRows);
     if (changedRows.length > 0)
       setCounts.run(changeCount, spanNumber, counts.customers, counts.subscriptions, counts.orders, shop.id);
     if (more.countBeforeSpan !== null) noteSpan.run(shop.id, spanNumber, more.countBeforeSpan);
