@@ -58,5 +58,4 @@ export interface ShopStore {
   intakeSecret(domain: string): Promise<IntakeSecret | undefined>;
 }
 
-/** Each engine has its own removal, because their tables differ. */
 export type ShopRemoval = Pick<ShopStore, "beginRemoval" | "removing" | "removeSome">;

@@ -21,7 +21,6 @@ import { nodeStore } from "./nodes.ts";
 import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
 import { checkServer } from "./server-check.ts";
-import { shopRemoval } from "./shop-removal.ts";
 import { startError } from "./start-errors.ts";
 
 export interface PostgresOptions {
@@ -126,7 +125,6 @@ function storeOf(
   const { deliveryLog, inboxItems, ...stores } = quietStores(quietDatabase(db), quietDatabase(slow), vault, random);
   return {
     ...stores,
-    shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random, node),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),

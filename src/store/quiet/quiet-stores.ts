@@ -9,6 +9,7 @@ import { personStore } from "./people.ts";
 import type { QuietDatabase } from "./quiet-database.ts";
 import { sessionStore } from "./sessions.ts";
 import { settingsPageStore } from "./settings-page.ts";
+import { shopRemoval } from "./shop-removal.ts";
 import { shopStore } from "./shops.ts";
 import { syncStore } from "./syncs.ts";
 import { webhookStore } from "./webhooks.ts";
@@ -24,7 +25,7 @@ export function quietStores(
   random: (bytes: number) => Uint8Array,
 ) {
   return {
-    shops: shopStore(db, vault, random),
+    shops: { ...shopStore(db, vault, random), ...shopRemoval(db) },
     deliveryLog: deliveryLog(db, random),
     inboxItems: inboxItems(db),
     keys: keyStore(db),

@@ -14,7 +14,6 @@ import { checkVersionStays } from "./migrate.ts";
 import { mirrorStore } from "./mirror.ts";
 import { pageStore } from "./pages.ts";
 import { quietDatabase } from "./quiet-database.ts";
-import { shopRemoval } from "./shop-removal.ts";
 
 export interface SqliteOptions extends OpenOptions {
   /** Folder of the database file sds.db. */
@@ -81,7 +80,6 @@ function storeOf(db: Database, vault: Vault, lock: DataLock, { busyTimeoutMs, ra
   const { deliveryLog, inboxItems, ...stores } = quietStores(quiet, quiet, vault, random);
   const parts = {
     ...stores,
-    shops: { ...stores.shops, ...shopRemoval(db) },
     mirror: mirrorStore(db, random),
     deliveries: { ...deliveryQueue(db, random), ...deliveryLog },
     pages: pageStore(db),

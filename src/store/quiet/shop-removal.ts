@@ -1,0 +1,119 @@
+import { type SQL, sql as template } from "drizzle-orm";
+import { REMOVAL_TOPIC, type ShopRef } from "../../domain/shop.ts";
+import type { ShopRemoval } from "../port/shops.ts";
+import { either, lockFor, type QuietDatabase, sql, type TransactionWork, tx } from "./quiet-database.ts";
+
+/** Small tables, emptied in the transaction of the mark: keys, sessions, tokens and endpoint end at once. */
+const EMPTIED_AT_ONCE = [
+  "admin_links",
+  "admin_sessions",
+  "api_keys",
+  "webhook_endpoints",
+  "connections",
+  "syncs",
+  "order_stages",
+  "data_requests",
+];
+
+/** A table with up to millions of rows of a shop. */
+interface LargeTable {
+  name: string;
+  /** The primary key beside `shop_id`. */
+  key: string;
+  /** The largest column. */
+  text: string;
+  /** Condition of the rows of the removal's own request. They go last, with the shop's row. */
+  isKept?: (shopId: number) => SQL;
+}
+
+/** A step of a removal ends at the first of these limits, because writers wait for it. */
+const STEP = { rows: sql`100`, bytes: sql`524288` };
+
+/** Removes shops: first the mark, then large tables in steps, then the shop's row. */
+export function shopRemoval(db: QuietDatabase): ShopRemoval {
+  const tables = largeTables(db);
+  return {
+    beginRemoval: (domain, now) => db.transaction(() => markShop(db, domain, now)),
+    removing: () =>
+      db.all<ShopRef>(
+        sql`SELECT id, domain FROM shops WHERE removal_started_at IS NOT NULL ORDER BY removal_started_at, id`,
+      ),
+    removeSome: (shopId) => db.transaction(() => removeSome(db, tables, shopId)),
+  };
+}
+
+/** SQLite clusters rows by their sort dates, and removes attempts with their deliveries, by a foreign key. */
+function largeTables({ engine }: QuietDatabase): LargeTable[] {
+  const dated = (date: string) => (engine === "sqlite" ? `${date}, id` : "id");
+  const attempts = { name: "attempts", key: "delivery, number", text: "coalesce(answer, '')" };
+  return [
+    ...(engine === "sqlite" ? [] : [attempts]),
+    { name: "deliveries", key: "number", text: "body" },
+    { name: "staged_order_lines", key: "stage, order_gid, gid", text: "json" },
+    { name: "staged_orders", key: "stage, gid", text: "json" },
+    { name: "orders", key: dated("billed_at"), text: "json" },
+    { name: "subscriptions", key: dated("started_at"), text: "json" },
+    { name: "customers", key: dated("created_at"), text: "json" },
+    { name: "occurrences", key: "type, id", text: "json" },
+    { name: "contract_reads", key: "contract", text: "orders" },
+    { name: "change_spans", key: "span", text: "''" },
+    { name: "inbox", key: "number", text: "body", isKept: () => sql`topic = ${REMOVAL_TOPIC}` },
+    {
+      name: "platform_webhooks",
+      key: "id",
+      text: "id",
+      // Ids have no topic. An id and its inbox item are stored in one transaction, with the same time.
+      isKept: (shopId) =>
+        sql`received_at IN (SELECT received_at FROM inbox WHERE shop_id = ${shopId} AND topic = ${REMOVAL_TOPIC})`,
+    },
+  ];
+}
+
+function* markShop(db: QuietDatabase, domain: string, now: number): TransactionWork<ShopRef | undefined> {
+  // The lock waits for transactions that add rows to the shop. Later ones wait for the mark.
+  const shop = yield* tx.get<ShopRef & { removalStartedAt: number | null }>(
+    sql`SELECT id, domain, removal_started_at AS "removalStartedAt" FROM shops
+      WHERE domain = ${domain} ${lockFor(db, "UPDATE")}`,
+  );
+  if (shop === undefined) return undefined;
+  const { id, removalStartedAt } = shop;
+  if (removalStartedAt === null) {
+    yield* tx.run(sql`UPDATE shops SET removal_started_at = ${now} WHERE id = ${id}`);
+    for (const table of EMPTIED_AT_ONCE) yield* tx.run(sql`DELETE FROM ${template.raw(table)} WHERE shop_id = ${id}`);
+  }
+  return { id, domain };
+}
+
+function* removeSome(db: QuietDatabase, tables: readonly LargeTable[], shopId: number): TransactionWork<boolean> {
+  const marked = yield* tx.get(
+    sql`SELECT id FROM shops WHERE id = ${shopId} AND removal_started_at IS NOT NULL ${lockFor(db, "UPDATE")}`,
+  );
+  if (marked === undefined) return false;
+  for (const table of tables) if ((yield* tx.run(removeStep(db, table, shopId))) > 0) return true;
+  // The removal's request and its id. Foreign keys remove the rest.
+  yield* tx.run(sql`DELETE FROM platform_webhooks WHERE shop_id = ${shopId}`);
+  yield* tx.run(sql`DELETE FROM inbox WHERE shop_id = ${shopId}`);
+  yield* tx.run(sql`DELETE FROM shops WHERE id = ${shopId}`);
+  return false;
+}
+
+/** A statement that removes some rows of a shop. */
+function removeStep(db: QuietDatabase, { name, key, text, isKept }: LargeTable, shopId: number): SQL {
+  const [table, columns] = [template.raw(name), template.raw(key)];
+  // Without the plus, SQLite would scan all rows of the shop in each step, although a number is unique.
+  const shopColumn = either(db, {
+    sqlite: template.raw(key === "number" ? "+shop_id" : "shop_id"),
+    postgres: sql`shop_id`,
+  });
+  // SQLite reads in the order of the key anyway, and would sort all rows of the shop for an ORDER BY.
+  const order = either(db, { sqlite: sql``, postgres: sql`ORDER BY ${columns}` });
+  const others = isKept === undefined ? sql`` : sql`AND NOT (${isKept(shopId)})`;
+  return sql`DELETE FROM ${table} WHERE ${shopColumn} = ${shopId} AND (${columns}) IN (
+      SELECT ${columns} FROM (
+        SELECT ${columns}, sum(size) OVER (${order} ROWS UNBOUNDED PRECEDING) - size AS bytes_before FROM (
+          SELECT ${columns}, octet_length(${template.raw(text)}) AS size FROM ${table}
+          WHERE shop_id = ${shopId} ${others} ${order} LIMIT ${STEP.rows}
+        ) AS rows_of_step
+      ) AS sized WHERE bytes_before < ${STEP.bytes}
+    )`;
+}
