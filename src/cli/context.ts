@@ -64,7 +64,7 @@ function nameOf(command: Command): string {
   return parent === null || parent.parent === null ? command.name() : `${parent.name()} ${command.name()}`;
 }
 
-/** Opens the store for a command on one shop: the one that `--shop` or SDS_SHOP names, or the only one. */
+/** Opens the store for a command on one shop, see `chooseShop`. */
 export async function withShop<T>(command: Command, run: (store: Store, shop: Shop) => Promise<T>): Promise<T> {
   const { shop } = command.opts<{ shop?: string }>();
   return withStore(command, async (store) => run(store, await chooseShop(store, shop ?? configOf(command).shop)));
@@ -78,7 +78,7 @@ export async function findShop(store: Store, domain: string): Promise<Shop> {
 }
 
 /**
- * The named shop, or the only one there is.
+ * The named shop, or the only shop if no shop is named.
  * @throws SdsError `not_found`, or `invalid` if there are several shops and none is named
  */
 export async function chooseShop(store: Store, domain: string | null): Promise<Shop> {

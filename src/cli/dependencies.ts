@@ -54,8 +54,8 @@ const SPARE_FETCHES = 32;
 
 /**
  * Allows enough concurrent fetches for the configured deliveries. Above its limit Bun queues fetches, so endpoints that
- * hang would delay all others. Only an environment variable raises the limit: the process replaces itself, under the
- * same process id, with one that has the variable.
+ * hang would delay all others. Only an environment variable raises the limit. So the process restarts itself with the
+ * variable (exec, the process id stays).
  */
 export function raiseFetchLimit({ deliveryConcurrency }: Config): void {
   const name = "BUN_CONFIG_MAX_HTTP_REQUESTS";

@@ -21,7 +21,7 @@ interface ImportCounts {
 
 /** The lines of one commit are applied as a whole or not at all. */
 const LINES_PER_COMMIT = 1_000;
-/** Fewer lines make a commit if they have so many characters, so that it takes neither much memory nor long. */
+/** A commit ends early at this many characters, so that it needs little memory and little time. */
 const CHARACTERS_PER_COMMIT = 16 * 1024 * 1024;
 
 /** Adds `import`, and `intake secret`: the two ways of records. */

@@ -46,7 +46,7 @@ function decodeLines(bytes: Uint8Array, first: number): NumberedLine[] {
   return texts.map((text, index) => ({ number: first + index, text }));
 }
 
-/** Decodes each line alone, so that a line of other bytes than UTF-8 leaves the other lines readable. */
+/** Decodes each line alone, so that a line that is not UTF-8 does not spoil the other lines. */
 function decodeEach(bytes: Uint8Array): (string | undefined)[] {
   const texts: (string | undefined)[] = [];
   for (let start = 0; start <= bytes.length; ) {

@@ -22,7 +22,7 @@ async function listen({ forward: forwardTo }: { forward?: string }, command: Com
   const { port } = configOf(command);
   const stop = untilSignal();
   await withShop(command, async (store, shop) => {
-    // Makes the first secret of a shop that has none.
+    // Makes the shop's first secret, if it has no secret yet.
     await store.webhooks.secret(shop.id, Date.now());
     const receiver = startReceiver({
       port,

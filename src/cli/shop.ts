@@ -141,7 +141,7 @@ async function set(domain: string, { plan, json, ...settings }: ShopSetFlags, co
 async function remove(domain: string, { yes = false }: { yes?: boolean }, command: Command): Promise<void> {
   if (!yes) {
     await withStore(command, (store) => checkRemovable(store, domain));
-    // No store is open during the question: an answer can take hours, and nobody could restore a backup.
+    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
     await confirm(`this removes ${domain} with its keys, its deliveries and its mirror`, yes);
   }
   await withStore(command, async (store) => {
@@ -161,14 +161,14 @@ function shopEntry({ domain, plan, currency, createdAt }: Shop) {
   return { domain, plan, currency, createdAt: isoUtc(createdAt) };
 }
 
-/** @param change what was set; `shopEntry` does not show these settings */
+/** @param change settings that were just changed and that `shopEntry` does not include */
 function print(shop: Shop, json: boolean | undefined, change: Partial<PrintedSettings> = {}): void {
   const { retryDays, creditTitle, triggers } = change;
   const settings = { retryDays, creditTitle, triggers };
   const texts = Object.entries(settings).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, settingText(value)]],
   );
-  // JSON leaves out what is undefined.
+  // JSON leaves out undefined settings.
   if (json) printJson({ ...shopEntry(shop), ...settings });
   else printFields({ ...shopEntry(shop), ...Object.fromEntries(texts) });
 }

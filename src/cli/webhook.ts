@@ -119,7 +119,7 @@ async function set({ url, topics: chosen, allTopics = false, json }: EndpointFla
 async function rotateSecret({ overlap = 0, yes = false, json }: RotateFlags, command: Command): Promise<void> {
   if (!yes) {
     const domain = await withShop(command, async (_store, shop) => shop.domain);
-    // No store is open during the question: an answer can take hours, and nobody could restore a backup.
+    // The store is closed during the question. An answer can take hours, and an open store would block a restore.
     await confirm(`this makes a new signing secret for ${domain}, and its receivers need it`, yes);
   }
   const rotatedAt = Date.now();

@@ -28,7 +28,7 @@ export interface CopyOptions {
   signal?: AbortSignal;
   /**
    * Keeps copying, and asks for changes at this interval. `onTrouble` then gets temporary errors (429, 5xx and the
-   * network), and the next try comes after the interval, or after the server's `Retry-After` if that is longer.
+   * network). The next try comes after the interval, or after the server's `Retry-After` if it is longer.
    */
   everyMs?: number;
   onTrouble?: (error: ApiError | ConnectionError) => void;
@@ -47,9 +47,9 @@ export interface CopyResult {
  * Brings a copy of a resource up to date: the first run reads all rows, later runs only what changed. An interrupted
  * run continues after the newest saved page.
  *
- * After a restore from a backup, the server refuses the checkpoint, and rows of the copy may not exist any more. Then
- * `copy` clears the store and reads all rows again. The server refuses the key of another shop in the same way. So use
- * one store for each shop, or let `clear` throw, and check the key first.
+ * After a restore from a backup, the server refuses the checkpoint, and rows of the copy may be gone. Then `copy`
+ * clears the store and reads all rows again. With the key of another shop the server refuses the checkpoint too, so
+ * `copy` would clear the store. So use one store for each shop, or let `clear` throw, and check the key first.
  * @throws ApiError, ConnectionError, errors of the store, the reason of the signal; TypeError for a wrong `everyMs`
  */
 export async function copy<Row>(

@@ -22,7 +22,7 @@ interface OpenFile<Row> {
   state: CopyState | undefined;
   /** Another file after each rewriting. */
   handle: FileHandle;
-  /** How many saved rows the file has, the former states of rows included. */
+  /** Number of saved rows in the file, with the former states of rows. */
   savedRows: number;
   /** The file is rewritten only above this many saved rows. */
   rewriteAbove: number;
@@ -35,8 +35,8 @@ interface OpenFile<Row> {
 const LINE_START = '{"state":';
 
 /**
- * The file is rewritten, at opening or before a save, if it has more than this many saved rows, and more than twice
- * the rows of the copy. A save without rows counts as one.
+ * A file with more than this many saved rows is rewritten at opening or before a save, unless most of them are current.
+ * Most are current if the saved rows are at most twice the rows of the copy. A save without rows counts as one row.
  */
 const SPARE_ROWS = 10_000;
 const ROWS_PER_LINE = 1_000;
@@ -45,7 +45,7 @@ const ROWS_PER_LINE = 1_000;
  * Opens the copy in a file, and makes the file if it is missing. Each save appends one line; opening removes a line
  * that a crash cut off. Only one process may have the file open.
  * @param path its folder must exist
- * @throws Error if the file is not one of a copy
+ * @throws Error if the file is not a copy
  */
 export async function openFileStore<Row extends { id: string }>(path: string): Promise<FileStore<Row>> {
   const file: OpenFile<Row> = {
@@ -146,7 +146,10 @@ async function rewrite(file: OpenFile<unknown>, state: CopyState): Promise<void>
   await syncFolder(dirname(file.path));
 }
 
-/** Keeps a power cut from undoing a renaming. Some systems let no program open folders: there it does nothing. */
+/**
+ * Syncs the folder, so that a power cut does not undo a rename. Does nothing on systems where programs cannot open
+ * folders.
+ */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r").catch(() => undefined);
   await folder?.sync().catch(() => undefined);

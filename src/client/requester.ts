@@ -30,7 +30,7 @@ interface FetchInit {
   proxy?: false;
 }
 
-/** What the requester needs from outside. Times in milliseconds. */
+/** Clock, randomness and waits, which tests replace. Times in milliseconds. */
 export interface RequesterDependencies {
   /** A clock that only goes forward. */
   clock: () => number;
@@ -146,7 +146,7 @@ function urlOf(base: URL, path: string, query: Record<string, string>): string {
   return url.href;
 }
 
-/** @param text undefined if it is too large: a second attempt would only load it again */
+/** @param text undefined for a text that is too large. It is not retried, because a retry would load it again */
 function readAnswer(response: Response, text: string | undefined): ApiAnswer | FailedAttempt {
   const { status, headers } = response;
   const body = text === undefined ? undefined : parseJson(text);

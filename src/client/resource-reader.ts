@@ -24,7 +24,9 @@ export interface ReadOptions {
 
 /** Reads one resource. All functions throw ApiError, ConnectionError, or the reason of the signal. */
 export interface ResourceReader<Row, Filter> {
-  /** All rows, newest first. A row that exists at the start comes once, even if rows change meanwhile. */
+  /**
+   * All rows, newest first. A row that exists at the start comes exactly once, even if rows change during the reading.
+   */
   rows(query?: Filter & ReadOptions): AsyncIterable<Row>;
   /** All rows in pages. With the `nextCursor` of a page as `cursor`, it begins after that page. */
   pages(query?: Filter & ReadOptions & { cursor?: string }): AsyncIterable<Page<Row>>;

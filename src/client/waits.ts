@@ -4,8 +4,8 @@ const LONGEST_WAIT_MS = 30_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * The wait before the next attempt, in milliseconds: a random part of 0.5, 1, 2, 4 … 30 seconds, so that many clients
- * do not return at the same moment. The server's Retry-After is added whole.
+ * The wait before the next attempt, in milliseconds: exponential backoff with full jitter (0.5, 1, 2, 4 … 30 seconds).
+ * The jitter keeps many clients from returning at the same moment. The server's Retry-After is added without jitter.
  * @param failures how many attempts failed so far, from 1
  * @param retryAfterMs what the server asked for; 0 if it did not
  * @param random from 0 to 1

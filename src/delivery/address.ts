@@ -12,9 +12,10 @@ export type CheckedEndpoint =
   | { unresolved: string };
 
 /**
- * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). One refused address
- * of a name refuses the endpoint. Send the request to one of the returned addresses: another look-up could differ.
- * @param parse for example one that caches its results
+ * Checks where webhooks may go, when an endpoint is saved and at every attempt (docs/webhooks.md). If one address of a
+ * name is refused, so is the endpoint. Send the request to one of the returned addresses, because another look-up could
+ * give other addresses.
+ * @param parse may cache its results
  * @throws SdsError `failed` if this process cannot open a socket for the look-up
  */
 export async function checkEndpoint(
@@ -37,7 +38,7 @@ async function checkAddresses(endpoint: Endpoint, resolve: Resolve, allow: Egres
   return { endpoint, addresses };
 }
 
-/** @returns no address if the name has none, or if the look-up fails */
+/** @returns an empty list if the name has no address or the look-up fails */
 async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
   try {
     return await resolve(host);
@@ -49,7 +50,7 @@ async function lookUp(host: string, resolve: Resolve): Promise<string[]> {
 
 /**
  * Checks an endpoint before it is saved. A name that does not resolve gives only a warning: it may resolve later.
- * @returns the warning, or undefined if there is none
+ * @returns a warning or undefined
  * @throws SdsError `invalid` for a URL that must not be saved; otherwise as `checkEndpoint`
  */
 export async function acceptEndpoint(text: string, resolve: Resolve, allow: EgressAllow): Promise<string | undefined> {

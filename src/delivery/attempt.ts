@@ -42,7 +42,7 @@ const REMEMBERED_URLS = 1_000;
 export type WebhookAttempt = (request: WebhookRequest) => Promise<AttemptOutcome>;
 
 export function createWebhookAttempt(settings: AttemptSettings, connect: Connect): WebhookAttempt {
-  // Only what the text says. The addresses are checked at every attempt.
+  // Caches only the parsed URL. The addresses are checked at every attempt.
   const parse = memoize(REMEMBERED_URLS, (url) => parseEndpoint(url, settings.allow));
   return async (request) => {
     const limit = createTimeLimit(settings.timeoutMs);

@@ -21,8 +21,8 @@ export interface ConcurrencyLimiter {
   /**
    * Takes a slot for one attempt.
    * @param url the endpoint; null for a workflow trigger
-   * @returns a function that gives the slot back, to be called once. Without an ending, the attempt says nothing about
-   *   the endpoint. The function returns the result of `Paces.note`.
+   * @returns a function that gives the slot back, to be called once. Call it without an ending if the attempt says
+   *   nothing about the endpoint. It returns the result of `Paces.note`.
    */
   take(shopId: number, kind: DeliveryKind, url: string | null): (ending?: Ending) => Pace | undefined;
   /** See `Paces.restore`. */
@@ -61,13 +61,13 @@ interface LimiterState {
  * - quick: one slot for each shop without an attempt under way;
  * - untried (no attempt so far): one slot for each shop;
  * - quick: up to `perShop` slots for each shop;
- * - slow (it hangs, takes a second or more, or timed out in the last minutes): one slot for each shop, and half of all
- *   slots together.
+ * - slow (it hangs, takes a second or more, or timed out in the last minutes): one slot for each shop, and at most half
+ *   of all slots.
  *
- * A quarter of all slots is only for the first two kinds, and half of that only for the first kind: endpoints that were
- * quick may begin to hang all together, and so may untried ones. An attempt that runs for a second counts as slow from
- * then on, and its shop gets no other slot for that kind of delivery until it ends. A shop's workflow triggers are
- * treated like an endpoint.
+ * A quarter of all slots is reserved for the first two steps, and half of that quarter for the first step. The reason:
+ * all quick endpoints, or all untried ones, may begin to hang at once. An attempt that has run for a second counts as
+ * slow. Until it ends, its shop gets no other slot for that kind of delivery. A shop's workflow triggers are treated
+ * like an endpoint.
  * @param total slots of all shops together
  * @param perShop slots of one shop
  * @param now milliseconds of a clock that is never set

@@ -36,13 +36,13 @@ export interface HttpConnection {
 }
 
 /**
- * Opens a connection. It reads no more than an answer reader wants and one read of the socket beyond it. So it bounds
- * what an answer costs. `fetch` does not: it reads interim answers, chunk extensions and trailers without limit. Both
- * take about the same time: with TLS, 370 to 435 µs were measured for an attempt, and 417 to 437 µs with `fetch`.
+ * Opens a connection. It reads at most one socket read beyond what the answer reader wants, so the cost of an answer is
+ * bounded. `fetch` reads interim answers, chunk extensions and trailers without limit. Both take about the same time:
+ * with TLS, 370 to 435 µs were measured for an attempt, and 417 to 437 µs with `fetch`.
  *
- * `Bun.connect` has one trap: while it waits for an address it cannot be canceled, and the system waits for two
- * minutes. The caller limits how many such connections are left.
- * @param onSettled called once, when the address accepted the connection or failed to, even after `close`
+ * A trap of `Bun.connect`: while it waits for an address, it cannot be canceled, and the system waits for two minutes.
+ * The caller limits the number of such abandoned connections.
+ * @param onSettled called once, when the address has accepted or failed the connection, even after `close`
  * @param reserve lends the descriptor
  */
 export function openConnection(
@@ -51,7 +51,7 @@ export function openConnection(
   reserve: SocketReserve = NO_RESERVE,
 ): HttpConnection {
   const { promise: answered, resolve, reject } = Promise.withResolvers<HttpAnswer>();
-  // Without a request nobody awaits the answer, and its error must not become an unhandled rejection.
+  // Before a request is sent, nothing awaits the answer: its error must not become an unhandled rejection.
   answered.catch(() => undefined);
   const state: ConnectionState = {
     reader: createAnswerReader(),
@@ -188,7 +188,7 @@ function close(state: ConnectionState): void {
   if (state.isClosed && socket === undefined) return;
   state.isClosed = true;
   state.socket = undefined;
-  // Not `end`: with TLS it waits for the other side's goodbye, which may never come.
+  // Not `end`: with TLS it waits for the other side's close_notify, which may never come.
   socket?.close();
   state.reserve.refill();
 }

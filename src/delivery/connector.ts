@@ -9,9 +9,10 @@ export interface Destination extends Omit<Target, "address" | "authorities"> {
 }
 
 /**
- * Connects to the first address that accepts a connection (RFC 8305). Only connecting is tried at several addresses,
- * never the request. The connection to a single address may still wait for it. Rejects with the error of the address
- * that failed last, with an SdsError `failed` if this process cannot open sockets, or with the reason of the signal.
+ * Connects to the first address that accepts a connection (RFC 8305). Only the connection is tried at several
+ * addresses; the request is sent once. The connection to a single address may still wait for it. Rejects with the error
+ * of the address that failed last, or with the reason of the signal. Rejects with an SdsError `failed` if this process
+ * cannot open sockets.
  */
 export type Connect = (destination: Destination, signal: AbortSignal) => Promise<HttpConnection>;
 
@@ -71,7 +72,7 @@ export function createConnector(options: ConnectorOptions = {}): Connect {
 
 type Opener = ReturnType<typeof createOpener>;
 
-/** Opens connections, and counts those that were closed while the system waits for their address. */
+/** Opens connections, and counts closed ones for which the system still waits (see `openConnection`). */
 function createOpener({ authorities, reserve }: ConnectorOptions) {
   let abandoned = 0;
   return {
@@ -158,7 +159,7 @@ function reach({ address, port }: Target): { opened: Promise<void>; cancel(): vo
   return { opened: promise, cancel: () => socket.destroy() };
 }
 
-/** Begins the tries one after the other, until one has a connection. It cancels the rest. */
+/** Begins the tries one after the other until one is connected, and cancels the others. */
 function firstOpened(
   tries: readonly (() => Try)[],
   signal: AbortSignal,

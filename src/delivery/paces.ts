@@ -35,7 +35,7 @@ export function createPaces() {
       if (state === undefined) return "untried";
       return nowMs - state.timedOutAtMs < SLOW_AFTER_TIMEOUT_MS ? "slow" : paceOf(state);
     },
-    /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite if there was none */
+    /** Takes over a stored pace. @param timeoutAgeMs time since the last timeout; infinite without a timeout */
     restore(shopId: number, url: string, pace: Pace, timeoutAgeMs: number, nowMs: number): void {
       const slowInARow = pace === "slow" ? SLOW_AFTER_ATTEMPTS : 0;
       states.webhook.set(shopId, { url, slowInARow, timedOutAtMs: nowMs - timeoutAgeMs });

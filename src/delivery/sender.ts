@@ -35,7 +35,7 @@ export interface Sender {
   readonly failing: boolean;
   /** Asks for a turn: once a second, and when something was queued. */
   wake(): void;
-  /** Claims nothing more, waits for the attempts that run, and records them. May be called twice. */
+  /** Stops claiming, waits for the attempts under way, and records them. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -77,9 +77,9 @@ interface SenderState extends Dependencies {
 }
 
 /**
- * Claims deliveries that are due, attempts them, and records the results. It works in turns: one transaction records
+ * Claims deliveries that are due, attempts them, and records the results. It works in turns. One transaction records
  * the results since the last turn and claims the next deliveries, so that one sync of the disk serves many attempts.
- * The end of an attempt makes a turn too.
+ * The end of an attempt requests a turn too.
  *
  * It keeps a result that it cannot record, and records it with the next turn. If the process ends before that, the
  * delivery is attempted again after its lease; the lost attempt does not count.
@@ -142,9 +142,9 @@ async function makeTurn(state: SenderState): Promise<void> {
 }
 
 /**
- * Waits while attempts go on ending, so that more results share one transaction: it writes each page of the database
- * once. This takes time only under load, because a round in which nothing happens takes microseconds. A turn that
- * somebody asked for does not wait.
+ * Waits while further attempts end, so that more results share a transaction, which writes each page of the database
+ * once. This takes time only under load, because a round without events takes microseconds. A requested turn does not
+ * wait.
  */
 async function gather(state: SenderState): Promise<void> {
   let quietRounds = 0;
@@ -231,9 +231,9 @@ async function makeAttempt(state: SenderState, claim: Claim): Promise<void> {
 }
 
 /**
- * Returns a function that logs what a recorded attempt tells the operator. An endpoint, or a shop's workflow triggers,
- * began to fail or answers again, or a delivery is dead. A failing endpoint is logged once, and again if its new URL
- * fails too. The URL's path and query are not logged, because some hold secrets.
+ * Returns a function that logs recorded attempts for the operator. It logs when an endpoint, or a shop's workflow
+ * triggers, begins to fail or answers again. It also logs each dead delivery. A failing endpoint is logged once, and
+ * again if its new URL fails too. The URL's path and query are not logged, because some hold secrets.
  * @param waits see `afterAttempt`
  */
 function createFailureLog(log: Log, waits: readonly number[]): (result: AttemptResult) => void {

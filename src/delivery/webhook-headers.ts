@@ -40,7 +40,7 @@ export function attemptHeaders(
 
 /**
  * The key of `webhook-signature`: the bytes whose base64 follows `whsec_`. Characters that are not base64 are skipped.
- * @returns undefined for a secret without such bytes. Nobody may sign with an empty key: everybody knows it.
+ * @returns undefined for a secret without such bytes, because everybody could forge the signature of an empty key
  */
 export function standardKey(secret: string): Uint8Array | undefined {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");

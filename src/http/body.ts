@@ -45,9 +45,9 @@ interface BodyReadOptions extends BodyLimit {
 /** Reads bodies, and limits how many bytes of them are in memory and how long each may take. */
 export interface BodyReader {
   /**
-   * Only bytes that have arrived are counted: an announced body takes nothing. If there is no room for more bytes, a
-   * body that is stalled is given up. If none is stalled, a body that makes progress takes the room of a sender with
-   * more bytes; every other body is refused.
+   * Counts only bytes that have arrived, not the announced length. If there is no room for more bytes, a stalled body
+   * is given up. If no body is stalled, a body that makes progress takes the room of a sender with more bytes. Every
+   * other body is refused.
    * @throws SdsError `too_large`, without waiting for the rest; `unavailable` if the body was given up
    */
   read(request: Request, options: BodyReadOptions): Promise<Body>;
@@ -207,8 +207,8 @@ class BodyBudget {
 }
 
 /**
- * The value of Content-Length; undefined for a body in chunks, and for a value that is not one number, such as "5, 5"
- * of a header that was sent twice (RFC 9110, 8.6).
+ * The value of Content-Length; undefined for a chunked body. Also undefined for a value that is not one number: a
+ * header that was sent twice gives "5, 5" (RFC 9110, 8.6).
  * @throws SdsError `too_large`
  */
 export function announcedBytes({ headers }: Request, limit: BodyLimit): number | undefined {

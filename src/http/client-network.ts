@@ -15,8 +15,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** What requests say about their clients, as far as the proxies that say it are trusted. */
 export interface Clients {
   /**
-   * The network by which the client of a request is counted: an IPv4 address is counted alone, an IPv6 address with all
-   * of its /64, because one host has countless addresses there.
+   * The network by which the client of a request is counted. An IPv4 address is counted alone. An IPv6 address is
+   * counted with its whole /64, because one host can use every address there.
    * @param peer the address at the other end of the socket; undefined for a request that this process makes itself
    * @returns an empty text if no address is known
    */
@@ -37,8 +37,9 @@ export function createClients(trustedProxies: Networks): Clients {
     networkOf({ headers }, peer) {
       let client = peer === undefined ? undefined : parse(peer);
       if (peer !== undefined && !isTrusted(client)) return networkOf(client);
-      // Each proxy adds its own client at the end. What stands before the first address that is no proxy of ours can be
-      // anything. Where a proxy has written something else, the client is counted as that proxy.
+      // Each proxy appends the address of its client. Read from the end, the first address that is not our proxy is the
+      // client; earlier entries may be forged. If an entry is not an address, the client is counted as the proxy that
+      // wrote it.
       const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
       for (const entry of entries.filter((each) => each !== "").reverse()) {
         const address = parse(entry);
@@ -58,7 +59,7 @@ export function createClients(trustedProxies: Networks): Clients {
   };
 }
 
-/** @returns undefined for what is no address; the IPv4 address for one that is written as IPv6 */
+/** @returns undefined for a text that is not an address; the IPv4 address for an IPv4-mapped IPv6 address */
 function parse(text: string): Address | undefined {
   const bare = BRACKETED.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text;
   return isIP(bare) === 0 ? undefined : ipaddr.process(bare);

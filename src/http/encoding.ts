@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip as gzipLater } from "node:zlib";
 
-/** Smaller bodies are sent as they are: compressing them saves nothing that can be measured. */
+/** Smaller bodies are not compressed, because compression saves nothing measurable. */
 export const SMALLEST_COMPRESSED_BYTES = 1024;
 const LEVEL = { level: 1 } as const;
 

@@ -1,12 +1,12 @@
 /**
- * Makes entity tags (RFC 9110, section 8.8.3): the answer to a path and query stays the same as long as nothing of the
- * shop changes. Weak, because an answer can be compressed in several ways.
+ * Makes entity tags (RFC 9110, section 8.8.3). The answer to a path and query stays the same until something of the
+ * shop changes. The tags are weak, because an answer can be compressed in several ways.
  */
 export type EntityTags = (shopId: number, target: string, changeCount: number) => string;
 
 /**
  * @param version of the program, which decides how rows are rendered
- * @param epoch of the database: its counts begin anew with a restore
+ * @param epoch of the database: after a restore, its change counts may repeat earlier ones
  */
 export function createEntityTags(version: string, epoch: Uint8Array): EntityTags {
   const seed = Bun.hash(epoch) as bigint;

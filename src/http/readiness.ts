@@ -53,8 +53,8 @@ export function createReadiness({ store, sender, clock, log }: Dependencies): Re
 
   async function reason(): Promise<string | undefined> {
     if (stopping) return "The program is stopping.";
-    // A check of a locked database takes seconds. Requests that come meanwhile make no second one, and get the result
-    // of the one before.
+    // A check of a locked database takes seconds. Requests during a check start no other check, and get the earlier
+    // result.
     if (!checking && clock() - checkedAt >= CHECK_VALID_MS) {
       checking = true;
       failure = await check();

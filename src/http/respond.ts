@@ -27,14 +27,14 @@ const COMMON_HEADERS = {
   "Content-Type": "application/json",
   "X-Content-Type-Options": "nosniff",
 };
-/** What a 503 tells the client to wait, in seconds. */
+/** The Retry-After of a 503, in seconds. */
 const RETRY_AFTER_SECONDS = "1";
 const ERROR_HEADERS = { "Cache-Control": "no-store", Vary: "Authorization" };
 
-/** Of a 503 for a body that was given up: the rest of it is not read. */
+/** Headers of a 503 for a body that was given up. The connection closes, because the rest of the body is not read. */
 export const UNAVAILABLE_HEADERS = { "Retry-After": RETRY_AFTER_SECONDS, Connection: "close" };
 
-/** What a thrown refusal adds. */
+/** Headers that are added for an error code. */
 const HEADERS_OF: Partial<Record<ErrorCode, Record<string, string>>> = {
   unauthorized: { "WWW-Authenticate": "Bearer" },
   unavailable: UNAVAILABLE_HEADERS,

@@ -1,6 +1,6 @@
 import type { Awaitable } from "../lib/waits.ts";
 
-/** What a handler gets beside the request. */
+/** Facts about a request that its handler gets. */
 export interface RouteContext {
   /** The part of the path at `:id` or `:row`, decoded; empty in a path without them. */
   id: string;
@@ -42,7 +42,7 @@ function targetStart(url: string): number {
   return url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
 }
 
-/** What follows the `?` of a request's URL; empty without one. */
+/** The query of a request's URL, without the `?`; empty if the URL has no query. */
 export function queryOf(url: string): string {
   const start = url.indexOf("?");
   return start === -1 ? "" : url.slice(start + 1);

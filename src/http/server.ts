@@ -6,7 +6,7 @@ import type { Clients } from "./client-network.ts";
 import { respondMethodNotAllowed, respondNotFound, respondToThrown } from "./respond.ts";
 import { type Method, type Route, type RouteContext, urlPathOf } from "./route.ts";
 
-/** A connection without any byte for so long is closed. Seconds. */
+/** A connection is closed after this many seconds without a byte. */
 const IDLE_TIMEOUT_S = 30;
 
 /** The parts of a path at the placeholders of its row, decoded. */

@@ -1,11 +1,11 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 
-/** With so many free descriptors, nothing needs the reserve before the next check. */
+/** With this many free descriptors, the reserve is not needed before the next check. */
 const MANY = 8_192;
 const CHECK_INTERVAL_MS = 250;
 /** How long another thread may take to open the descriptor that was lent to it. */
 const THREAD_WAIT_MS = 5;
-/** Tries of a fetch, together about a second. Other requests of this process end meanwhile and free descriptors. */
+/** Tries of a fetch, together about a second. In this time other requests end and free descriptors. */
 const MAX_TRIES = 20;
 const PAUSE_MS = 50;
 
@@ -46,7 +46,7 @@ interface ReserveSettings {
 
 /**
  * Holds descriptors open, so that clients who only connect cannot take the last ones. Without a free descriptor, Bun
- * reports a refused connection where it could not open a socket, and some of its own parts end the process.
+ * reports a refused connection although it could not open a socket. Some parts of Bun then even end the process.
  */
 export function createDescriptorReserve({
   wanted,

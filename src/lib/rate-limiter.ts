@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 60_000;
  */
 const POINTS_PER_SHARED_POINT = 10;
 
-/** What a server last said about its points. */
+/** A server's latest report of its points. */
 export interface ThrottleStatus {
   maximumAvailable: number;
   currentlyAvailable: number;
@@ -21,7 +21,8 @@ export interface RateLimiter {
   /**
    * Waits until enough points should be available, and reserves them.
    * @param priority the lowest number first; within a priority, first come, first served
-   * @param sparePart share of all points, 0 to 1, that is left to other programs while no more urgent caller waits here
+   * @param sparePart share of all points, 0 to 1, that is left to other programs, unless a more urgent caller waits
+   *   here
    */
   reserve(cost: number, priority: number, sparePart?: number): Promise<Release>;
 }
@@ -106,7 +107,7 @@ export function createRateLimiter(clock: () => number, sleep: (waitMs: number) =
 function createCallerQueue() {
   /** In the order of their calls. */
   const waiting: Caller[] = [];
-  /** Points that are due to the caller who has waited longest, because others were served first. */
+  /** Points that the limiter owes to the caller who has waited longest, because others were served first. */
   let owed = 0;
   return {
     add(caller: Caller): void {

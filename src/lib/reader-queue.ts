@@ -55,8 +55,8 @@ export interface ReaderQueue {
 }
 
 /**
- * While other work is under way, lets one reader run in a turn of the event loop, so that the work waits for one reader
- * and not for as many as there are connections. Otherwise nobody waits, unless a reader took long.
+ * While other work is under way, lets one reader run in each turn of the event loop. So the work waits for one reader,
+ * not for a reader of every connection. Without other work readers do not wait, except after a long reader.
  */
 export function createReaderQueue(load: Pick<LoadGauge, "busy" | "urgent">): ReaderQueue {
   const waiting: (() => void)[] = [];

@@ -34,7 +34,7 @@ export function createSlots(count: number): Slots {
 
 /** A round robin over changing keys: the key that was served last comes last in the next round. */
 export interface Rotation {
-  /** @param items with ascending keys @returns first the items with keys above the last served one, then the others */
+  /** @param items with ascending keys @returns the items with keys above the last served key, then the other items */
   order<T>(items: readonly T[], keyOf: (item: T) => number): T[];
   noteServed(key: number): void;
 }

@@ -37,8 +37,8 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Epoch milliseconds of a clock that nobody can set: the time of day at the start, plus the time that has passed since.
- * For limits that several processes share. Their clocks must have agreed when they started.
+ * Epoch milliseconds of a monotonic clock: the time of day at the start, plus the time that has passed since. For
+ * limits that several processes share, if their clocks agreed when they started.
  * @param clock milliseconds of a clock that only goes forward
  */
 export function createSteadyTime(now: () => number, clock: () => number): () => number {

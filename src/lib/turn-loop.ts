@@ -22,7 +22,7 @@ export interface TurnLoop {
   /** Adds work that a turn started. The end of the work requests a turn, and stop() waits for it. */
   track(work: Promise<void>): void;
   /**
-   * Waits for the tracked work, and for a last turn if one is requested. wake() does nothing from then on. May be
+   * Waits for the tracked work, and for a last turn if a turn is requested. After that, wake() does nothing. May be
    * called twice.
    */
   stop(): Promise<void>;

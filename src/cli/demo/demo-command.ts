@@ -128,7 +128,7 @@ function printReceived({ genuine, topic, id }: ReceivedWebhook): void {
   tell(`          → received ${topic}, ${genuine ? "signature verified" : "SIGNATURE WRONG"} (${id})`);
 }
 
-/** The words that start this program in another terminal: `sds`, if it is in PATH. */
+/** The command that starts this program in another terminal: `sds` if it is in PATH. */
 function ownCommand(): string[] {
   const inPath = Bun.which("sds");
   return inPath !== null && realpathSync(inPath) === realpathSync(process.execPath) ? ["sds"] : programCommand();

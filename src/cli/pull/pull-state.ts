@@ -18,7 +18,7 @@ import type { Resource } from "../../domain/resources.ts";
 import { syncFolder } from "../../store/files/data-folder.ts";
 import { draftPath } from "../../store/files/drafts.ts";
 
-/** What is pulled. A state belongs to one server and one resource. */
+/** The server and the resource that a state belongs to. */
 export interface PullSource {
   url: string;
   resource: Resource;
@@ -41,8 +41,9 @@ const LARGEST_BYTES = 64 * 1024;
 
 /**
  * Reads the state, and checks that it can be saved.
- * @param anew starts from the beginning, also with the state of another server
- * @throws SdsError `invalid` for another file, or the state of another server or resource; `not_found` without a folder
+ * @param anew ignores the stored state, and allows that it belongs to another server
+ * @throws SdsError `invalid` for a file that is not a state, or belongs to another server or resource; `not_found` if
+ *   the folder is missing
  */
 export function openStateFile(
   given: string,

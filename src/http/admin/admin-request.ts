@@ -6,7 +6,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Store } from "../../store/port/store.ts";
 import type { BodyReader } from "../body.ts";
 
-/** What the handlers of the settings page use. */
+/** Services of the settings page's handlers. */
 export interface AdminDependencies {
   store: Store;
   bodies: BodyReader;

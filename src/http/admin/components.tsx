@@ -105,7 +105,7 @@ interface Confirmation {
   children: ComponentChildren;
 }
 
-/** Asks before an action that can't be undone. A page of its own works without scripts. */
+/** Asks for confirmation before an action that cannot be undone. It is a page, so that it works without scripts. */
 export function Confirm({ id, csrf, action, button, back, children }: Confirmation) {
   return (
     <form id={id} method="post" action={action}>

@@ -8,7 +8,7 @@ declare module "*/admin.js" {
   export default text;
 }
 
-/** Preact's types include those of a browser, whose streams lack what Bun's have. */
+/** Preact's types include the browser's types, whose streams lack members that Bun's have. */
 interface ReadableStream {
   text(): Promise<string>;
 }

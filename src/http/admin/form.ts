@@ -30,9 +30,9 @@ export async function readForm(
 }
 
 /**
- * Whether the browser names another site as the form's. Browsers send Sec-Fetch-Site to https and localhost, and there
- * it decides. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy: only an Origin with another
- * host is refused, and the token in the form decides.
+ * Whether the browser says that the form is on another site. To https and localhost, browsers send Sec-Fetch-Site,
+ * which decides. Elsewhere our own forms have `Origin: null`, because of our Referrer-Policy. So there only an Origin
+ * with another host is refused, and the form's token decides.
  */
 function isOfAnotherSite({ headers }: Request): boolean {
   const site = headers.get("sec-fetch-site");

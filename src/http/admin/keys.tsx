@@ -19,7 +19,7 @@ import {
 
 const KEYS = "/admin/keys";
 
-/** A refused form: what was typed, and the reason. */
+/** A refused form: the typed text and the reason. */
 interface RefusedLabel {
   label: string;
   error: string;

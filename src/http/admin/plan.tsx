@@ -121,7 +121,7 @@ function MirrorPart({ counts, mirror }: { counts: ResourceCounts; mirror: Mirror
   );
 }
 
-/** What the operator can do next. */
+/** Tells the operator the next step. */
 function Remark({
   counts,
   mirror: { hasConnection, loadedAt, inbox, domain },

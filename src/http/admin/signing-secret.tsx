@@ -6,7 +6,7 @@ import { Confirm, Copyable, CsrfField, Time } from "./components.tsx";
 /** The page that shows the secret. */
 export const WEBHOOKS = "/admin/webhooks";
 
-/** How long the former secret signs too. The empty value means not at all. */
+/** How long the former secret also signs; the empty value means no overlap. */
 const OVERLAPS = { "": "Not at all", "1h": "For 1 hour", "24h": "For 24 hours", "7d": "For 7 days" };
 const USUAL_OVERLAP = "24h";
 

@@ -148,7 +148,7 @@ function refuseForm({ log }: Site, { shop }: Session, path: string): Response {
   return respondForeignForm();
 }
 
-/** A conflict means that the removal of the shop began meanwhile. It ends the session. */
+/** A conflict means that the removal of the shop has begun, which ends the session. */
 function isRefused(thrown: unknown): boolean {
   return thrown instanceof SdsError || (thrown instanceof StoreError && thrown.reason === "conflict");
 }

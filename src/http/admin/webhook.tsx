@@ -10,7 +10,7 @@ import type { AdminDependencies, AdminPage, AdminRequest, Handler, Notice } from
 import { Confirm, CsrfField, Empty, FieldError, fieldAttributes, OnceField } from "./components.tsx";
 import { SecretPart, WEBHOOKS } from "./signing-secret.tsx";
 
-/** What the page shows beside the stored settings: a refused form, or the secret. */
+/** Content of the page beside the stored settings: a refused form, or the secret. */
 interface FormState {
   typed?: { url: string; topics: readonly string[] };
   error?: string;

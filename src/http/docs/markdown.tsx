@@ -30,7 +30,7 @@ const LANGUAGE_NAMES: Record<string, string> = {
   json: "JSON",
 };
 
-/** What the elements of one page share while they are rendered. */
+/** State that the elements of one page share while they are rendered. */
 interface PageContext extends Rendering {
   anchorOf: (heading: string) => string;
   /** Two tables below one heading get different names. */
@@ -90,7 +90,7 @@ function table(page: PageContext, children: unknown): ComponentChildren {
   const row = (cells: ComponentChildren) => h("tr", { role: "row" }, cells);
   const cell = ({ props }: ReactElement, index: number) =>
     h("td", { role: "cell", "data-column": index === 0 ? undefined : columns[index] }, convert(page, props.children));
-  // A screen reader would read out an empty heading as nothing.
+  // A plain cell, because a screen reader announces an empty heading without text.
   const columnHeading = (each: ReactElement) =>
     textOf(each) === ""
       ? h("td", { role: "cell" })

@@ -37,7 +37,7 @@ function code(value: unknown): string {
   return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
 
-/** The fields of an object, and those of unnamed objects inside it as `error.code`. */
+/** The fields of an object. Fields of unnamed objects inside it are written like `error.code`. */
 export function fieldTable(schema: JsonSchema): string {
   const rows = fields(schema, "");
   const hasOptional = rows.some(({ isRequired }) => !isRequired);

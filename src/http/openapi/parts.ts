@@ -23,7 +23,7 @@ export interface OpenApiOperation {
   tags: readonly string[];
   summary: string;
   description: string;
-  /** Default: that of the document. */
+  /** Default: the document's `security`. */
   security?: readonly Security[];
   parameters?: readonly OpenApiParameter[];
   requestBody?: { required: boolean; description?: string; content: Record<string, Media> };

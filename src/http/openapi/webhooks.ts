@@ -69,7 +69,7 @@ function webhookOperation(topic: Topic): OpenApiOperation {
   };
 }
 
-/** The headers of a webhook, but those of the connection. */
+/** The headers of a webhook, except those of the connection. */
 function webhookParameters(topic: Topic): OpenApiParameter[] {
   return [
     headerParameter("X-Service-Topic", "The topic.", { type: "string", const: topic }),

@@ -18,7 +18,7 @@ interface Bucket {
 }
 
 /**
- * @param limit null for none
+ * @param limit null means unlimited
  * @param clock milliseconds that only go forward
  */
 export function createKeyLimits(limit: RateLimit | null, clock: () => number): KeyLimits {

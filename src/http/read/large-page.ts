@@ -4,7 +4,7 @@ import { type HeaderFields, respond, respondUnavailable } from "../respond.ts";
 
 /** A page of more bytes is sent in parts. Smaller ones mostly fit into the buffers of their connection. */
 const LARGE_BYTES = 256 * 1024;
-/** What is handed to a connection at once. The next part follows when the client has taken this one. */
+/** Bytes that are handed to a connection at once. The next part follows when the client has taken this part. */
 const PART_BYTES = 256 * 1024;
 /** Bytes of large pages that were made and not sent, of one shop and of all. */
 const MAX_BYTES_OF_SHOP = 48 * 1024 * 1024;
@@ -22,7 +22,10 @@ export function isLarge(page: Uint8Array): boolean {
 export interface LargePages {
   /** Counts the page until it is sent or the connection is closed. @returns 503 if too many bytes wait already */
   respond(request: Request, shopId: number, page: Bytes, headers: HeaderFields): Response;
-  /** The same with a page that is compressed first. Meanwhile it counts as it is, and then as it is sent. */
+  /**
+   * Like `respond`, but compresses the page first. The page counts with its full size during the compression, and with
+   * its compressed size after that.
+   */
   respondCompressed(
     request: Request,
     shopId: number,
@@ -71,7 +74,7 @@ interface Sending {
   /** Of the request: aborted when its client goes away. */
   signal: AbortSignal;
   timeoutMs: number;
-  /** Called when the last part was taken, or none will be any more. May be called twice. */
+  /** Called when the last part was taken, or when sending has failed. May be called twice. */
   onEnd: () => void;
 }
 
@@ -98,7 +101,8 @@ function partsOf(page: Bytes, { signal, timeoutMs, onEnd }: Sending): ReadableSt
     },
     cancel: end,
   });
-  // If the client went away before, nobody reads the stream, and nobody cancels it. The timer would keep the page.
+  // If the client is gone already, the stream is neither read nor canceled, and the timer would keep the page in
+  // memory.
   if (signal.aborted) end();
   else signal.addEventListener("abort", end, { once: true });
   return parts;

@@ -7,10 +7,10 @@ import { MAX_PAGE_ROWS } from "../../store/port/pages.ts";
 export const DEFAULT_LIMIT = 50;
 const PAGING = ["limit", "cursor", "since", "updatedSince"] as const;
 const KNOWN: readonly string[] = [...PAGING, ...new Set(RESOURCES.flatMap((resource) => FILTERS[resource]))];
-/** Known parameters by what is left of other spellings. */
+/** The known parameter for each plain spelling, to name it if a request misspells it. */
 const SPELLINGS = new Map([...KNOWN.map((name) => [plain(name), name] as const), ["pagesize", "limit"]]);
 
-/** What a request asks of a list. */
+/** The parsed query of a list request. */
 export interface ListQuery {
   limit: number;
   cursor: string | undefined;
@@ -22,7 +22,7 @@ export interface ListQuery {
   filter: RowFilter | undefined;
 }
 
-/** A query as nearly all clients send it: nothing in it but the colons of the cursor has to be decoded. */
+/** The usual query of clients. Only the colons of its cursor need decoding. */
 const USUAL_QUERY = /^limit=([0-9]+)(?:&cursor=((?:[\w.~:-]|%3A)+))?$/;
 
 /**

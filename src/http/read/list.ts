@@ -53,8 +53,8 @@ export function createListHandler(
   }
 
   /**
-   * The number of the change behind which a page of changes begins.
-   * @returns undefined if a time says it
+   * The number of the change after which a page of changes begins.
+   * @returns undefined if the query names a time instead
    */
   function changeNamed({ shopId }: KeyOwner, { since, cursor }: ListQuery): number | undefined {
     const scope = { shopId, resource };
@@ -101,8 +101,8 @@ function contentOf(
 }
 
 /**
- * The address of the next page, without the host (RFC 8288). A `#` in a request belongs to its query, but it would end
- * that of a link.
+ * The address of the next page, without the host (RFC 8288). A `#` in a request belongs to the query, but in a link it
+ * would end the query.
  */
 function nextPage(url: string, cursor: string): string {
   const parameters = queryOf(url)
@@ -113,8 +113,8 @@ function nextPage(url: string, cursor: string): string {
 }
 
 /**
- * Puts ASCII text before and after the rows. If their buffer has space on both sides, it writes there, because copying
- * a page of many kilobytes takes time. It overwrites what the buffer had there.
+ * Puts ASCII text before and after the rows. If the buffer has space on both sides of the rows, it overwrites that
+ * space, because copying a large page takes time.
  */
 function enclose(begin: string, rows: Uint8Array<ArrayBuffer>, end: string): Uint8Array<ArrayBuffer> {
   const buffer = Buffer.from(rows.buffer);

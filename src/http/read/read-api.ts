@@ -12,7 +12,7 @@ import type { KeyLimits } from "./key-limits.ts";
 import { isLarge, type LargePages } from "./large-page.ts";
 import { isStrict } from "./list-query.ts";
 
-/** What was read for an answer. */
+/** The content that was read for an answer. */
 export interface Content {
   body: Bytes;
   /** Of the shop, in the snapshot that was read. */
@@ -35,12 +35,13 @@ interface Dependencies {
   largePages: LargePages;
 }
 
-/** What the addresses of the read API have in common. */
+/** The steps that all paths of the read API share. */
 export interface ReadApi {
   /**
-   * Checks the key, the plan and the rate, in this order, and answers with what `prepare` lets it read.
-   * @param prepare checks the request, before it waits for its turn. It is not called for a request whose answer is
-   *   known, and the answer may depend on nothing but the shop, path, query and whether the request is strict
+   * Checks the key, the plan and the rate, in this order. Then it answers with the content that `prepare`'s function
+   * reads.
+   * @param prepare checks the request before it waits for its turn. It is not called if the answer is remembered. So
+   *   the answer may depend only on the shop, path, query and whether the request is strict
    */
   answer(request: Request, context: RouteContext, prepare: (owner: KeyOwner) => Read): Awaitable<Response>;
 }
@@ -122,7 +123,7 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
         const read = prepare(admitted);
         const turn = readers.enter();
         if (turn === undefined) return readAndSend(request, admitted, read, limits, false);
-        // Meanwhile the key may be revoked, or the removal of the shop may begin.
+        // While a request waits, its key may be revoked, or the removal of its shop may begin.
         const again = turn.then(() => admit(request, client));
         return again.then((owner) => readAndSend(request, owner, read, limits, true));
       });
@@ -130,7 +131,9 @@ export function createReadApi(dependencies: Dependencies): ReadApi {
   };
 }
 
-/** What the answer depends on: a strict request can be refused where another one has an answer. */
+/**
+ * The parts of a request on which its answer depends. A strict request can be refused where a lenient one is answered.
+ */
 function questionOf(request: Request): string {
   const target = targetOf(request.url);
   return isStrict(request) ? `strict ${target}` : target;

@@ -4,7 +4,7 @@ import type { Log } from "../../lib/log.ts";
 const REPEATED = 3;
 /** An address is named at most this often. */
 const INTERVAL_MS = 60_000;
-/** How many addresses are counted; beyond that, the one that was quiet longest is forgotten. */
+/** Number of addresses that are counted. Beyond it, the address that was quiet longest is forgotten. */
 const MAX_ADDRESSES = 1_000;
 
 interface WrongKeys {

@@ -31,7 +31,7 @@ export interface GraphqlData {
 /** Fields that need an extra grant: personal data and products. The rest can be mirrored without them. */
 const OPTIONAL_FIELDS = new Set(["firstName", "lastName", "defaultEmailAddress", "emailAddress", "variant", "product"]);
 
-/** The wait after THROTTLED if the response does not say which points are missing, and how fast they come back. */
+/** The wait after THROTTLED if the response does not report the missing points and their rate. */
 const THROTTLED_WAIT_MS = 1_000;
 const NO_STATUS: ThrottleStatus = {
   maximumAvailable: Number.POSITIVE_INFINITY,
@@ -111,7 +111,10 @@ function removeDenied(data: object, path: readonly (string | number)[]): void {
   }
 }
 
-/** Reads the cost that the platform reports. @returns undefined if it reports none */
+/**
+ * Reads the cost that the platform reports.
+ * @returns undefined if the response reports no cost
+ */
 export function readCost({ body }: JsonResponse): QueryCost | undefined {
   const cost = asObject(asObject(body?.["extensions"])?.["cost"]);
   const requestedQueryCost = cost?.["requestedQueryCost"];

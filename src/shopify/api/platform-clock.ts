@@ -2,9 +2,9 @@
 const RESOLUTION_MS = 1_000;
 
 /**
- * The platform's time, for everything that is compared with times of the platform. If our clock is ahead, a reading
- * would seem newer than a change that it does not show. So answers correct our clock only if it is ahead. If it is
- * behind, readings look older than they are, which loses nothing.
+ * The platform's time, for comparisons with times of the platform. If our clock were ahead, a reading would seem newer
+ * than a change that it does not show. So answers correct our clock if it is ahead. A clock that is behind is harmless:
+ * readings only look older than they are.
  */
 export interface PlatformClock {
   /** Epoch milliseconds: the platform's time as far as answers have told, and never later than our clock. */

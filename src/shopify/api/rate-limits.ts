@@ -13,19 +13,19 @@ export interface QueryShape {
 }
 
 /**
- * `sds sync` and `serve` are two programs with the same points, and neither knows what waits in the other. A load
- * leaves half of the points that can be saved up, so `serve` always finds some.
+ * `sds sync` and `serve` are two programs that share a shop's points, and do not see each other's waiting requests. So
+ * a load leaves half of the maximum, and `serve` always finds points.
  */
 const LOAD_SPARE_PART = 0.5;
 
-/** Gives reserved points back, with the cost that the response reports; undefined if it reports none. */
+/** Gives reserved points back. `cost` is the reported cost; undefined if the response reports no cost. */
 export type ReleasePoints = (cost: QueryCost | undefined) => void;
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /**
- * The points of each shop. Earlier responses tell what a query costs. If the cost of an operation is not known, the
- * shop's first request goes alone, and the others wait for its end.
+ * The points of each shop. The cost of a query is known from earlier responses. While the cost of an operation is
+ * unknown, the shop's first request runs alone, and the others wait for its end.
  */
 export function createRateLimits(clock: () => number, sleep: (waitMs: number) => Promise<void>) {
   const limiters = new Map<number, RateLimiter>();

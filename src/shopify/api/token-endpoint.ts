@@ -22,18 +22,18 @@ interface Dependencies {
   /** With `{shop}` in the place of the domain. */
   baseUrl: string;
   clientId: string | null;
-  /** The newest secret of the app. @throws if there is none */
+  /** The newest secret of the app. @throws if the app has no secret */
   clientSecret: () => string;
   now: () => number;
 }
 
 /**
- * How long the platform has for an answer. Other processes wait meanwhile. A request without an answer may be repeated:
- * the platform accepts a refresh token until its replacement is used.
+ * The platform must answer within this time, in which other processes wait. A request without an answer may be
+ * repeated: the platform accepts a refresh token until its replacement is used.
  */
 export const TOKEN_TIMEOUT_MS = 10_000;
 
-/** What a token is requested with. */
+/** The parameters of a token request that depend on how the token is granted. */
 type Grant = { grant_type: string; refresh_token?: string };
 
 /** The upper limit of a token's life, in seconds. */

@@ -80,7 +80,7 @@ function createRenewer({ connections, endpoint, now, sleep }: Dependencies) {
   async function saveUnsaved(shopId: number): Promise<void> {
     const pair = unsaved.get(shopId);
     if (pair === undefined) return;
-    // If another process has renewed them meanwhile, its pair is the newer one.
+    // If another process has renewed the tokens in the meantime, its pair is newer.
     const current = await connections.tokens(shopId);
     if (current?.accessToken === pair.old.accessToken) await connections.renew(shopId, pair.tokens);
     unsaved.delete(shopId);

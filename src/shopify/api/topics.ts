@@ -3,7 +3,7 @@ import type { Priority } from "./rate-limits.ts";
 /** How urgent readings for platform webhooks are. */
 export type WebhookPriority = Extract<Priority, "attempt" | "contract" | "order">;
 
-/** The kinds of platform webhooks. The kind decides how a payload is read, and what is done for it. */
+/** The kinds of platform webhooks. The kind decides how a payload is read and processed. */
 export type TopicUse =
   | "contract"
   | "attempt"
@@ -74,7 +74,7 @@ interface TopicSubscription {
   fields?: readonly string[];
 }
 
-/** `payload.ts` reads only these fields of an order. The others are large, and name people and their addresses. */
+/** `payload.ts` reads only these fields of an order. The other fields are large, and hold personal data. */
 const ORDER_FIELDS = ["id", "admin_graphql_api_id"] as const;
 
 /** The topics that an app with these scopes may subscribe to. */

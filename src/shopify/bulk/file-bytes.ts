@@ -11,7 +11,7 @@ export interface FileServices {
   sleep: Sleep;
   /** Whether the address may begin with http://, as a test platform's does. */
   allowHttp: boolean;
-  /** How long the host may send nothing. */
+  /** The host is given up after this time without a byte. */
   idleTimeoutMs?: number;
 }
 

@@ -24,14 +24,17 @@ export interface BulkServices {
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/** The platform says nothing about how long an operation may wait. Pages are slower than this only in huge shops. */
+/**
+ * The platform does not document how long an operation may wait. Reading by pages takes longer than this only in huge
+ * shops.
+ */
 const MAX_STANDSTILL_MS = 2 * 3_600_000;
 /** The platform ends an operation that is not complete after ten days. */
 const MAX_OUTAGE_MS = 10 * 86_400_000;
 const USABLE = ["CREATED", "RUNNING", "COMPLETED"];
 
 /**
- * Starts an operation, or finds the one that an interrupted run has started.
+ * Starts an operation, or finds the operation that an interrupted run has started.
  * @returns its gid
  * @throws BulkFailure if the platform does not run the query; PlatformError
  */
@@ -52,7 +55,8 @@ async function findStarted(client: GraphqlClient, shop: ShopAddress, query: stri
 }
 
 /**
- * How an operation is now. If the platform cannot be reached, this waits as long as the operation may live.
+ * The current state of an operation. If the platform cannot be reached, this waits up to the longest lifetime of an
+ * operation.
  * @returns undefined if the platform no longer has the operation, or its file
  * @throws PlatformError if the platform refuses
  */
@@ -78,10 +82,9 @@ export async function findBulkOperation(
 }
 
 /**
- * Waits until an operation is complete, also while the platform cannot be reached. Cancels an operation that stands
- * still.
+ * Waits until an operation is complete, also while the platform cannot be reached. Cancels a stalled operation.
  * @param onWait called after each look, with the number of objects so far
- * @throws BulkFailure if it does not become complete; PlatformError if the platform refuses
+ * @throws BulkFailure if the operation ends incomplete; PlatformError if the platform refuses
  */
 export async function waitForBulkOperation(
   services: BulkServices,
@@ -95,7 +98,7 @@ export async function waitForBulkOperation(
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
     const askedAt = clock();
     const operation = await findBulkOperation(services, shop, id);
-    // Nobody knows whether it went on while the platform could not be reached.
+    // Time without the platform does not count as a standstill, because the operation may have made progress.
     seenAt += clock() - askedAt;
     if (operation === undefined) throw new BulkFailure("the platform no longer has the result");
     const { status, errorCode, rootObjectCount } = operation;

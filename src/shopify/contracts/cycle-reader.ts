@@ -21,10 +21,10 @@ const AHEAD_COUNT = MAX_GAP - FIRST_COUNT;
 const MAX_COUNT = 50;
 /** More than a contract of a cycle each day has in ten years. */
 const MAX_CYCLES = 4_000;
-/** Nobody skips cycles in a row for longer. */
+/** Merchants do not skip cycles in a row for longer than this. */
 const MAX_LOOK_AHEAD_MS = 3 * 366 * 86_400_000;
 
-/** What the cycles are read from. */
+/** The source of the cycles. */
 export interface CycleSource {
   client: GraphqlClient;
   /** The platform's time. */
@@ -40,9 +40,9 @@ export interface CycleReading {
   before: Subscription | undefined;
   /** How many attempts the contract has; undefined if that is not known. */
   attemptCount?: number | undefined;
-  /** Whether all cycles up to now are read, because an order is in none of the open ones. */
+  /** Whether all cycles up to now are read. Needed if an order is in no open cycle. */
   readsSettled?: boolean;
-  /** A cycle that was charged early: all cycles up to this one are read. */
+  /** The number of a cycle that was charged early. All cycles up to it are read. */
   chargedEarly?: number;
   /** See `settledTime`. */
   settledBefore: number;
@@ -176,13 +176,13 @@ function latestDueAt({ startedAt }: Subscription, mirrored: MirroredOrders, cycl
   return Date.parse(order?.billedAt ?? startedAt) + (cycle - last) * longestMs;
 }
 
-/** When a contract ended, at the latest; now if it did not end. */
+/** The latest time at which a contract can have ended; now for a contract that goes on. */
 function latestEnd(node: ContractNode, before: Subscription | undefined, now: number): number {
   if (hasNextBilling(node)) return now;
   return Math.min(now, Date.parse(before?.cancelledAt ?? node.updatedAt));
 }
 
-/** Whether these are all cycles up to now that the mirror does not have as charged. */
+/** Whether these cycles include every cycle up to now that is not charged in the mirror. */
 export function areAllSoFar(
   cycles: readonly CycleNode[],
   node: ContractNode,
@@ -195,7 +195,7 @@ export function areAllSoFar(
   return Date.parse(last.cycleStartAt) > latestEnd(node, before, now);
 }
 
-/** Whether nothing that counts can come after these cycles. */
+/** Whether no relevant cycle can follow these cycles. */
 function isEnough(
   cycles: readonly CycleNode[],
   node: ContractNode,

@@ -18,7 +18,7 @@ const INTERVAL_DAYS: Record<string, [fewest: number, most: number]> = {
 /** The mirrored orders of a contract, by cycle number; the checkout is 0. */
 export type MirroredOrders = ReadonlyMap<number, Order>;
 
-/** A cycle that was due before this time and was not charged is settled: nobody charges or skips it later. */
+/** A cycle that was due before this time and was not charged is settled: it is never charged or skipped later. */
 export function settledTime(retryPlan: RetryPlan, now: number): number {
   const days = retryPlan.reduce((sum, each) => sum + each, SETTLED_AFTER_DAYS);
   return now - days * DAY_MS;

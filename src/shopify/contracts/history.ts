@@ -86,7 +86,7 @@ async function readChangedCycles(
   return (await Promise.all(changed.map(([index]) => readCycles(source, reading, index, 1)))).flat();
 }
 
-/** Whether a changed order is in none of the cycles that were read, and not in the mirror. */
+/** Whether a changed order is neither in the cycles that were read nor in the mirror. */
 function hasUnseenOrder(
   { changedOrders, mirrored }: HistoryReading,
   { originOrder }: ContractNode,

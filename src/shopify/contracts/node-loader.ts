@@ -42,7 +42,7 @@ export function createNodeLoader(client: GraphqlClient): NodeLoader {
       },
       sizeOf: () => 1,
       maxSize: MAX_NODES_PER_QUERY,
-      // One id that the platform refuses must not fail the others.
+      // If the platform refuses one id, the other ids are still read.
       failsAll: (thrown) => !(isPlatformError(thrown, "refused") && thrown.status === 200),
     });
   }

@@ -11,7 +11,7 @@ import { type NoteRounding, orderMoney } from "./money.ts";
 import type { NodeLoader } from "./node-loader.ts";
 import { requireShape } from "./shapes.ts";
 
-/** An order as it was read, and what it costs. */
+/** An order that was read, and its amounts. */
 interface ReadOrder {
   node: OrderNode;
   money: OrderMoney;
@@ -37,7 +37,7 @@ interface OrderRequest {
 export interface ContractOrders {
   /** Gids of the orders that were read. */
   read: string[];
-  /** undefined without a checkout, or for one that did not change. */
+  /** undefined without a checkout, or for an unchanged checkout. */
   checkout: ReadOrder | undefined;
   /** The cost of an order; undefined for an order that cannot be read. */
   moneyOf(gid: string): OrderMoney | undefined;
@@ -93,7 +93,7 @@ async function readLines(client: GraphqlClient, shop: ShopAddress, order: OrderN
   });
 }
 
-/** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
+/** The contracts that an order belongs to. Most orders of a shop belong to no contract. @throws PlatformError */
 export async function readContractsOf(
   { client, loader }: { client: GraphqlClient; loader: Pick<NodeLoader, "order"> },
   shop: ShopAddress,

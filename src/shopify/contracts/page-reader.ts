@@ -17,10 +17,10 @@ interface OpenCycles {
 }
 
 /**
- * Reads the contracts of a page, with far fewer points than one after another. Most contracts have only successful
- * attempts, one for each cycle so far. Then two cycles tell the whole history: if there are five attempts, one interval
- * apart, and cycles 6 and 7 are not billed, the attempts were for cycles 1 to 5. Of all other contracts every cycle is
- * read.
+ * Reads the contracts of a page with far fewer points than one after another. Most contracts have only successful
+ * attempts, one for each cycle so far. Then two cycles tell the whole history. For example, a contract has five
+ * attempts, one interval apart, and cycles 6 and 7 are not billed. Then the attempts were for cycles 1 to 5. For every
+ * other contract all cycles are read.
  * @returns for each contract its records, or why it cannot be read
  * @throws PlatformError
  */

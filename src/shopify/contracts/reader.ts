@@ -138,7 +138,10 @@ function onceEach(read: OrderReader): OrderReader {
   };
 }
 
-/** Reads the cycles, lines and orders of a contract. @param open its first cycles, if they are read already */
+/**
+ * Reads the cycles, lines and orders of a contract.
+ * @param open the contract's first cycles, if they are read already
+ */
 async function readRest(
   source: ContractSource,
   shop: Shop,

@@ -26,7 +26,7 @@ export interface ContractParts {
   isNew: boolean;
   mirrored: MirroredOrders;
   cycles: readonly CycleHistory[];
-  /** The cycle that is billed next; undefined if it is not known. */
+  /** The cycle that is billed next; undefined if unknown. */
   next: CycleState | undefined;
   orders: ContractOrders;
   /** The expected cost of the next order. */

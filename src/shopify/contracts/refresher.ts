@@ -18,7 +18,7 @@ interface ChangeCounts {
   events: number;
 }
 
-/** Which changes queue events: all of them, none, or those that happened since the shop was connected. */
+/** The changes that queue events: all changes, no changes, or changes since the shop was connected. */
 export type EventScope = "all" | "none" | "since_connected";
 
 interface SubmitOptions {
@@ -48,8 +48,8 @@ export interface ContractPage {
 /** Brings contracts of the platform into the mirror. A contract is read by one caller at a time. */
 export interface ContractRefresher {
   /**
-   * Reads a contract and everything that belongs to it, and submits it. Reads nothing if an earlier reading began after
-   * the change, and so has shown it.
+   * Reads a contract and everything that belongs to it, and submits it. Does not read if an earlier reading began after
+   * the change: that reading has shown the change.
    */
   refreshUnlessKnown(
     shop: Shop,
@@ -67,7 +67,7 @@ export interface ContractRefresher {
     page: ContractPage,
     eventsOf: (node: ContractNode) => EventScope,
   ): Promise<PromiseSettledResult<ChangeCounts & { orders: number }>[]>;
-  /** The contracts that an order belongs to. Most orders of a shop belong to none. @throws PlatformError */
+  /** The contracts that an order belongs to. Most orders of a shop belong to no contract. @throws PlatformError */
   contractsOfOrder(shop: Shop, orderGid: string): Promise<string[]>;
   /** @throws SdsError `bad_record` for records that are not valid */
   submit(shop: Shop, records: readonly MirrorRecord[], options?: SubmitOptions): Promise<ChangeCounts>;
@@ -131,7 +131,7 @@ async function alreadyHas(
 ): Promise<boolean> {
   const stored = (await mirror.contractReads(shop, [contractGid])).get(contractGid);
   const times = of === "contract" ? [stored?.beganAt] : orders.map((gid) => stored?.orders[gid]);
-  // A future time was noted before the clock was set back, and says nothing.
+  // A future time was noted before the clock was set back, so it is ignored.
   return times.every((at) => at !== undefined && at <= platformClock.now() && triggeredAt < at - CLOCK_SLACK_MS);
 }
 

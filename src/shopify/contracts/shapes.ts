@@ -64,7 +64,9 @@ export function requireShape<T>(name: keyof typeof SHAPES, value: T): T {
   throw platformRecordError(`the platform sent ${name} without ${gap === "" ? "any data" : gap.slice(1)}`);
 }
 
-/** @returns the path of the first part without its shape, like `.lines.nodes[0]`; undefined if there is none */
+/**
+ * @returns the path of the first part without its shape, like `.lines.nodes[0]`; undefined if every part has its shape
+ */
 function gapIn(value: unknown, shape: Shape, path: string): string | undefined {
   if (shape === "text") return typeof value === "string" ? undefined : path;
   if ("each" in shape) {

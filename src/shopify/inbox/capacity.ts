@@ -58,14 +58,14 @@ export function createInboxCapacity(isSlow: (shopId: number) => boolean, clock: 
   };
 }
 
-/** Counts what is under way, by shop and of all shops. */
+/** Counts the subjects under way, for each shop and in all shops. */
 function createCounter() {
   const byShop = new Map<number, number>();
   let total = 0;
   return {
     total: () => total,
     of: (shopId: number) => byShop.get(shopId) ?? 0,
-    /** @returns a function that takes the count back */
+    /** @returns a function that decrements the count */
     add(shopId: number): () => void {
       total += 1;
       byShop.set(shopId, (byShop.get(shopId) ?? 0) + 1);

@@ -9,7 +9,7 @@ const MAX_SIZE = 8 * 1024 * 1024;
 export interface InboxWriter {
   /** Resolves after the commit. @returns whether the platform webhook is new */
   submit(receipt: Receipt): Promise<boolean>;
-  /** Waits for what was submitted. May be called twice. */
+  /** Waits for the submitted webhooks. May be called twice. */
   drain(): Promise<void>;
 }
 

@@ -29,13 +29,13 @@ export type Intent =
   | { do: "disconnect" }
   /** `domain` is null for a sample of the platform's test tool, which is for the shop that the header names. */
   | { do: "remove_shop"; domain: string | null }
-  /** `request` is the platform's id of the request, null if it gives none. */
+  /** `request` is the platform's id of the request, null if the platform gives no id. */
   | { do: "note_data_request"; customer: string; request: string | null }
   | { do: "ignore"; reason: string };
 
 /**
- * The subject of a platform webhook, and whether the platform has to be queried for it. Webhooks with the same subject
- * are processed one after another. A subject needs the platform for all its webhooks or for none.
+ * The subject of a platform webhook, and whether processing queries the platform. Webhooks with the same subject are
+ * processed one after another. All webhooks of a subject agree on `needsPlatform`.
  */
 export function orderingOf(intent: Intent): { subject: string; needsPlatform: boolean } {
   switch (intent.do) {
@@ -62,7 +62,7 @@ export function orderingOf(intent: Intent): { subject: string; needsPlatform: bo
   }
 }
 
-/** Makes a webhook like those of the platform: with it, a contract or an order that cannot be read now is retried. */
+/** Makes a webhook like the platform's. In the inbox, it retries a contract or an order that cannot be read now. */
 export function changeWebhook(of: "contract" | "order", gid: string): { topic: string; body: string } {
   const topic = of === "contract" ? "subscription_contracts/update" : "orders/updated";
   return { topic, body: JSON.stringify({ admin_graphql_api_id: gid }) };
@@ -181,7 +181,7 @@ function customerRecord(payload: JsonObject): JsonObject {
   };
 }
 
-/** Checks the record as all others are checked: a signature says who sent a payload, not that it is valid. */
+/** Checks the record like a record of the intake: a signature proves the sender of a payload, not that it is valid. */
 function apply(candidate: JsonObject, asOf: number): Intent {
   const given = Object.fromEntries(Object.entries(candidate).filter(([, value]) => value !== undefined));
   const parsed = parseRecord(given);

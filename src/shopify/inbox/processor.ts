@@ -40,7 +40,7 @@ export interface InboxProcessor {
   readonly working: boolean;
   /** Asks for a turn: once a second, and when something was received. */
   wake(): void;
-  /** Starts nothing more and waits for what is under way. May be called twice. */
+  /** Stops starting subjects, and waits for those under way. May be called twice. */
   stop(): Promise<void>;
 }
 

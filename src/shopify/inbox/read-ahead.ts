@@ -25,7 +25,7 @@ export function createReadAhead(
   }
 
   return {
-    /** Takes the next subject of a queue that is due and not under way; undefined if there is none. */
+    /** Takes the queue's next subject that is due and not under way; undefined without such a subject. */
     async take(queue: InboxQueue): Promise<string | undefined> {
       const name = `${queue.shopId} ${queue.needsPlatform}`;
       const known = waiting.get(name) ?? (await read(queue));

@@ -16,7 +16,7 @@ function readSecrets(file: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** The secret with which the app requests tokens. @throws SdsError `failed` if there is none */
+/** The secret with which the app requests tokens. @throws SdsError `failed` if the file has no secret */
 export function newestSecret(file: string | null): string {
   const [secret] = file === null ? [] : readSecrets(file);
   if (secret !== undefined) return secret;

@@ -56,9 +56,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
     const isRemoval = others.some((intent) => asksForRemoval(intent, shop));
     if (isRemoval && !(await isInstalled(services, shop))) return beginRemoval(services, shop);
     const [first] = others;
-    // Records, and the removal of their webhooks, share a commit where possible: each commit waits for the disk. So a
-    // redaction of a customer is complete, or its request is still in the inbox. With other intents in between, the
-    // request leaves last. An interruption repeats all intents, which changes nothing more.
+    // If possible, the records and the removal of their webhooks from the inbox share a commit, because each commit
+    // waits for the disk. So either a customer's redaction is complete, or its webhook is still in the inbox. With
+    // other intents, the webhooks leave the inbox last. An interruption then repeats all intents, which is harmless.
     if (first === undefined) return submit(services, shop, records, inboxNumbers);
     const isOneRead = first.do === "read_contract" && others.length === 1 && records.length === 0;
     if (isOneRead && (await isConnected(services, shop))) {
@@ -72,9 +72,9 @@ export function createWebhookHandler(dependencies: Dependencies): WebhookHandler
 }
 
 /**
- * Reads the records that platform webhooks bring, and the other intents. Equal intents become one, with the newest
- * time. All webhooks about a contract or an order need one reading, whatever their topics. It reads the orders that any
- * of them names.
+ * Splits platform webhooks into their records and the other intents. Equal intents become one, with the newest time.
+ * All webhooks about a contract or an order need one reading, whatever their topics. This reading includes every order
+ * that one of the webhooks names.
  */
 function readItems(items: readonly InboxItem[]): { records: MirrorRecord[]; others: OpenIntent[] } {
   const records: MirrorRecord[] = [];
@@ -107,7 +107,7 @@ async function submit(
   dataRequests: readonly DataRequest[] = [],
 ): Promise<void> {
   const result = await recordWriter.submit({ shop, records, inboxNumbers, dataRequests });
-  // If the removal of the shop began in the meantime, its inbox goes with it, and nothing is left to do.
+  // If the removal of the shop has begun in the meantime, it also removes the inbox, so this is not an error.
   if ("refused" in result && (await shops.byId(shop.id)) !== undefined) {
     throw new SdsError("bad_record", result.refused.reason);
   }
@@ -221,7 +221,7 @@ async function readOrder(
     await contracts.refreshUnlessKnown(shop, contract, hint);
 }
 
-/** Reads the customer who is kept and redacts the other. Each contract that moves has a platform webhook of its own. */
+/** Reads the customer who is kept, and redacts the other customer. Each moved contract has its own platform webhook. */
 async function mergeCustomers(
   services: HandlerServices,
   shop: Shop,

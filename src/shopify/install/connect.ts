@@ -12,7 +12,7 @@ import type { TokenEndpoint } from "../api/token-endpoint.ts";
 import { troubleOfStatus } from "../api/trouble.ts";
 import { appSubscriptions, grantedScopes } from "./installation.ts";
 
-/** What the operator gives to connect a shop. */
+/** Credentials that the operator gives to connect a shop. */
 export type Credentials =
   | { kind: "client_credentials" }
   | { kind: "token"; token: string }
@@ -37,8 +37,8 @@ interface Dependencies {
 
 /**
  * Connects a shop, and adds it if it is new. Tries the credentials, checks the access scopes, and reads currency and
- * plan. A failure changes nothing, with one exception: tokens from a refresh token are stored at once, because the
- * refresh token works only until they are used.
+ * plan. A failure changes nothing, with one exception. Tokens that a refresh token gave are stored at once, because
+ * their first use ends the old refresh token.
  * @throws PlatformError; SdsError `failed`, which names missing scopes, or `conflict` while the shop is being removed
  */
 export async function connect(

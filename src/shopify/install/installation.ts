@@ -8,7 +8,7 @@ import type { GraphqlClient } from "../api/graphql-client.ts";
 import { INSTALLATION, type Installation } from "../api/operations/app.ts";
 import { isPlatformError } from "../api/platform-error.ts";
 
-/** Reads what shops granted to the app, what they pay for it, and their currency. */
+/** Reads the scopes that shops granted to the app, their app subscriptions and their currency. */
 export interface InstallationReader {
   /** Reads and stores the installation of a connected shop. @throws PlatformError */
   read(shop: Shop): Promise<void>;

@@ -84,7 +84,7 @@ export async function loadBulkCustomers(services: BulkLoadServices & Loader, act
   return isDone;
 }
 
-/** Stages the orders, if they are to come from a bulk operation. @throws PlatformError */
+/** Stages the orders, if this load reads them with a bulk operation. @throws PlatformError */
 export async function stageOrders(services: BulkLoadServices, active: ActiveRun): Promise<void> {
   const { shop, run } = active;
   const { orderStages } = services;

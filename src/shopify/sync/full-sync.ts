@@ -27,7 +27,7 @@ export interface LoadServices extends Loader, BulkServices, FileServices {
 }
 
 export interface LoadOptions {
-  /** Whether events are queued for what the load changes. */
+  /** Whether the load's changes queue events. */
   events: boolean;
   /** Uses no bulk operations, however large the shop is. */
   pages?: boolean;
@@ -101,8 +101,8 @@ async function loadContractPages(services: LoadServices, { shop, run, save, onPr
   const waiting = await inbox.waitingSubjects(shop.id);
   const eventsOf = (node: ContractNode): EventScope => {
     if (run.events) return "all";
-    // Two kinds of changes queue their events even if this run reads them first: changes during the run, and changes
-    // whose platform webhook waits in the inbox.
+    // Some changes queue their events even if this run reads them first. They happened during the run, or their
+    // platform webhook waits in the inbox.
     const isLive = Date.parse(node.updatedAt) >= run.startedAt || waiting.has(node.id);
     return isLive ? "since_connected" : "none";
   };

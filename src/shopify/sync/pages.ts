@@ -70,7 +70,7 @@ export async function* readPages<T>(
     emptyPages = page.nodes.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > MAX_EMPTY_PAGES) throw new PlatformError("refused", "the platform's empty pages do not end");
     pending = next === undefined ? undefined : request(next);
-    // The next round awaits it. If the caller fails before that, nobody handles its rejection.
+    // The next round awaits the request. If the caller fails before, this prevents an unhandled rejection.
     pending?.catch(() => undefined);
     yield { nodes: page.nodes, endCursor: page.pageInfo.endCursor, requestedAt };
     current = next ?? null;
@@ -79,9 +79,9 @@ export async function* readPages<T>(
 
 /**
  * Works on two pages at a time, and finishes them one after another, in their order.
- * @param work runs beside that of the page before
- * @param finish begins when the work on the page is done and the page before is finished
- * @throws what these throw, after everything that was begun has ended
+ * @param work runs in parallel with the work on the page before
+ * @param finish runs when the work on the page is done and the page before is finished
+ * @throws errors of `work` and `finish`, after all begun work has ended
  */
 export async function workOnTwo<P, R>(
   pages: AsyncIterable<P>,

@@ -5,7 +5,7 @@ import type { Shop } from "../../domain/shop.ts";
 export interface SyncProgress {
   counts: SyncCounts;
   stage: SyncRun["stage"];
-  /** The done part of the stage, 0 to 1; undefined if it is not known. */
+  /** The finished part of the stage, 0 to 1; undefined if unknown. */
   done: number | undefined;
   /** The bulk operation that is read now. */
   bulk?: BulkProgress;

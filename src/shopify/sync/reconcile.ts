@@ -63,8 +63,9 @@ export async function reconcile(
 }
 
 /**
- * A load by a clock that was ahead has its start in the future. Gives it the start of the reconciliation that made up
- * for it. Otherwise its own start would count once that time comes, and hide the gap since the last reconciliation.
+ * Corrects a load whose start is in the future, because the clock was ahead. The load gets the start of the
+ * reconciliation that caught up with it. Otherwise the load's own start would count once that time comes, and hide the
+ * gap since the last reconciliation.
  */
 async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now: number): Promise<void> {
   const load = await syncs.lastComplete(shop.id, "full");
@@ -75,8 +76,8 @@ async function correctLoad(syncs: SyncStore, shop: Shop, startedAt: number, now:
 }
 
 /**
- * The time up to which complete runs have seen everything. A future time was noted before the clock was set back, and
- * says nothing: without any other time, everything is read.
+ * The time up to which complete runs have seen everything. A future time was noted before the clock was set back, so it
+ * is ignored. If only future times are known, everything is read.
  */
 async function coveredUntil(syncs: SyncStore, shop: Shop, now: number): Promise<number | undefined> {
   const kinds: SyncKind[] = ["full", "changes"];

@@ -97,7 +97,7 @@ async function isDue({ syncs, now }: Dependencies, shopId: number): Promise<bool
   const full = await syncs.lastComplete(shopId, "full");
   if (full === undefined) return false;
   const changes = await syncs.lastComplete(shopId, "changes");
-  // A future time was noted before the clock was set back, and says nothing.
+  // A future time was noted before the clock was set back, so it is ignored.
   const starts = [full, changes].map((run) => run?.startedAt ?? 0).filter((at) => at <= now());
   return now() - Math.max(0, ...starts) >= INTERVAL_MS;
 }

@@ -10,8 +10,8 @@ import { reconcile } from "./reconcile.ts";
 /** Loads all data of a shop, or reconciles the data that changed. */
 export interface Synchronizer {
   /**
-   * Loads everything that the platform has of a shop. A run that was interrupted continues where it stopped. Without
-   * `events` it queues nothing, except for changes during the run and for contracts with a platform webhook in the
+   * Loads all data of a shop from the platform. An interrupted run continues where it stopped. Without `events`, only
+   * two kinds of changes queue events: changes during the run, and changes of contracts with a platform webhook in the
    * inbox.
    * @throws PlatformError; then the next run continues
    */
@@ -43,7 +43,8 @@ export function createSynchronizer({ forLoads, forReconciling, ...services }: De
     load: (shop, options, onProgress = ignoreProgress) =>
       runFullSync({ ...services, ...forLoads }, shop, options, onProgress),
     async reconcile(shop, since, onProgress = ignoreProgress) {
-      // Platform webhooks about the app can be lost too. The platform sends none about plans whose prices it keeps.
+      // Platform webhooks about the app can be lost too. For plans whose prices the platform manages, it sends no
+      // webhook.
       await services.installations.read(shop);
       return reconcile({ ...services, ...forReconciling }, shop, since, onProgress);
     },

@@ -7,7 +7,7 @@ interface AppSubscriptionNode {
   lineItems: { plan: { pricingDetails: { planHandle?: string | null } } }[];
 }
 
-/** What the app may do in a shop, what the shop pays for it, and which shop it is. */
+/** The app's granted scopes in a shop, the shop's app subscriptions, and the shop itself. */
 export interface Installation {
   currentAppInstallation: {
     accessScopes: { handle: string }[];

@@ -15,7 +15,7 @@ export interface AttemptNode {
   state: AttemptState;
 }
 
-// The code of each kind of error has a type of its own, so each needs a name of its own.
+// Each kind of error has its own type of `code`, so each `code` needs an alias.
 export const ATTEMPT_FIELDS = `createdAt completedAt state { __typename
   ... on SubscriptionBillingAttemptSuccessState { order { id } }
   ... on SubscriptionBillingAttemptFailedState { error {

@@ -91,7 +91,7 @@ export const MAX_NODES_PER_QUERY = 250;
 
 type ReadNode = ({ __typename: "SubscriptionContract" } & ContractNode) | ({ __typename: "Order" } & OrderNode);
 
-/** Contracts and orders by their gids, in the same order; null for what the platform does not show. */
+/** Contracts and orders by their gids, in the order of the gids; null for objects that the platform does not show. */
 export const NODES = operation<{ ids: string[] }, { nodes: (ReadNode | null)[] }>(
   `query Nodes($ids: [ID!]!) {
     nodes(ids: $ids) {
