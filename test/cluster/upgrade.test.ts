@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { MIGRATIONS } from "../../src/store/postgres/migrations.ts";
@@ -10,8 +9,8 @@ import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 import { Program, type Server } from "../support/program.ts";
 import { Receiver } from "../support/receiver.ts";
 import { customer, gid, subscription } from "../support/records.ts";
+import { DOMAIN, signed } from "../support/shop-sending.ts";
 
-const DOMAIN = "alpha.myshopify.com";
 const SOURCE = join(import.meta.dir, "../../src/store/postgres/migrations.ts");
 
 /** A made-up migration: a column for every table, and a table. */
@@ -72,9 +71,7 @@ function load(nodes: Server[], secret: string, key: string): Load {
       const states = [{}, { status: "PAUSED" as const }];
       for (const [index, state] of states.entries()) {
         const body = JSON.stringify([customer(n), subscription(n, { customer: gid.customer(n), ...state })]);
-        const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-        const headers = { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature };
-        await ask(nodes[(n + index) % nodes.length] as Server, "/intake", { method: "POST", body, headers }, 202);
+        await ask(nodes[(n + index) % nodes.length] as Server, "/intake", signed(body, secret), 202);
       }
       for (const node of nodes)
         await ask(node, "/api/v1/subscriptions", { headers: { Authorization: `Bearer ${key}` } }, 200);

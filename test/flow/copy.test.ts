@@ -7,10 +7,10 @@ import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { emptyDatabase, hasPostgres } from "../support/postgres-server.ts";
 import { Program } from "../support/program.ts";
-import { Receiver } from "../support/receiver.ts";
 import { customer } from "../support/records.ts";
 import { readRows } from "../support/rows.ts";
 import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
+import { expectWaitingDeliveries } from "../support/stored-deliveries.ts";
 
 const ENV = { SDS_PLATFORM_URL: "http://127.0.0.1:9/{shop}", SDS_EGRESS_ALLOW: "127.0.0.0/8" };
 
@@ -37,20 +37,6 @@ function nameOf(url: string): string {
   return `postgres://${host}${pathname}`;
 }
 
-function printed<T>({ commands }: Answers, ...args: string[]): T[] {
-  return commands
-    .filter((command) => args.every((arg, index) => command.args[index] === arg))
-    .map(({ stdout }) => JSON.parse(stdout) as T);
-}
-
-interface Delivery {
-  id: string;
-  kind: string;
-  status: string;
-  body: string;
-  signature: string | null;
-}
-
 describe.skipIf(!hasPostgres())("sds copy", () => {
   test("copies to PostgreSQL and back, and says how many rows in how many seconds", async () => {
     const { local, remote, url } = await sides();
@@ -72,21 +58,7 @@ describe.skipIf(!hasPostgres())("sds copy", () => {
   test("the copy sends waiting deliveries with the same ids, bodies and signatures", async () => {
     const { answers, local, remote, url } = await sides();
     await local.json(["copy", "--to", url]);
-    const receiver = new Receiver();
-    for (const { domain } of answers.shops)
-      await remote.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
-    await remote.serve();
-    const due = printed<Delivery[]>(answers, "delivery", "list", "--limit")
-      .flat()
-      .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
-      .map(({ id }) => id);
-    expect(due.length).toBeGreaterThan(10);
-    const received = await receiver.gets(due.length);
-    expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
-    const shown = printed<Delivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
-    expect(shown.length).toBeGreaterThan(4);
-    for (const { id, body, signature } of shown)
-      expect(received.find((each) => each.id === id)).toMatchObject({ id, body, signature: signature ?? "none" });
+    await expectWaitingDeliveries(remote, answers);
   });
 
   test("refuses a target with a shop, two databases of one engine, and a text that is not an address", async () => {

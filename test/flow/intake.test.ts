@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterTest } from "../support/cleanup.ts";
@@ -7,8 +6,8 @@ import { eventually } from "../support/eventually.ts";
 import { watchMainThread } from "../support/processor-time.ts";
 import { Program } from "../support/program.ts";
 import { customer, order } from "../support/records.ts";
+import { DOMAIN, signed } from "../support/shop-sending.ts";
 
-const DOMAIN = "alpha.myshopify.com";
 const MAX_BYTES = 1024 * 1024;
 const MAX_RECORDS = 250;
 /** The largest platform webhook. */
@@ -20,11 +19,6 @@ async function startWithShop() {
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const { key } = await program.json<{ key: string }>(["key", "create", "--label", "Warehouse"]);
   return { program, secret, key, server: await program.serve() };
-}
-
-function signed(body: string, secret: string): RequestInit {
-  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-  return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };
 }
 
 function residentMegabytes(pid: number): number {

@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { afterTest } from "../support/cleanup.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program } from "../support/program.ts";
 import { customer } from "../support/records.ts";
+import { signed } from "../support/shop-sending.ts";
 
 const ALPHA = "alpha.myshopify.com";
 /** How long an operation waits for another process's lock. */
@@ -18,10 +18,7 @@ async function servedShop() {
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   const { url } = await program.serve();
   const post = async (n: number) => {
-    const body = JSON.stringify(customer(n));
-    const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-    const headers = { "X-Service-Shop": ALPHA, "X-Service-Signature": signature };
-    const { status } = await fetch(`${url}/intake`, { method: "POST", body, headers });
+    const { status } = await fetch(`${url}/intake`, signed(JSON.stringify(customer(n)), secret));
     return status;
   };
   const read = async () => {

@@ -1,23 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import type { PageBody } from "../support/app.ts";
 import { Program } from "../support/program.ts";
 import { exchange } from "../support/raw-http.ts";
 import { customer, gid, order, subscription } from "../support/records.ts";
-
-const DOMAIN = "alpha.myshopify.com";
+import { DOMAIN, signed } from "../support/shop-sending.ts";
 
 async function shopWithKey(program: Program) {
   await program.json(["shop", "add", DOMAIN]);
   const { key, id } = await program.json<{ key: string; id: string }>(["key", "create", "--label", "Warehouse"]);
   const { secret } = await program.json<{ secret: string }>(["intake", "secret"]);
   return { key, id, secret };
-}
-
-function signed(body: string, secret: string): RequestInit {
-  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-  return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };
 }
 
 async function read(url: string, resource: string, key: string): Promise<PageBody["data"]> {

@@ -2,24 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../support/app.ts";
 import { ENGINE, Program } from "../support/program.ts";
-import { Receiver } from "../support/receiver.ts";
 import { customer, gid } from "../support/records.ts";
 import { type Answers, storedVersions, unpack } from "../support/stored-database.ts";
+import { expectWaitingDeliveries } from "../support/stored-deliveries.ts";
 import { storedPostgresVersions, unpackPostgres } from "../support/stored-postgres.ts";
 
 /** Programs at once. */
 const AT_ONCE = 3;
-
-interface Delivery {
-  id: string;
-  kind: string;
-  status: string;
-}
-
-interface ShownDelivery extends Delivery {
-  body: string;
-  signature: string | null;
-}
 
 async function old(version: number): Promise<{ program: Program; answers: Answers }> {
   const data = join(temporaryFolder(), "data");
@@ -28,13 +17,6 @@ async function old(version: number): Promise<{ program: Program; answers: Answer
   const program = new Program(data, env);
   const url = await program.databaseUrl();
   return { program, answers: await (url === undefined ? unpack(version, data) : unpackPostgres(version, url, data)) };
-}
-
-/** The output of the commands whose arguments begin like this. */
-function printed<T>({ commands }: Answers, ...args: string[]): T[] {
-  return commands
-    .filter((command) => args.every((arg, index) => command.args[index] === arg))
-    .map(({ stdout }) => JSON.parse(stdout) as T);
 }
 
 const VERSIONS = ENGINE === "postgres" ? storedPostgresVersions() : storedVersions();
@@ -59,22 +41,7 @@ describe.each(VERSIONS)("a database of schema version %d", (version) => {
 
   test("sends its waiting deliveries, with the bodies and signatures from when they were queued", async () => {
     const { program, answers } = await old(version);
-    const receiver = new Receiver();
-    for (const { domain } of answers.shops)
-      await program.json(["webhook", "set", "--shop", domain, "--url", receiver.url]);
-    await program.serve();
-    const waiting = printed<Delivery[]>(answers, "delivery", "list", "--limit").flat();
-    const due = waiting
-      .filter(({ kind, status }) => kind === "webhook" && (status === "pending" || status === "retrying"))
-      .map(({ id }) => id);
-    expect(due.length).toBeGreaterThan(10);
-    const received = await receiver.gets(due.length);
-    expect(received.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
-    const shown = printed<ShownDelivery>(answers, "delivery", "show").filter(({ id }) => due.includes(id));
-    expect(shown.length).toBeGreaterThan(4);
-    for (const { id, body, signature } of shown) {
-      expect(received.find((each) => each.id === id)).toMatchObject({ id, body, signature: signature ?? "none" });
-    }
+    await expectWaitingDeliveries(program, answers);
   });
 
   test("takes new records and keys, which the next program finds", async () => {

@@ -12,6 +12,12 @@ interface Entry {
   error: string | null;
 }
 
+/** A post of the shop to the intake. */
+export function signed(body: string, secret: string): RequestInit {
+  const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  return { method: "POST", body, headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature } };
+}
+
 /** A shop whose endpoint for all topics is on this machine. */
 export async function shopSending(env: Record<string, string> = {}) {
   const program = new Program(undefined, { ...LOCAL, ...env });
@@ -20,15 +26,7 @@ export async function shopSending(env: Record<string, string> = {}) {
   await program.json(["webhook", "set", "--url", receiver.url, "--all-topics"]);
   const { secret } = await program.json<{ secret: string }>(["webhook", "secret"]);
   const intake = await program.json<{ secret: string }>(["intake", "secret"]);
-  const post = async (url: string, record: object) => {
-    const body = JSON.stringify(record);
-    const signature = `sha256=${createHmac("sha256", intake.secret).update(body).digest("hex")}`;
-    return fetch(`${url}/intake`, {
-      method: "POST",
-      body,
-      headers: { "X-Service-Shop": DOMAIN, "X-Service-Signature": signature },
-    });
-  };
+  const post = (url: string, record: object) => fetch(`${url}/intake`, signed(JSON.stringify(record), intake.secret));
   const entries = (...args: string[]) => program.json<Entry[]>(["delivery", "list", ...args]);
   return { program, receiver, secret, post, entries };
 }
